@@ -81,6 +81,12 @@ class Registry(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._table or name in self.plugins
 
+    def describe(self, name: str) -> str:
+        """Return the first paragraph of the documentation of the module that a name is in, on one line."""
+        path = self._table[name] if name in self._table else self.plugins[name].entry.value
+        module = importlib.import_module(path.partition(":")[0])
+        return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split())
+
     def usable(self) -> Iterator[tuple[str, Any]]:
         """Yield each name with its object; packages that cannot be imported are left out."""
         for name in self:

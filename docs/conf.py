@@ -73,6 +73,7 @@ SECTIONS = {
     ],
     "docs/start": ["walkthrough"],
     "docs/how-to/README": [
+        "design-a-study",
         "own-study",
         "python",
         "../notebooks/*",

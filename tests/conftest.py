@@ -50,6 +50,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
+def pytest_runtest_setup() -> None:
+    """Seed before the fixtures, of a session too: a random network is the same whichever tests ran before."""
+    seed_networks()
+
+
+def pytest_runtest_call() -> None:
+    """Seed again before the test: a fixture that another test has already made draws nothing now."""
+    seed_networks()
+
+
+def seed_networks() -> None:
+    """Seed PyTorch where a test has imported it: a random ReLU network can be zero on every input of a test."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
     """A page run by Streamlit's AppTest stays behind as ``__main__``, which every spawned process would import."""

@@ -13,6 +13,7 @@ from dashboard.explore.heatmaps import grid, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
+from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
@@ -87,6 +88,7 @@ def _show_view(
         _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
+        show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
         st.info(
             f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."

@@ -47,6 +47,20 @@ def show(study: Study) -> None:
         _report_check(jobs["check"])
 
 
+def show_check(study: Study) -> None:
+    """Draw the check alone: what the images allow, what is missing and how long the build takes."""
+    if study.file is None:
+        return
+    task = _check_task(study)
+    job = pool().find(task.key)
+    if job is not None and not job.has_ended:
+        _watch(job)
+        return
+    _check_button(study, task)
+    if job is not None:
+        _report_check(job)
+
+
 def _buttons(study: Study, tasks: dict[str, Task]) -> None:
     urgent = study.bundle is None or study.has_changed
     with st.container(horizontal=True):
@@ -58,13 +72,17 @@ def _buttons(study: Study, tasks: dict[str, Task]) -> None:
             on_click=_start,
             args=(tasks["build"],),
         )
-        st.button(
-            "Check",
-            key=f"check_{study.name}",
-            help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
-            on_click=_start,
-            args=(tasks["check"],),
-        )
+        _check_button(study, tasks["check"])
+
+
+def _check_button(study: Study, task: Task) -> None:
+    st.button(
+        "Check",
+        key=f"check_{study.name}",
+        help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
+        on_click=_start,
+        args=(task,),
+    )
 
 
 def _report_build(job: Job) -> None:

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -35,6 +35,7 @@ class _File:
 def load(
     *,
     path: str | Path,
+    images: str | Path | None = None,
     name: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     decode: bool = True,
@@ -49,6 +50,8 @@ def load(
     ----------
     path
         The folder that holds the category folders.
+    images
+        A text file of the ids to use, one a line (an id is the path below ``path``); None uses every image.
     name
         Name of the set; None is ``folder/<name of the folder>``.
     progress
@@ -59,11 +62,17 @@ def load(
     Raises
     ------
     DataError
-        No such folder, no category folders, no images at all, or a category without a readable image.
+        No such folder, no category folders, no images at all, a category without a readable image, or a listed id
+        that is not there.
     """
     root = Path(path).expanduser()
     folders = _category_folders(root)
+    listed = None if images is None else _read_ids(Path(images).expanduser())
+    if listed is not None:
+        folders = [folder for folder in folders if unicodedata.normalize("NFC", folder.name) in _categories_of(listed)]
     found = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
+    if listed is not None:
+        found = _select(found, listed, root)
     read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None), decode)
     kept = [file for file in read if not file.reason]
     skipped = tuple(SkippedImage(file.id, file.reason) for file in read if file.reason)
@@ -80,6 +89,35 @@ def load(
         wnids=wnids,
         skipped=skipped,
     )
+
+
+def _read_ids(file: Path) -> dict[str, None]:
+    """Read the ids that a file lists, each once."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"The list of images {file} cannot be read: {error}. Give a text file with one id a line."
+        ) from None
+    ids = dict.fromkeys(unicodedata.normalize("NFC", line.strip()) for line in lines if line.strip())
+    if not ids:
+        raise DataError(f"The list of images {file} is empty: give one id a line, such as cat/one.jpg.")
+    return ids
+
+
+def _categories_of(ids: Iterable[str]) -> set[str]:
+    return {name.partition("/")[0] for name in ids}
+
+
+def _select(found: list[_File], listed: Mapping[str, None], root: Path) -> list[_File]:
+    """Keep the listed files."""
+    missing = listed.keys() - {file.id for file in found}
+    if missing:
+        raise DataError(
+            f"{root} does not hold {len(missing)} of the {len(listed)} listed images, such as {min(missing)}: correct "
+            "the list, or put the images back."
+        )
+    return [file for file in found if file.id in listed]
 
 
 def _category_folders(root: Path) -> list[Path]:

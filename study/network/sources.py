@@ -90,10 +90,10 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:
-    """Return an image set as a study file names it; a ``path`` in it is relative to ``base``."""
+    """Return an image set as a study file names it; a ``path`` and a list of ``images`` are relative to ``base``."""
     settings: dict[str, Any] = source.settings
-    if "path" in settings:
-        settings["path"] = base / Path(settings["path"]).expanduser()
+    for name in {"path", "images"} & settings.keys():
+        settings[name] = base / Path(settings[name]).expanduser()
     try:
         opened: ImageSet = IMAGE_SETS[source.set](**settings)
     except DataError as error:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.errors import ForetellError
 
 Checked = TypeVar("Checked", bound=BaseModel)
+
+
+class Fault(NamedTuple):
+    """What is wrong at a dotted place of a file, with the remedy; the place is empty where it is the whole file."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place or 'the file'}: {self.text}"
 
 
 def load_toml(path: Path, model: type[Checked]) -> Checked:
@@ -33,17 +43,24 @@ def load_toml(path: Path, model: type[Checked]) -> Checked:
         raise ForetellError(
             f"{path} cannot be read ({error.strerror}). Give this user permission to read it."
         ) from None
+    checked, faults = check_content(content, model)
+    if checked is None:
+        listed = "\n".join(f"  {fault}" for fault in faults)
+        raise ForetellError(f"{path} has {len(faults)} {'error' if len(faults) == 1 else 'errors'}:\n{listed}")
+    return checked
+
+
+def check_content(content: dict[str, Any], model: type[Checked]) -> tuple[Checked | None, list[Fault]]:
+    """Check the content of a file; return it as `model`, or None with every fault."""
     try:
-        return model.model_validate(content)
+        return model.model_validate(content), []
     except ValidationError as error:
         quoting = not model.model_config.get("hide_input_in_errors", False)
-        faults = "\n".join(f"  {_fault(fault)}" for fault in error.errors(include_input=quoting))
-        count = error.error_count()
-        raise ForetellError(f"{path} has {count} {'error' if count == 1 else 'errors'}:\n{faults}") from None
+        return None, [_fault(fault) for fault in error.errors(include_input=quoting)]
 
 
-def _fault(fault: Any) -> str:
-    where = ".".join(str(part) for part in fault["loc"]) or "the file"
+def _fault(fault: Any) -> Fault:
+    where = ".".join(str(part) for part in fault["loc"])
     what = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "extra_forbidden":
         what = "unknown key; remove it or correct its spelling"
@@ -51,4 +68,4 @@ def _fault(fault: Any) -> str:
         what = "is missing; add it"
     elif "input" in fault and not fault["type"].startswith("value_error"):
         what = f"{what} (it is {fault['input']!r})"
-    return f"{where}: {what}"
+    return Fault(where, what)

@@ -262,3 +262,23 @@ def test_real_cifar10_trees(real: Path, tmp_path: Path) -> None:
     assert load(path=tmp_path / "pool").categories == (
         "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
     )  # fmt: skip
+
+
+def test_a_list_chooses_the_images(tree: Path, tmp_path: Path) -> None:
+    """Categories without a listed image are none of the set's; the list's order does not matter."""
+    (tmp_path / "ids.txt").write_text("dog/c.png\n\ncat/more/a.PNG\ndog/c.png\n")
+    found = load(path=tree, images=tmp_path / "ids.txt")
+    assert found.ids == ("cat/more/a.PNG", "dog/c.png")
+    assert found.digest != load(path=tree).digest
+    (tmp_path / "ids.txt").write_text("cat/b.png\n")
+    assert load(path=tree, images=tmp_path / "ids.txt").categories == ("cat",)
+
+
+def test_a_list_that_names_what_is_not_there_is_refused(tree: Path, tmp_path: Path) -> None:
+    """Catches an image that was moved away and silently left out of a study; and a list that leaves the folder."""
+    for text, said in (("cat/b.png\ncat/z.png", "such as cat/z.png"), ("\n", "is empty"), ("cat/../../x.png", "x.png")):
+        (tmp_path / "ids.txt").write_text(text)
+        with pytest.raises(DataError, match=said):
+            load(path=tree, images=tmp_path / "ids.txt")
+    with pytest.raises(DataError, match="cannot be read"):
+        load(path=tree, images=tmp_path / "none.txt")

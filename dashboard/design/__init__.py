@@ -1,0 +1,1 @@
+"""Design: a study file written with widgets, checked as it is typed."""

@@ -1,0 +1,118 @@
+"""One study file on the page: the file is read at each run and written at each change, so it is always the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.errors import ForetellError
+from dashboard.design.schema import rule_at
+from dashboard.shared import service
+from dashboard.studies.workspace_studies import Study, list_studies
+from study.plan.draft import MISSING, StudyDraft
+from study.workspace.workspace import home
+
+UNDO, ERROR = "design_undo", "design_error"
+"""In the session: texts that changes replaced, with the file of each; and why the last change failed."""
+MOST_UNDO = 50
+
+
+class Editor:
+    """A study file with its settings, or with everything that is wrong in it.
+
+    Raises
+    ------
+    ForetellError
+        The file cannot be read, or is not valid TOML.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.draft = StudyDraft.read(path)
+        self.config, self.faults = self.draft.check()
+
+    @property
+    def name(self) -> str:
+        """The study's name, as far as the file says one."""
+        named = self.draft.get("study.name")
+        return named if isinstance(named, str) else self.path.stem
+
+    def value(self, place: str) -> Any:
+        """Return the value at a place, or its default."""
+        found = self.draft.get(place)
+        return rule_at(place).default if found is MISSING else found
+
+    def faults_at(self, place: str) -> list[str]:
+        """List what is wrong at a place or below it."""
+        return [fault.text for fault in self.faults if fault.place == place or fault.place.startswith(f"{place}.")]
+
+
+def change(path: Path, changes: Mapping[str, Any]) -> None:
+    """Write new values into a study file; `MISSING` removes one, and a default that the file leaves out stays out."""
+
+    def write(draft: StudyDraft) -> None:
+        for place, value in changes.items():
+            if value is MISSING:
+                draft.remove(place)
+            elif draft.get(place) is not MISSING or not _is_default(place, value):
+                draft.set(place, value)
+
+    with keep_errors():
+        draft = StudyDraft.read(path)
+        before = draft.text
+        write(draft)
+        draft.save(path)
+        _remember(path, before)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace the whole file by a text that was edited by hand."""
+    with keep_errors():
+        before, draft = path.read_text(encoding="utf-8"), StudyDraft(text)
+        draft.save(path)
+        _remember(path, before)
+
+
+def undo(path: Path) -> None:
+    """Take back the last change of a file."""
+    texts = st.session_state.get(UNDO, [])
+    last = next((i for i in reversed(range(len(texts))) if texts[i][0] == str(path)), None)
+    if last is not None:
+        with keep_errors():
+            StudyDraft(texts[last][1]).save(path)
+            st.session_state[UNDO] = texts[:last] + texts[last + 1 :]
+
+
+def can_undo(path: Path) -> bool:
+    """Whether a change of this file can be taken back."""
+    return any(file == str(path) for file, _ in st.session_state.get(UNDO, []))
+
+
+@contextmanager
+def keep_errors() -> Iterator[None]:
+    """Keep an error of a callback, which cannot draw, for the run that follows it."""
+    st.session_state.pop(ERROR, None)
+    try:
+        yield
+    except ForetellError as error:
+        st.session_state[ERROR] = str(error)
+
+
+def _remember(path: Path, before: str) -> None:
+    st.session_state[UNDO] = [*st.session_state.get(UNDO, []), (str(path), before)][-MOST_UNDO:]
+
+
+def _is_default(place: str, value: Any) -> bool:
+    try:
+        return bool(rule_at(place).default == value)
+    except KeyError:  # a parameter of a method, or a text
+        return False
+
+
+def find_study(editor: Editor) -> Study | None:
+    """Return the study of a file as the workspace knows it; None while the file has faults."""
+    return next((study for study in list_studies(home(), service.get_service()) if study.file == editor.path), None)

@@ -1,0 +1,105 @@
+"""A widget for each setting of a study file: it shows what the file says and writes what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from dashboard.design.editor import Editor, change
+from dashboard.design.schema import Rule, rule_at
+from dashboard.shared.messages import escape_markdown
+from study.plan.draft import MISSING
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its place in the file, what it is called, and what its choices are called.
+
+    ``lines`` is the height of a text in lines; a list is written one entry a line.
+    """
+
+    place: str
+    label: str
+    help: str = ""
+    names: Mapping[Any, str] = field(default_factory=dict)
+    options: tuple[Any, ...] = ()
+    lines: int = 1
+
+
+def show_all(editor: Editor, settings: Iterable[Setting], columns: int = 1) -> None:
+    """Draw the widgets of several settings, side by side."""
+    places = st.columns(columns)
+    for i, setting in enumerate(settings):
+        with places[i % columns]:
+            show(editor, setting)
+
+
+def show(editor: Editor, setting: Setting, rule: Rule | None = None) -> Any:
+    """Draw the widget of one setting, and what is wrong with it; return the value in the file."""
+    rule = rule or rule_at(setting.place)
+    found = editor.draft.get(setting.place)
+    value = rule.default if found is MISSING else found
+    key = f"design.{editor.name}.{setting.place}"
+    options: dict[str, Any] = {
+        "key": key,
+        "help": setting.help or None,
+        "on_change": _write,
+        "args": (editor, setting.place, key, rule.kind),
+    }
+    try:
+        _draw(setting, rule, value, options)
+    except (TypeError, ValueError):
+        st.text_input(setting.label, str(value), disabled=True, help="Correct it under File.")
+    for text in editor.faults_at(setting.place):
+        st.caption(f":red[{escape_markdown(text[:1].upper() + text[1:])}]")
+    return value
+
+
+def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
+    choices = setting.options or rule.choices
+    key, named = options["key"], setting.names
+
+    def name(choice: Any) -> str:
+        return str(named.get(choice, choice))
+
+    if choices:
+        st.session_state[key] = value
+        offered = choices if value in choices else (*choices, value)
+        st.selectbox(setting.label, offered, format_func=name, **options)
+    elif rule.kind == "boolean":
+        st.session_state[key] = bool(value)
+        st.toggle(setting.label, **options)
+    elif rule.kind in ("integer", "number"):
+        _draw_number(setting, rule, value, options)
+    elif rule.kind == "array":
+        st.session_state[key] = "\n".join(value or ())
+        st.text_area(setting.label, height=30 + 28 * max(3, setting.lines), **options)
+    elif setting.lines > 1:
+        st.session_state[key] = str(value or "")
+        st.text_area(setting.label, height=30 + 28 * setting.lines, **options)
+    else:
+        st.session_state[key] = str(value or "")
+        st.text_input(setting.label, **options)
+
+
+def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
+    kind = int if rule.kind == "integer" else float
+    form: dict[str, Any] = {"step": 1} if kind is int else {"format": "%g"}
+    for name, limit in (("min_value", rule.least), ("max_value", rule.most)):
+        if limit is not None:
+            form[name] = kind(limit)
+    if rule.optional:  # a field that may be emptied again
+        form |= {"value": None, "placeholder": "not set"}
+    st.session_state[options["key"]] = None if value is None else kind(value)
+    st.number_input(setting.label, **form, **options)
+
+
+def _write(editor: Editor, place: str, key: str, kind: str) -> None:
+    """Write what a widget says; an emptied one leaves the setting out."""
+    value: Any = st.session_state[key]
+    if kind == "array" and isinstance(value, str):
+        value = [line.strip() for line in value.splitlines() if line.strip()]
+    change(editor.path, {place: MISSING if value is None else value})

@@ -1,0 +1,119 @@
+"""The network of a study, and where its three sets of images come from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import streamlit as st
+
+from dashboard.design import splitting
+from dashboard.design.editor import Editor, change
+from dashboard.design.fields import show
+from dashboard.design.places import UP, image_settings
+from dashboard.design.settings import RESIZE
+from dashboard.shared import cache
+from dashboard.shared.messages import escape_markdown
+from study.building.splitting import ROLES
+from study.workspace.workspace import home
+
+ROLE_HELP = {
+    "pool": "Example pool: examples are chosen from the images of it that the network classifies correctly.",
+    "standard": "Standard images: targets that the network classifies correctly, and others that it gets wrong.",
+    "adversarial": "Adversarial images: targets that the network gets wrong with confidence.",
+}
+ONE, THREE = "One image set, divided into three", "Three image sets"
+OTHER = "Another folder"
+
+
+def show_sources(editor: Editor) -> None:
+    """Draw the choice of the network and of the images."""
+    st.subheader("Network", anchor=False)
+    _choose_network(editor)
+    show(editor, RESIZE)
+    st.subheader("Images", anchor=False)
+    how = st.radio(
+        "Images", (ONE, THREE), key=f"design.{editor.name}.how", horizontal=True, label_visibility="collapsed"
+    )
+    if how == ONE:
+        splitting.show_split(editor)
+    else:
+        for role in ROLES:
+            _choose_role(editor, role)
+
+
+def relative_model(name: str) -> str:
+    """Return a network of Explore as a file in the workspace's ``studies`` names it."""
+    spec = f"{name}:build" if name.endswith(".py") else name
+    folder = home()
+
+    def move(part: re.Match[str]) -> str:
+        is_file = (folder / part[0]).is_file() or ("/" in part[0] and (folder / part[0]).is_dir())
+        return f"{UP}/{part[0]}" if is_file else part[0]
+
+    return re.sub(r"[^:?&=]+", move, spec)
+
+
+def _choose_network(editor: Editor) -> None:
+    known = {relative_model(name): name for name in cache.list_models()}
+    value = str(editor.value("classifier.model"))
+    offered = dict.fromkeys([*known, value])
+    key = f"design.{editor.name}.classifier"
+    st.session_state[key] = value
+
+    def write() -> None:
+        change(editor.path, {"classifier.model": st.session_state[key]})
+
+    st.selectbox(
+        "Network",
+        list(offered),
+        format_func=lambda spec: known.get(spec, spec),
+        key=key,
+        on_change=write,
+        accept_new_options=True,
+        help="One of this workspace, or type a name: resnet50, timm:vit_base_patch16_224, hf:OWNER/NAME, "
+        "clip:NAME?names=FILE.",
+    )
+    for text in editor.faults_at("classifier.model"):
+        st.caption(f":red[{escape_markdown(text)}]")
+
+
+def _choose_role(editor: Editor, role: str) -> None:
+    """Choose one of the workspace's image sets for a role, or a folder."""
+    st.markdown(f"**{role.capitalize()}**", help=ROLE_HELP[role])
+    place, found = f"sets.{role}", editor.draft.get(f"sets.{role}")
+    current = found if isinstance(found, dict) else {}
+    own = {name: image_settings(name) for name in cache.list_image_sets()}
+    named = next((name for name, settings in own.items() if settings == current), None)
+    if named is None and current:
+        named = describe_set(current)
+    offered = list(dict.fromkeys([*([named] if named else []), *own, OTHER]))
+    key = f"design.{editor.name}.{place}"
+    st.session_state[key] = named or OTHER
+
+    def write() -> None:
+        chosen = st.session_state[key]
+        if chosen in own:
+            change(editor.path, {place: own[chosen]})
+
+    def write_path() -> None:
+        text = st.session_state[f"{key}.path"].strip()
+        if text:
+            change(editor.path, {place: {"set": "folder", "path": text}})
+
+    st.selectbox(role.capitalize(), offered, key=key, on_change=write, label_visibility="collapsed")
+    st.text_input(
+        "Folder",
+        key=f"{key}.path",
+        on_change=write_path,
+        placeholder="a folder with one subfolder per category",
+        label_visibility="collapsed",
+    )
+    for text in editor.faults_at(place):
+        st.caption(f":red[{escape_markdown(text)}]")
+
+
+def describe_set(settings: dict[str, Any]) -> str:
+    """Describe an image set of a study file in one line."""
+    rest = ", ".join(f"{key} {value}" for key, value in settings.items() if key != "set")
+    return f"{settings.get('set', '?')}: {rest}" if rest else str(settings.get("set", "?"))

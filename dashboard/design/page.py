@@ -1,0 +1,99 @@
+"""Design: write a study file with widgets, from a template to a build; every choice shows the file it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.design import file, manage, network, participants, plan, stimuli, trials
+from dashboard.design.editor import ERROR, Editor, can_undo, find_study, undo
+from dashboard.design.fields import show_all
+from dashboard.design.settings import CONTACT, STUDY
+from dashboard.shared import links
+from dashboard.shared.keys import NEW_STUDY as NEW
+from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.studies import building
+from study.plan import studyfiles
+from study.workspace.workspace import home
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("Design a study", anchor=False)
+    st.caption("Every choice is written into the study file at once. Nothing is frozen until you build the study.")
+    with show_errors():
+        own = {path.stem: path for path in sorted(studyfiles.folder_of(home()).glob("*.toml"))}
+        links.check("study", [NEW, *own], "study file")
+        name = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
+        links.show()
+        if name == NEW:
+            manage.show_new()
+        else:
+            _edit(own[name])
+
+
+def _edit(path: Path) -> None:
+    if ERROR in st.session_state:
+        st.error(escape_markdown(st.session_state.pop(ERROR)))
+    try:
+        editor = Editor(path)
+    except Exception:
+        file.show_text(path)
+        raise
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        manage.show_actions(editor)
+        st.button("Undo", on_click=undo, args=(path,), disabled=not can_undo(path), key="design_undo_button")
+    sections: dict[str, Callable[[Editor], None]] = {
+        "Study": _study,
+        "Network and images": network.show_sources,
+        "Trials": trials.show_trials,
+        "Explanations": stimuli.show_stimuli,
+        "Procedure": participants.show_procedure,
+        "Texts": participants.show_texts,
+        "Plan": plan.show_plan,
+        "File": file.show_file,
+        "Build": _build,
+    }
+    links.check("part", list(sections), "section")
+    section = st.segmented_control(
+        "Section",
+        list(sections),
+        default="Study",
+        required=True,
+        key="part",
+        bind="query-params",
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    _problems(editor)
+    sections[section](editor)
+    if section not in ("File", "Build"):
+        file.show_code(editor)
+
+
+def _problems(editor: Editor) -> None:
+    """List everything that is wrong in the file."""
+    if editor.faults:
+        count = len(editor.faults)
+        st.warning(f"{count} {'thing' if count == 1 else 'things'} to correct:\n{file.list_faults(editor.faults)}")
+
+
+def _study(editor: Editor) -> None:
+    show_all(editor, STUDY, 2)
+    st.subheader("Contact", anchor=False)
+    show_all(editor, CONTACT, 2)
+
+
+def _build(editor: Editor) -> None:
+    """Check and build the study, and lead to what comes next."""
+    if editor.config is None:
+        return
+    study = find_study(editor)
+    if study is None:
+        return
+    building.show(study)
+    if study.bundle is not None and not study.has_changed:
+        st.success("The study is built as its file is now.")
+        st.markdown(f"[Preview, open and share it](/studies?study={study.name})")

@@ -1,0 +1,152 @@
+"""The procedure for participants, and the texts that they read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.design.editor import Editor, change
+from dashboard.design.fields import Setting, show_all
+from dashboard.design.settings import CHECK, CONSENT, DEVICE, LANGUAGES, PACING, RECRUITER
+from dashboard.shared.messages import escape_markdown
+from study.locales import CATALOGUES
+from study.plan.draft import MISSING
+from study.plan.texts import DEFAULTS
+
+OPTIONS_HELP = "Separate the options with semicolons."
+MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "debrief")
+KINDS = ("scale", "choice", "text")
+
+
+def show_procedure(editor: Editor) -> None:
+    """Draw what participants go through besides the trials."""
+    parts: dict[str, tuple[Setting, ...]] = {
+        "Consent": CONSENT,
+        "Pace and attention": PACING,
+        "Device and keys": DEVICE,
+        "Recruitment service and pay": RECRUITER,
+    }
+    for title, settings in parts.items():
+        with st.expander(title, expanded=title == "Consent"):
+            show_all(editor, settings, 2)
+    with st.expander("Comprehension check"):
+        show_all(editor, CHECK, 2)
+        _edit_questions(editor)
+    with st.expander("Questionnaire after the trials"):
+        _edit_questionnaire(editor)
+
+
+def _edit_questions(editor: Editor) -> None:
+    st.caption(f"Questions about the instructions. {OPTIONS_HELP} The answer is one of the options.")
+    found = editor.draft.get("check.questions")
+    rows = [
+        {"Question": one.get("text", ""), "Options": "; ".join(one.get("options", ())), "Answer": one.get("answer", "")}
+        for one in (found if isinstance(found, list) else [])
+    ]
+    edited = _edit_rows(editor, "check.questions", rows, ["Question", "Options", "Answer"], {})
+    if edited is None:
+        return
+    questions = [
+        {"text": row["Question"], "options": _split(row["Options"]), "answer": row["Answer"]} for row in edited
+    ]
+    change(editor.path, {"check.questions": questions or MISSING})
+    st.rerun()
+
+
+def _edit_questionnaire(editor: Editor) -> None:
+    st.caption(f"A scale has a number of points with a name for each end. A choice has options. {OPTIONS_HELP}")
+    found = editor.draft.get("questionnaire")
+    rows = [
+        {
+            "ID": one.get("id", ""),
+            "Kind": one.get("kind", "text"),
+            "Question": one.get("text", ""),
+            "Options": "; ".join(one.get("options", ())),
+            "Points": one.get("points", 7) if one.get("kind") == "scale" else None,
+            "Low": one.get("low", ""),
+            "High": one.get("high", ""),
+            "Required": one.get("required", True),
+        }
+        for one in (found if isinstance(found, list) else [])
+    ]
+    columns = {
+        "Kind": st.column_config.SelectboxColumn(options=KINDS, required=True, default="scale"),
+        "Points": st.column_config.NumberColumn(min_value=2, max_value=11, step=1),
+        "Required": st.column_config.CheckboxColumn(default=True),
+    }
+    names = ["ID", "Kind", "Question", "Options", "Points", "Low", "High", "Required"]
+    edited = _edit_rows(editor, "questionnaire", rows, names, columns)
+    if edited is not None:
+        change(editor.path, {"questionnaire": [_make_question(row) for row in edited] or MISSING})
+        st.rerun()
+
+
+def _make_question(row: dict[str, Any]) -> dict[str, Any]:
+    """Return an item of the questionnaire as the study file writes it, without what its kind does not have."""
+    item: dict[str, Any] = {"id": row["ID"], "kind": row["Kind"], "text": row["Question"]}
+    if row["Kind"] == "choice":
+        item["options"] = _split(row["Options"])
+    if row["Kind"] == "scale":
+        item |= {"points": int(row["Points"] or 7), "low": row["Low"], "high": row["High"]}
+    return item if row["Required"] else {**item, "required": False}
+
+
+def _edit_rows(
+    editor: Editor, place: str, rows: list[dict[str, Any]], names: list[str], columns: dict[str, Any]
+) -> list[dict[str, Any]] | None:
+    """Draw a table with a button; return its rows, without empty ones, once the button is clicked."""
+    key = f"design.{editor.name}.{place}.{hash(str(rows))}"  # another content of the file begins a new table
+    edited = st.data_editor(
+        pd.DataFrame(rows, columns=names), key=key, num_rows="dynamic", hide_index=True, column_config=columns
+    )
+    for text in editor.faults_at(place):
+        st.caption(f":red[{escape_markdown(text)}]")
+    if not st.button("Write into the study file", key=f"{key}.write"):
+        return None
+    found = edited.astype(object).where(edited.notna(), None).to_dict("records")
+    texts = [{k: "" if v is None and k not in ("Points", "Required") else v for k, v in row.items()} for row in found]
+    return [row for row in texts if any(row[k] for k in names if k not in ("Points", "Required", "Kind"))]
+
+
+def _split(options: str) -> list[str]:
+    return [part.strip() for part in str(options).split(";") if part.strip()]
+
+
+def show_texts(editor: Editor) -> None:
+    """Draw the texts that participants read, each with a field for the study's own."""
+    language = editor.value("language")
+    catalogue = CATALOGUES.get(language, DEFAULTS)
+    own = editor.draft.get("texts")
+    changed = [key for key in (own if isinstance(own, dict) else {}) if key in DEFAULTS]
+    st.caption("The study's own texts replace the default ones. Blank lines separate paragraphs.")
+    rest = [key for key in DEFAULTS if not key.startswith("ui.") and key not in MAIN_TEXTS]
+    for key in dict.fromkeys([*changed, *MAIN_TEXTS]):
+        _edit_text(editor, key, catalogue, language)
+    with st.expander("All other texts"):
+        chosen = st.selectbox("Text", [key for key in rest if key not in changed], key=f"design.{editor.name}.text")
+        _edit_text(editor, chosen, catalogue, language)
+
+
+def _edit_text(editor: Editor, key: str, catalogue: dict[str, str], language: Any) -> None:
+    """Draw one text: a field on the left, and on the right what participants read, with the other languages below."""
+    place = f"texts.{key}"
+    found = editor.draft.get(place)
+    name = f"design.{editor.name}.{place}"
+    default = catalogue.get(key, DEFAULTS[key])
+    st.session_state[name] = default if found is MISSING else str(found)
+
+    def write() -> None:
+        text = st.session_state[name].strip()
+        change(editor.path, {place: MISSING if text in ("", default) else text})
+
+    with st.container(border=True):
+        st.markdown(f"**{key.replace('_', ' ').capitalize()}**" + ("" if found is MISSING else " :blue-badge[own]"))
+        left, right = st.columns(2, gap="large")
+        lines = min(14, 2 + len(st.session_state[name]) // 60)
+        left.text_area(key, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
+        right.markdown(escape_markdown(st.session_state[name]).replace("  \n  \n", "\n\n"))
+        for other, texts in CATALOGUES.items():
+            if other != language and found is MISSING:
+                right.caption(f"{LANGUAGES.get(other, other)}: {escape_markdown(texts[key][:300])}")

@@ -1,0 +1,15 @@
+"""How a study file in the workspace's ``studies`` names the workspace's image sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.shared import cache
+
+UP = ".."
+"""From the folder of study files to the workspace."""
+
+
+def image_settings(name: str) -> dict[str, Any]:
+    """Return the settings of an image set of the workspace."""
+    return {"set": "folder", "path": f"{UP}/{cache.SETS}/{name}"}

@@ -1,0 +1,113 @@
+"""The settings of a study file that the page offers, by section: what each is called and what its choices mean."""
+
+from __future__ import annotations
+
+from core.teaching.policies import POLICIES
+from dashboard.design.fields import Setting
+from dashboard.shared.names import format_name
+from study.plan.measures import IMAGE_MEASURES
+
+LANGUAGES = {"en": "English", "de": "German"}
+STUDY = (
+    Setting("study.title", "Title", "What participants read at the top of the first page."),
+    Setting("language", "Language of the experiment", names=LANGUAGES),
+    Setting("study.seed", "Random seed", "Chooses images and examples. The same seed gives the same study."),
+    Setting("display.size", "Side of an image (px)"),
+)
+CONTACT = (
+    Setting("contact.researcher", "Responsible researcher", "Shown with the consent and on every last page."),
+    Setting("contact.email", "E-mail address"),
+    Setting("contact.board", "Ethics board"),
+    Setting("contact.approval", "Approval number"),
+)
+RESIZE = Setting(
+    "classifier.resize",
+    "How images become inputs",
+    "For networks of torchvision, timm and CLIP.",
+    names={"transforms": "The network's own transforms", "whole": "The whole image, squashed to the input"},
+)
+TRIALS = (
+    Setting("trials.per_type", "Trials of each type in each category"),
+    Setting("trials.practice", "Practice trials"),
+    Setting(
+        "trials.spread",
+        "Categories are spread over",
+        names={"ranks": "the order by accuracy", "accuracy": "accuracy itself"},
+    ),
+    Setting(
+        "trials.confusion",
+        "Errors that choose the foil",
+        "The foil of a correct prediction is the category that is most often confused with it.",
+        names={"both": "confusions in both directions", "target": "only of the target category"},
+    ),
+)
+STRATA = (
+    Setting("trials.strata.measure", "Spread targets over", options=tuple(IMAGE_MEASURES)),
+    Setting("trials.strata.bins", "Strata"),
+    Setting("trials.strata.candidates", "Images measured per category and type"),
+)
+HEATMAPS = (
+    Setting("saliency.opacity", "Opacity of the heatmap"),
+    Setting(
+        "saliency.drawing",
+        "Colours show",
+        names={"evidence": "evidence, faded where it is uncertain", "values": "raw values"},
+    ),
+    Setting("saliency.common_masks", "The same random masks for all trials", "Makes heatmaps of trials comparable."),
+)
+TEACHING = (
+    Setting(
+        "teaching.policy",
+        "Examples are chosen by",
+        names={name: format_name(name) for name in POLICIES},
+        options=tuple(POLICIES),
+    ),
+    Setting("teaching.threshold", "Learner's probability must exceed", "Used by the policy First."),
+    Setting("teaching.weight", "Weight of an example", "How often it enters the learner's likelihood."),
+    Setting("teaching.tries", "Target images tried per trial"),
+    Setting("teaching.draws", "Monte Carlo draws of the learner", "0 integrates."),
+    Setting("teaching.copies", "Augmented copies of an example"),
+)
+DEVICE = (
+    Setting("device.width", "Smallest window, width (px)"),
+    Setting("device.height", "Smallest window, height (px)"),
+    Setting("device.touch", "Allow phones and tablets"),
+    Setting("keys.left", "Key for the left name"),
+    Setting("keys.right", "Key for the right name"),
+)
+CONSENT = (
+    Setting("consent.version", "Version of the consent"),
+    Setting("consent.boxes", "Boxes to tick, one per line", "Empty: age and agreement.", lines=3),
+)
+CHECK = (Setting("check.tries", "Attempts at the comprehension check"),)
+PACING = (
+    Setting("road.break_every", "A break every … trials", "0: no breaks."),
+    Setting("road.catch", "Attention checks"),
+    Setting("road.catch_allowed", "Failed attention checks allowed"),
+    Setting("road.confidence", "Ask for confidence after each response"),
+    Setting("road.slow_seconds", "Remind after … seconds"),
+    Setting("road.longest_minutes", "Time limit (minutes)"),
+)
+RECRUITER = (
+    Setting(
+        "recruiter.url", "Link back, with {code}", "Prolific's: https://app.prolific.com/submissions/complete?cc={code}"
+    ),
+    Setting("recruiter.complete", "Completion code", "Empty: each participant gets a private code."),
+    Setting("recruiter.screened", "Code if the check is failed"),
+    Setting("recruiter.declined", "Code if consent is refused"),
+    Setting("recruiter.retention_days", "Days for which recruiters' IDs are kept"),
+    Setting("pay.currency", "Currency of the bonus"),
+    Setting("pay.per_right", "Bonus per correct prediction (pence, cents)"),
+    Setting("pay.most", "Largest bonus (pence, cents)"),
+)
+PLAN = (
+    Setting("allocation.per_condition", "Participants per condition"),
+    Setting("analysis.alpha", "Significance level (alpha)"),
+)
+EXCLUSIONS = (
+    Setting("analysis.exclusions.fewest_answers", "Exclude participants with fewer responses than"),
+    Setting("analysis.exclusions.least_accuracy", "… with accuracy below, where the AI is right"),
+    Setting("analysis.exclusions.fastest_ms", "A response is too fast below (ms)"),
+    Setting("analysis.exclusions.most_fast", "… with a larger share of responses that are too fast"),
+    Setting("analysis.exclusions.slowest_ms", "Exclude responses slower than (ms)"),
+)

@@ -1,0 +1,122 @@
+"""Divide one image set of the workspace into pool, standard and adversarial images, by errors and then by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.types import Progress
+from dashboard.design.editor import Editor, change, keep_errors
+from dashboard.design.places import image_settings
+from dashboard.shared import cache
+from dashboard.shared.keys import digest
+from dashboard.shared.live import get_result
+from dashboard.shared.tasks import Task
+from study.building.splitting import ROLES, split_by_errors
+from study.network.predictions import predict
+from study.network.sources import open_classifier, open_set, plain
+from study.plan.config import ImageSource
+from study.workspace.files import write_whole
+from study.workspace.workspace import home
+
+LEFT_OUT = "left out"
+MOST_ROWS = 3000
+"""Images that the table by hand holds."""
+
+
+def show_split(editor: Editor) -> None:
+    """Draw the division of one image set, which writes a list of images for each role."""
+    sets = cache.list_image_sets()
+    if not sets:
+        st.info(f"There is no image set yet. Put a folder with one subfolder per category into {home() / cache.SETS}.")
+        return
+    _describe_lists(editor)
+    name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")
+    st.caption(
+        "Of the images that the network gets wrong, the more confident half of each category becomes adversarial and "
+        "the other half standard. Of the images that it gets right, a random half becomes the example pool and the "
+        "other half standard."
+    )
+    key = f"design.{editor.name}.divide"
+    if st.button("Divide", key=key, type="primary"):
+        st.session_state[f"{key}.asked"] = name
+    if st.session_state.get(f"{key}.asked") == name:
+        table = get_result(_split_task(editor, name), key)
+        if table is not None:
+            _show_table(editor, name, table)
+
+
+def _split_task(editor: Editor, name: str) -> Task:
+    model, seed = str(editor.value("classifier.model")), int(editor.value("study.seed") or 0)
+    whole, base, folder = editor.value("classifier.resize") == "whole", editor.path.parent, home()
+
+    def work(progress: Progress) -> pd.DataFrame:
+        classifier = open_classifier(model, base, whole=whole)
+        images = open_set(ImageSource.model_validate(image_settings(name)), base)
+        found = predict(classifier, images, folder / "cache", progress)
+        role = dict.fromkeys(range(len(images)), LEFT_OUT)
+        role |= {int(i): kind for kind, indices in split_by_errors(found, seed).items() for i in indices}
+        return pd.DataFrame(
+            {
+                "Image": images.ids,
+                "Category": [images.categories[k] for k in images.labels],
+                "Prediction": [plain(classifier.categories[k]) for k in found.predicted],
+                "Confidence": found.probability,
+                "Use as": [role[i] for i in range(len(images))],
+            }
+        )
+
+    return Task(digest("split", model, str(whole), str(seed), str(folder), name), work)
+
+
+def _show_table(editor: Editor, name: str, table: pd.DataFrame) -> None:
+    """Show how many images each role has, offer changes by hand, and write the lists."""
+    with st.expander("Change by hand"):
+        if len(table) > MOST_ROWS:
+            st.caption(f"The first {MOST_ROWS:,} of {len(table):,} images.")
+        edited = st.data_editor(
+            table.head(MOST_ROWS),
+            key=f"design.{editor.name}.roles.{name}",
+            hide_index=True,
+            disabled=["Image", "Category", "Prediction", "Confidence"],
+            column_config={
+                "Use as": st.column_config.SelectboxColumn(options=[*ROLES, LEFT_OUT], required=True),
+                "Confidence": st.column_config.NumberColumn(format="percent"),
+            },
+        )
+    final = pd.concat([edited, table.iloc[MOST_ROWS:]])
+    counts = pd.crosstab(final["Category"], final["Use as"]).reindex(columns=[*ROLES, LEFT_OUT], fill_value=0)
+    st.dataframe(counts.reset_index(), hide_index=True)
+    st.button(
+        "Use these images",
+        type="primary",
+        key=f"design.{editor.name}.use",
+        on_click=write_lists,
+        args=(editor.path, name, final),
+    )
+
+
+def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
+    """Write a list of images for each role next to the study file, and name the lists in it."""
+    folder = path.parent / f"{path.stem}.images"
+    changes: dict[str, Any] = {}
+    with keep_errors():
+        folder.mkdir(exist_ok=True)
+        for role in ROLES:
+            ids = table.loc[table["Use as"] == role, "Image"]
+            write_whole(folder / f"{role}.txt", "".join(f"{one}\n" for one in ids).encode())
+            changes[f"sets.{role}"] = {**image_settings(name), "images": f"{folder.name}/{role}.txt"}
+        change(path, changes)
+
+
+def _describe_lists(editor: Editor) -> None:
+    """Say what the file uses now, where it uses lists."""
+    for role in ROLES:
+        found = editor.draft.get(f"sets.{role}")
+        listed = found.get("images") if isinstance(found, dict) else None
+        if isinstance(listed, str) and (editor.path.parent / listed).is_file():
+            count = sum(1 for line in (editor.path.parent / listed).read_text().splitlines() if line.strip())
+            st.caption(f"{role.capitalize()}: {count:,} images listed in `{listed}`.")

@@ -1,0 +1,142 @@
+"""What participants see: the conditions, the heatmap method, the examples, and a preview of one trial."""
+
+from __future__ import annotations
+
+import hashlib
+
+import streamlit as st
+
+from core.attribution import METHODS
+from core.attribution.opening import is_external, open_registered
+from core.parameters import list_parameters, summary
+from core.types import Progress
+from dashboard.design.editor import Editor, change
+from dashboard.design.fields import Setting, show, show_all
+from dashboard.design.schema import Rule, rule_of
+from dashboard.design.settings import HEATMAPS, TEACHING
+from dashboard.shared.keys import digest
+from dashboard.shared.live import draw_when_ready
+from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
+from dashboard.shared.tasks import Task
+from study.building.preview import TrialPreview, preview_trial
+from study.conditions import CONDITIONS
+from study.plan.texts import complete_texts
+from study.workspace.workspace import home
+
+PARAMETERS = "saliency.parameters"
+HIDDEN = ("chunk",)
+"""Parameters of speed and memory that change no heatmap."""
+
+
+def show_stimuli(editor: Editor) -> None:
+    """Draw the conditions, the settings of heatmaps and examples, and the preview."""
+    _choose_conditions(editor)
+    st.subheader("Heatmaps", anchor=False)
+    _choose_method(editor)
+    show_all(editor, HEATMAPS, 3)
+    st.subheader("Examples", anchor=False)
+    show_all(editor, TEACHING, 3)
+    st.subheader("Preview", anchor=False)
+    _show_preview(editor)
+
+
+def _choose_conditions(editor: Editor) -> None:
+    key = f"design.{editor.name}.conditions"
+    value = list(editor.value("conditions") or ())
+    st.session_state[key] = value
+
+    def write() -> None:
+        chosen = sorted(st.session_state[key], key=list(CONDITIONS).index)
+        change(editor.path, {"conditions": chosen})
+
+    st.multiselect(
+        "Conditions",
+        list(dict.fromkeys([*CONDITIONS, *value])),
+        format_func=format_name,
+        key=key,
+        on_change=write,
+        help="Each participant is allocated to one condition.",
+    )
+    for text in editor.faults_at("conditions"):
+        st.caption(f":red[{escape_markdown(text)}]")
+    with st.expander("What participants see in each condition"):
+        for name in CONDITIONS:
+            st.markdown(f"**{format_name(name)}**: {escape_markdown(CONDITIONS.describe(name))}")
+
+
+def _choose_method(editor: Editor) -> None:
+    """Choose the heatmap method and its parameters; another method begins with its own defaults."""
+    key = f"design.{editor.name}.method"
+    st.session_state[key] = value = str(editor.value("saliency.method"))
+
+    def write() -> None:
+        change(editor.path, {"saliency.method": st.session_state[key], PARAMETERS: {}})
+
+    st.selectbox(
+        "Heatmap method",
+        list(dict.fromkeys([*METHODS, value])),
+        format_func=format_name,
+        key=key,
+        on_change=write,
+        accept_new_options=True,
+        help="A registered method, or type FILE.py:function or heatmaps:FOLDER for your own.",
+    )
+    if value not in METHODS or is_external(value):
+        return
+    method = open_registered(value)
+    st.caption(escape_markdown(summary(method)))
+    given = editor.draft.get(PARAMETERS)
+    with st.expander("Parameters", expanded=bool(given) and isinstance(given, dict)):
+        for parameter in list_parameters(method):
+            if parameter.name not in HIDDEN:
+                rule: Rule = rule_of(parameter)
+                show(editor, Setting(f"{PARAMETERS}.{parameter.name}", format_name(parameter.name)), rule)
+
+
+def _show_preview(editor: Editor) -> None:
+    """Make one trial on request, and show it in every condition."""
+    if editor.config is None:
+        st.caption("Correct the study file to see a trial.")
+        return
+    st.caption("One trial in every condition, as the file would make it now. Nothing is frozen.")
+    content = hashlib.sha256(editor.path.read_bytes()).hexdigest()
+    key = f"design.{editor.name}.preview"
+    number = int(st.session_state.get(f"{key}.number", 0))
+    with st.container(horizontal=True):
+        if st.button("Preview a trial", key=key):
+            st.session_state[f"{key}.asked"] = content
+        if st.session_state.get(f"{key}.asked") == content and st.button("Another category", key=f"{key}.next"):
+            st.session_state[f"{key}.number"] = number = number + 1
+    if st.session_state.get(f"{key}.asked") != content:
+        return
+    path, folder = editor.path, home()
+
+    def work(progress: Progress) -> TrialPreview:
+        return preview_trial(path, folder, progress, number=number)
+
+    draw_when_ready(Task(digest("preview", str(path), content, str(number)), work), draw_preview, key)
+
+
+def draw_preview(preview: TrialPreview) -> None:
+    """Draw a trial as the participants of each condition see it."""
+    config, trial = preview.config, preview.trial
+    texts = complete_texts(config.language, {"title": config.study.title, **config.texts}, config.saliency.method)
+    st.caption(
+        f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
+        f"{escape_markdown(trial.truth)}. Participants do not see this."
+    )
+    for name in config.conditions:
+        shown = CONDITIONS[name].shown(trial)
+        with st.container(border=True):
+            st.markdown(f"**{format_name(name)}**")
+            pictures = [shown.target, *([shown.target_map] if shown.target_map else [])]
+            for place, picture in zip(st.columns(4, wrap=False), pictures, strict=False):
+                place.image(str(preview.asset(picture)), width="stretch")
+            st.markdown(escape_markdown(texts["question"]))
+            for place, option in zip(st.columns(2, wrap=False), trial.options, strict=True):
+                with place.container(border=True):
+                    st.markdown(f"**{escape_markdown(option)}**")
+                    samples = shown.examples.get(option, ())
+                    for spot, sample in zip(st.columns(4, wrap=False, gap="xsmall"), samples, strict=False):
+                        spot.image(str(preview.asset(sample)), width="stretch")

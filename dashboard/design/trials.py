@@ -1,0 +1,70 @@
+"""The trials of a study: how many, of which categories, and what the images allow."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.design.editor import Editor, change, find_study
+from dashboard.design.fields import Setting, show, show_all
+from dashboard.design.schema import Rule
+from dashboard.design.settings import STRATA, TRIALS
+from dashboard.studies import building
+from study.bundle import TRIAL_TYPES
+from study.plan.draft import MISSING
+
+NUMBER, NAMED = "A number of them", "By name"
+DEFAULT = 10
+
+
+def show_trials(editor: Editor) -> None:
+    """Draw categories, trials per category, strata and the check of what the images allow."""
+    _choose_categories(editor)
+    show_all(editor, TRIALS, 2)
+    _choose_strata(editor)
+    _count_trials(editor)
+    study = find_study(editor)
+    if study is not None:
+        st.subheader("What these images allow", anchor=False)
+        building.show_check(study)
+
+
+def _choose_categories(editor: Editor) -> None:
+    value = editor.value("trials.categories")
+    key = f"design.{editor.name}.by"
+    st.session_state[key] = NAMED if isinstance(value, list | tuple) else NUMBER
+
+    def switch() -> None:
+        chosen: list[str] | int = [] if st.session_state[key] == NAMED else DEFAULT
+        change(editor.path, {"trials.categories": chosen})
+
+    st.radio("Categories", (NUMBER, NAMED), key=key, horizontal=True, on_change=switch)
+    if isinstance(value, list | tuple):
+        show(editor, Setting("trials.categories", "Names, one per line", lines=6), Rule("array", value))
+    else:
+        show(editor, Setting("trials.categories", "Number of categories"), Rule("integer", value, least=1))
+
+
+def _choose_strata(editor: Editor) -> None:
+    """Spread the targets over an image measure, or not."""
+    key = f"design.{editor.name}.strata"
+    st.session_state[key] = has_strata = editor.draft.get("trials.strata") is not MISSING
+
+    def switch() -> None:
+        chosen = {"measure": "margin"} if st.session_state[key] else MISSING
+        change(editor.path, {"trials.strata": chosen})
+
+    st.toggle("Spread the targets over a measure", key=key, on_change=switch)
+    if has_strata:
+        show_all(editor, STRATA, 3)
+
+
+def _count_trials(editor: Editor) -> None:
+    if editor.config is None:
+        return
+    settings = editor.config.trials
+    categories = settings.categories if isinstance(settings.categories, int) else len(settings.categories)
+    trials = categories * settings.per_type * len(TRIAL_TYPES)
+    st.markdown(
+        f"**{trials} trials** for each participant: {categories} categories × {len(TRIAL_TYPES)} types × "
+        f"{settings.per_type}, and {settings.practice} for practice."
+    )

@@ -1,0 +1,140 @@
+"""The study files of a workspace: make, copy, rename and archive them, and compare two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core.errors import ForetellError
+from study.bundle import STUDY_NAME
+from study.plan.draft import MISSING, StudyDraft
+from study.workspace.workspace import ROOT, bundles, study_files, study_name
+
+ARCHIVE = "archive"
+"""The folder, next to the study files, of those that are put away."""
+TEMPLATES = {
+    "demo": "The demo: drawn scenes and their network, ready to build",
+    "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
+}
+"""Study files of the project to begin with."""
+
+
+def folder_of(home: Path) -> Path:
+    """Return the folder of the workspace's own study files."""
+    return home / "studies"
+
+
+def is_own(path: Path, home: Path) -> bool:
+    """Whether a study file is the workspace's own, and not one that came with Foretell."""
+    return path.parent == folder_of(home)
+
+
+def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
+    """Make a study file under a new name from another one; return its path.
+
+    Raises
+    ------
+    ForetellError
+        A name that cannot be in a link or exists already, or a file that cannot be read or written.
+    """
+    target = _free_path(home, name)
+    draft = StudyDraft.read(source)
+    draft.set("study.name", name)
+    if title:
+        draft.set("study.title", title)
+    if source.parent != target.parent:
+        _rebase(draft, source.parent)
+    draft.save(target)
+    return target
+
+
+def rename_study(path: Path, home: Path, name: str) -> Path:
+    """Rename a study that is not built; return the path of its file.
+
+    Raises
+    ------
+    ForetellError
+        It is built, so links and responses carry its name; or the new name is not free.
+    """
+    draft = StudyDraft.read(path)
+    old = draft.get("study.name")
+    if old in {study_name(folder) for folder in bundles(home)}:
+        raise ForetellError(f"{old} is built, and links and responses carry its name. Duplicate it instead.")
+    target = _free_path(home, name)
+    draft.set("study.name", name)
+    draft.save(target)
+    path.unlink()
+    return target
+
+
+def archive_study(path: Path) -> Path:
+    """Put a study file away; return its new path. Bundles and responses stay where they are."""
+    return _move(path, path.parent / ARCHIVE / path.name)
+
+
+def restore_study(path: Path) -> Path:
+    """Bring a study file back from the archive; return its path."""
+    return _move(path, path.parent.parent / path.name)
+
+
+def list_archived(home: Path) -> list[Path]:
+    """List the study files in the archive."""
+    return sorted((folder_of(home) / ARCHIVE).glob("*.toml"))
+
+
+class Difference(NamedTuple):
+    """A place at which two study files differ, with the value of each; None where a file leaves the default."""
+
+    place: str
+    first: Any
+    second: Any
+
+
+def compare_studies(first: Path, second: Path) -> list[Difference]:
+    """List the settings in which two study files differ, by place."""
+    one, other = (dict(_flatten(StudyDraft.read(path).content)) for path in (first, second))
+    places = sorted(one.keys() | other.keys())
+    return [Difference(p, one.get(p), other.get(p)) for p in places if one.get(p, MISSING) != other.get(p, MISSING)]
+
+
+def _flatten(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _free_path(home: Path, name: str) -> Path:
+    """Return the path of a new study file, or refuse a name that is no name or is taken."""
+    if not STUDY_NAME.fullmatch(name):
+        raise ForetellError(
+            f"{name!r} cannot be in a link: name the study with at most 41 lower-case letters, digits and hyphens, the "
+            "first not a hyphen."
+        )
+    path = folder_of(home) / f"{name}.toml"
+    taken = {study_name(folder) for folder in bundles(home)} | {file.stem for file in study_files(home)}
+    if name in taken or path.exists() or (path.parent / ARCHIVE / path.name).exists():
+        raise ForetellError(f"There is already a study {name}. Choose another name.")
+    return path
+
+
+def _move(path: Path, target: Path) -> Path:
+    if target.exists():
+        raise ForetellError(f"There is already a study file {target.name}. Rename one of the two first.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return path.rename(target)
+
+
+def _rebase(draft: StudyDraft, base: Path) -> None:
+    """Make the files that a study file names relative to its folder absolute, where they are there."""
+    for place in ("sets.pool.path", "sets.standard.path", "sets.adversarial.path", "teaching.prior"):
+        named = draft.get(place)
+        if isinstance(named, str) and (base / named).exists():
+            draft.set(place, str((base / named).resolve()))
+
+
+def templates() -> dict[Path, str]:
+    """Return the study files to begin with, each with what it is."""
+    return {ROOT / "data" / "studies" / f"{name}.toml": text for name, text in TEMPLATES.items()}
