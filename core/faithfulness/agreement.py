@@ -7,6 +7,8 @@ Adebayo et al. 2018 (arXiv:1810.03292) networks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -31,4 +33,14 @@ def correlate_ranks(one: Ranks, other: Ranks) -> NDArray[np.float64]:
     a, b = (ranks - ranks.mean(1, keepdims=True) for ranks in (one, other))
     length = np.sqrt((a**2).sum(1) * (b**2).sum(1))
     found: NDArray[np.float64] = np.divide((a * b).sum(1), length, out=np.zeros(len(a)), where=length > 0)
+    return found
+
+
+def correlate_all(explanations: Sequence[Explanation]) -> NDArray[np.float64]:
+    """Compute the rank correlation (M, M) of every two of M heatmaps of one image, as `correlate_ranks`."""
+    ranks = np.concatenate([rank_pixels(one) for one in explanations])
+    centred = ranks - ranks.mean(1, keepdims=True)
+    lengths = np.sqrt((centred**2).sum(1, keepdims=True))
+    unit = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+    found: NDArray[np.float64] = (unit @ unit.T).clip(-1.0, 1.0)
     return found

@@ -12,11 +12,12 @@ from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import grid, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
+from dashboard.explore.methods import list_methods
 from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
-from dashboard.shared.keys import IMAGE_KEY
+from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
@@ -84,6 +85,7 @@ def _show_view(
             st.info("Choose an image file. It stays on this machine.")
     elif view == ONE:
         ((method, given),) = settings.items()
+        _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
@@ -97,6 +99,19 @@ def _show_view(
         grid.show_by_class(seen[0], settings, seed)
     else:
         grid.show_by_image(seen, settings, seed)
+
+
+def _offer_all_methods(seen: ClassifiedImage) -> None:
+    """Draw the button that opens the grid with every method for this image; the grid asks before long work."""
+    shown = st.query_params.get(IMAGE_KEY, "")
+    if st.session_state["source"] == source.OWN or not shown:
+        return
+
+    def open_grid() -> None:
+        st.session_state.update({"view": GRID, "columns": COLUMNS[0], IMAGES_KEY: shown})
+        parameters.select_methods(list_methods(seen.classifier))
+
+    st.button("All methods for this image", icon=":material/apps:", on_click=open_grid)
 
 
 def _classifier() -> str:

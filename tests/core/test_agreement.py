@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from core.faithfulness.agreement import correlate_ranks, rank_pixels
+from core.faithfulness.agreement import correlate_all, correlate_ranks, rank_pixels
 from core.types import Explanation
 
 
@@ -35,3 +35,12 @@ def test_a_heatmap_of_one_value_agrees_with_nothing() -> None:
     """Catches a division by zero that would put NaN into an order."""
     flat, values = explain(np.ones((1, 2, 2))), explain(np.arange(4.0).reshape(1, 2, 2))
     assert correlate_ranks(rank_pixels(flat), rank_pixels(values)).tolist() == [0.0]
+
+
+def test_the_matrix_of_many_heatmaps_is_that_of_each_two() -> None:
+    """Catches rows and columns that are not those of the heatmaps, and a flat one that makes others NaN."""
+    draws = np.random.default_rng(4).normal(size=(4, 1, 5, 5))
+    draws[2] = 1
+    each = [explain(values) for values in draws]
+    expected = [[correlate_ranks(rank_pixels(a), rank_pixels(b))[0] for b in each] for a in each]
+    np.testing.assert_allclose(correlate_all(each), expected, atol=1e-12)

@@ -112,7 +112,7 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
     """Return the heatmap as far as it is computed, with its measures if requested."""
     job = asking(request.task)
     if job is None or job.state != "done":
-        return Cell(request, note=describe_state(job))
+        return Cell(request, note=describe_state(job), refused=job is not None and job.state == "failed")
     if not measured:
         return Cell(request, job.result)
     measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))
