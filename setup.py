@@ -49,7 +49,7 @@ setup(
         "foretell": ["py.typed"],
         "foretell.data": ["scenes/*.pt", "scenes/*.json", "studies/*.toml", "sets/*.txt"],
         "foretell.study": ["locales/**/*.toml", "analysis/templates/*"],
-        "foretell.dashboard": ["runner/*"],
+        "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp"],
     },
     cmdclass={"build_py": BuildPackage},
 )

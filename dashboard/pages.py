@@ -15,16 +15,27 @@ from dashboard.shared import warming
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
-.door { text-align: end; font-size: .85rem; }
+.stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
+.door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
+  display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }
 @media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
+  .st-key-explore_filters > * { flex: 1 1 40%; }
   .modebar { display: none; } /* always shown on a touch screen, over the legend and the title */
   [data-testid=stTable] :is(th, td) { padding: .3rem .2rem !important; font-size: .7rem; }
 }
 </style>"""
-LEAVE = '<p class="door"><a href="/login" target="_self">Log out</a></p>'
+DOOR = (
+    '<nav class="door" aria-label="Help and account"><a href="/help" target="_blank">Help</a>'
+    '<a href="/docs/index.html" target="_blank">Docs</a><a href="/login" target="_self">Log out</a></nav>'
+)
+LOGO = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 118 32" font-family="system-ui, sans-serif">
+<rect width="32" height="32" rx="8" fill="#3f51b5"/><circle cx="16" cy="16" r="8" fill="none" stroke="#fff"
+stroke-width="3"/><circle cx="16" cy="16" r="2.5" fill="#fff"/>
+<text x="40" y="22.5" font-size="18" font-weight="700" fill="{ink}">Foretell</text></svg>"""
+INK = {"light": "#1b1f27", "dark": "#e9ebf0"}
 
 
 class Page(NamedTuple):
@@ -52,21 +63,6 @@ PAGES = {
         "Design a study",
         "Choose network, images, explanations, procedure and plan; preview a trial; check what the images allow.",
     ),
-    "studies": Page(
-        "Studies",
-        "science",
-        "dashboard.studies.page",
-        "Run an experiment",
-        "Build a study from explanations, check every trial, open it, and monitor its participants.",
-    ),
-    "monitor": Page("Monitor", "monitoring", "dashboard.monitor.page"),
-    "teaching": Page(
-        "Teaching",
-        "school",
-        "dashboard.teaching.page",
-        "Inspect the teaching examples",
-        "Why these examples: the pool in the learner's space, other sets, and the learner's belief after each example.",
-    ),
     "power": Page(
         "Power",
         "calculate",
@@ -74,6 +70,14 @@ PAGES = {
         "Plan your sample size",
         "Power and cost by the number of participants, from the paper, a pilot, or simulated participants.",
     ),
+    "studies": Page(
+        "Studies",
+        "science",
+        "dashboard.studies.page",
+        "Collect responses",
+        "Build a study, check every trial, preview it as a participant, and open it by a link.",
+    ),
+    "monitor": Page("Monitor", "monitoring", "dashboard.monitor.page"),
     "results": Page(
         "Results",
         "bar_chart",
@@ -81,8 +85,10 @@ PAGES = {
         "See the results",
         "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
+    "teaching": Page("Teaching", "school", "dashboard.teaching.page"),
+    "library": Page("Models & images", "add_photo_alternate", "dashboard.library.page"),
 }
-"""Every page but Home, by the path of its address."""
+"""Every page but Home and Help, by the path of its address, in the order in which a researcher needs them."""
 
 
 def main() -> None:
@@ -92,14 +98,21 @@ def main() -> None:
     def start() -> None:
         from dashboard.home import page as home
 
-        home.page({linked[name]: (page.heading, page.text) for name, page in PAGES.items() if page.heading})
+        home.page(linked, {name: (page.heading, page.text) for name, page in PAGES.items() if page.heading})
+
+    def assist() -> None:
+        from dashboard.home import helping
+
+        helping.page()
 
     st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
+    st.html(DOOR)
+    st.logo(LOGO.format(ink=INK.get(st.context.theme.type or "light", INK["light"])), size="large")
     warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
-    st.navigation([home, *linked.values()], position="top").run()
-    st.html(LEAVE)
+    guide = st.Page(assist, title="Help", url_path="help", visibility="hidden")
+    st.navigation([home, *linked.values(), guide], position="top").run()
     warming.finish()
 
 

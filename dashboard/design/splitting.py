@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.types import Progress
-from dashboard.design.editor import Editor, change, keeping_errors
+from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.places import image_settings
 from dashboard.shared import cache
 from dashboard.shared.keys import digest
@@ -103,7 +103,7 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
     """Write a list of images for each role next to the study file, and name the lists in it."""
     folder = path.parent / f"{path.stem}.images"
     changes: dict[str, Any] = {}
-    with keeping_errors():
+    with keep_errors():
         folder.mkdir(exist_ok=True)
         for role in ROLES:
             ids = table.loc[table["Use as"] == role, "Image"]

@@ -1,52 +1,88 @@
-"""Home: what Foretell does, with links to its pages."""
+"""Home: what Foretell does, the pages in the order of a study, and what comes next in each study."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
-from study.workspace.workspace import bundles, home
+from dashboard.shared.messages import show_errors
+from study.collection.status import StudyStatus
+from study.workspace.templates import load_templates
+from study.workspace.workspace import home
+
+HERE = Path(__file__).parent
+DEMO = "demo"
+STYLE = """<style>
+[class*="st-key-step_"] { position: relative; }
+[class*="st-key-step_"] a { position: static; }
+[class*="st-key-step_"] a::after { content: ""; position: absolute; inset: 0; border-radius: .7rem; }
+[class*="st-key-step_"]:has(a:hover) { border-color: currentColor; }
+[class*="st-key-step_"] a:focus-visible { box-shadow: none; }
+[class*="st-key-step_"] a:focus-visible::after { outline: 3px solid #6b7be0; }
+</style>"""
+"""The link of a card covers the whole card, for the mouse and for the ring of the keyboard's focus."""
 
 
-def page(cards: Mapping[StreamlitPage, tuple[str, str]]) -> None:
-    """Draw the page; ``cards`` are the pages to go to, each with a heading and a sentence."""
+def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str]]) -> None:
+    """Draw the page; ``linked`` are all pages by name, ``steps`` the heading and the sentence of those in the cards.
+
+    What needs no network and no study file comes first: reading study files imports torch.
+    """
     st.title("Do explanations help people predict an AI?", anchor=False)
     st.markdown(
         "Foretell explains an image classifier, shows the explanations to participants in a browser experiment, "
         "and fits the mixed models that test whether they helped."
     )
+    st.html(_draw_overview())
+    with show_errors():
+        statuses = service.get_service().researcher.studies()
+        _offer_demo(statuses)
     st.space("small")
-    grid = st.grid(3, min_column_width=260)
-    for linked, (heading, text) in cards.items():
-        with grid.container(border=True):
-            st.subheader(heading, anchor=False)
-            st.markdown(text)
-            st.page_link(linked, label=f":primary[**{linked.title}**]", icon=linked.icon)
+    st.html(STYLE)
+    grid = st.grid(len(steps), min_column_width=190)
+    for number, (name, (heading, text)) in enumerate(steps.items(), start=1):
+        with grid.container(border=True, key=f"step_{name}", height="stretch"):
+            st.page_link(linked[name], label=f"**{number}. {linked[name].title}**", icon=linked[name].icon)
+            st.markdown(f"**{heading}**")
+            st.caption(text)
     st.space("small")
-    _workspace()
+    with show_errors():
+        from dashboard.home import studies
+
+        studies.show(linked)
+    st.caption(f"Everything you create is in the workspace, the folder `{home()}`.")
 
 
-def _workspace() -> None:
-    """Show what the workspace contains, with simulated participants counted separately."""
-    folder = home()
-    statuses = service.get_service().researcher.studies()
-    done = dict.fromkeys(("live", "sim"), 0)
-    for status in statuses:
-        for mode in done:
-            done[mode] += sum(stages.get("done", 0) for stages in status.sessions.get(mode, {}).values())
-    st.subheader("Your workspace", anchor=False)
-    numbers = {
-        "Studies built": len({path.name.rpartition("-")[0] for path in bundles(folder)}),
-        "Open now": sum(status.state == "open" for status in statuses),
-        "Participants": done["live"],
-        "Simulated participants": done["sim"],
+@st.cache_data(show_spinner=False)
+def _draw_overview() -> str:
+    images = {
+        name: "data:image/webp;base64," + base64.b64encode((HERE / f"{name}.webp").read_bytes()).decode()
+        for name in ("image", "heatmap")
     }
-    grid = st.grid(4, min_column_width=150)
-    for label, number in numbers.items():
-        grid.metric(label, f"{number:,}", border=True)
-    if done["sim"]:
-        st.caption("Simulated participants are for testing and planning a study; their responses are not evidence.")
-    st.caption(f"Folder: `{folder}`")
+    return load_templates(HERE).get_template("overview.html").render(images)
+
+
+def _offer_demo(statuses: list[StudyStatus]) -> None:
+    """Show the demo study as participants see it, in the condition with the most explanations."""
+    demo = next((status for status in statuses if status.name == DEMO and status.state == "open"), None)
+    if demo is None:
+        st.markdown(
+            "To try a study as a participant, build and open the study `demo` on the Studies page, or start Foretell "
+            "with `python foretell.py`, which does both."
+        )
+        return
+    conditions = sorted(demo.slots.get("live", {}))
+    condition = "both" if "both" in conditions else conditions[-1]
+    st.link_button(
+        "Try it as a participant (2 min)",
+        f"/run/{quote(DEMO)}?preview={quote(condition)}",
+        icon=":material/play_arrow:",
+        type="primary",
+        help="Opens in a new tab. A preview is not data and uses no quota.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -14,6 +15,9 @@ from study.collection.status import StudyStatus
 from study.plan import config
 from study.service import Service
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
+
+COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
+"""Of each state's badge."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,33 @@ class Study:
         if self.versions:
             return "closed"
         return "built" if self.bundle is not None else "not built"
+
+
+class NextAction(NamedTuple):
+    """What a researcher does next with a study: the page's name (`dashboard.pages.PAGES`) and its link's parts."""
+
+    label: str
+    page: str
+    query: dict[str, str]
+
+
+def find_next_action(study: Study) -> NextAction:
+    """Return what comes next for a study: a running one is followed first, then faults are corrected."""
+    here, name = {"study": study.name}, study.name
+    if study.open_version is not None:
+        label = "Resume it" if study.state == "paused" else "Follow it"
+        return NextAction(label, "monitor", {"monitor_study": name})
+    if study.faults:
+        return NextAction("See what is wrong", "studies", here)
+    if study.versions:
+        has_responses = any(count_finished(study, mode) for mode in ("live", "sim"))
+        source = {"results_source": name} if has_responses else {}
+        return NextAction("See the results", "results", source)
+    if study.bundle is None:
+        return NextAction("Build it", "studies", here)
+    if study.has_changed:
+        return NextAction("Build it again", "studies", here)
+    return NextAction("Preview and open it", "studies", here)
 
 
 def list_studies(home: Path, service: Service) -> list[Study]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from dashboard import app
+from dashboard.server import documentation
 from dashboard.shared import service
 from study.store import StoreError
 
@@ -40,3 +44,14 @@ def test_ids_are_erased_while_the_server_runs(monkeypatch: pytest.MonkeyPatch) -
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, until_asked_again()).result()
     assert asked >= 3
+
+
+def test_the_documentation_is_served_where_it_is_built_and_help_says_how_where_it_is_not(tmp_path: Path) -> None:
+    """Catches an error page before ``foretell.py docs``, and files outside the website."""
+    (tmp_path / "secret.txt").write_text("secret")
+    client = TestClient(Starlette(routes=documentation.routes(tmp_path / "site")), follow_redirects=False)
+    assert client.get("/docs/index.html").headers["location"] == "/help"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<h1>Foretell</h1>")
+    assert client.get("/docs/").text == "<h1>Foretell</h1>"
+    assert client.get("/docs/%2e%2e/secret.txt").status_code == 404
