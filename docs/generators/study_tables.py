@@ -175,12 +175,13 @@ def tabulate_faithfulness(result: Result) -> list[str]:
     """Tabulate the pointing game and context effect of each method."""
     pointing, contexts = result["pointing"]["methods"], result["contexts"]["methods"]
     rows = []
-    for name in sorted(pointing, key=lambda method: -pointing[method]["share"]):
-        hit, context = pointing[name], contexts.get(name, {}).get("logit")
+    order = sorted(pointing, key=lambda method: -pointing[method]["share"])
+    for name in [*order, *(name for name in contexts if name not in pointing)]:
+        hit, context = pointing.get(name), contexts.get(name, {}).get("logit")
+        share = f"{hit['share']:.2f} {format_interval(hit['interval_95'])}" if hit else ""
+        p = format_p(hit["p_holm"]) if hit else ""
         effect = f"{context['spearman']:.2f} {format_interval(context['interval_95'])}" if context else ""
-        rows.append(
-            (f"`{name}`", f"{hit['share']:.2f} {format_interval(hit['interval_95'])}", format_p(hit["p_holm"]), effect)
-        )
+        rows.append((f"`{name}`", share, p, effect))
     return format_table(["method", "pointing game: hits", "p against the centre", "context: correlation"], rows)
 
 
