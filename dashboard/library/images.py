@@ -24,8 +24,9 @@ from study.workspace.workspace import home
 
 WAYS = ("Zip or images", "Folder", "Path on this machine")
 KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
-CHOSEN, ADDING, ROUND = "set", "library_adding", "library_round"
-"""Keys of the session: the chosen set, the job that adds one, and how many were added: the next form is empty."""
+CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library_said"
+"""Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
+said about the last one."""
 MOST_NAMED = 20
 
 
@@ -49,21 +50,21 @@ def _show_adding() -> None:
     job = pool().find(st.session_state.get(ADDING, ""))
     if job is not None and not job.has_ended:
         jobs.watch(job)
-        return
-    if job is not None:
+    elif job is not None:
         del st.session_state[ADDING]
         pool().forget(job.key)
         if job.state == "done":
             others = f" {job.result.others:,} other files were left out." if job.result.others else ""
-            st.session_state["library_said"] = f"Added {job.result.images:,} images.{others}"
-            st.session_state["library_added"] = job.result.folder.name
+            name = st.session_state["library_added"] = job.result.folder.name
+            st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
             st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
             st.rerun()
         st.error(escape_markdown(job.error) if job.state == "failed" else "Stopped. Nothing was added.")
-    _form()
+    _form(is_busy=job is not None and not job.has_ended)
 
 
-def _form() -> None:
+def _form(*, is_busy: bool) -> None:
+    """Draw the form, also while images are added: Streamlit forgets the fields that it does not draw."""
     way = st.segmented_control("From", WAYS, default=WAYS[0], required=True, key="library_way")
     opening: jobs.Opening | None = None
     if way == WAYS[2]:
@@ -83,7 +84,7 @@ def _form() -> None:
         f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {format_bytes(MOST_BYTES)}; an upload "
         "at most 200 MB."
     )
-    if st.button("Add", type="primary", key="library_add", disabled=opening is None or not name.strip()):
+    if st.button("Add", type="primary", key="library_add", disabled=is_busy or opening is None or not name.strip()):
         assert opening is not None
         task = jobs.add_task(check_name(name), opening)
         pool().forget(task.key)
@@ -113,7 +114,8 @@ def _uploads(way: str) -> tuple[jobs.Opening | None, str]:
 
 
 def _show_set(name: str) -> None:
-    if said := st.session_state.pop("library_said", None):
+    said_of, said = st.session_state.get(SAID, ("", ""))
+    if said_of == name:
         st.success(said)
     read: ReadSet | None = await_result(jobs.read_task(name).ask())
     if read is not None:

@@ -1,4 +1,4 @@
-"""Work of the page that takes more than a moment: adding images, and reading a set."""
+"""Work of the page that takes more than a moment: adding images or a network, and reading a set."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.network.imagereport import ImageSetReport, report_images
-from study.network.sources import open_set
+from study.network.sources import open_classifier, open_set
 from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder
+from study.workspace.modelfiles import add_file, add_line, remove_file, write_names
 from study.workspace.workspace import home
 from study.workspace.zips import limit_bytes, open_zip
 
@@ -107,6 +108,54 @@ def open_path(text: str) -> Iterator[OpenedFiles]:
             yield OpenedFiles(entries, limit_bytes(path.stat().st_size))
     else:
         yield OpenedFiles(list_folder(path), MOST_BYTES)
+
+
+def model_task(line: str) -> Task:
+    """Return the task that loads a model, fetching its weights, and adds its line to the list of models."""
+    base = home()
+
+    def work(progress: Progress) -> str:
+        progress(0, 1, f"loading {line}")
+        classifier = open_classifier(line, base, "cpu")
+        add_line(base / cache.MODELS, line)
+        return f"Added {line}: {len(classifier.categories):,} classes."
+
+    return Task(digest("add model", str(base), line), work)
+
+
+def clip_task(name: str, title: str, names: Sequence[str]) -> Task:
+    """Return the task that adds a CLIP network with a list of class names, which is removed if it cannot be loaded."""
+    folder = home() / cache.MODELS
+    line = f"clip:{name}?names={cache.MODELS}/{title}.txt"
+
+    def work(progress: Progress) -> str:
+        written = write_names(folder, title, names)
+        try:
+            said: str = model_task(line).compute(progress)
+        except BaseException:
+            remove_file(folder, written.name)
+            raise
+        return said
+
+    return Task(digest("add model", str(folder), line), work)
+
+
+def file_task(name: str, content: bytes, keep: bool) -> Task:
+    """Return the task that adds a file and loads it; one that cannot be loaded is removed unless it is to be kept."""
+    base = home()
+
+    def work(progress: Progress) -> str:
+        progress(0, 1, f"loading {name}")
+        path = add_file(base / cache.MODELS, name, content)
+        try:
+            classifier = open_classifier(*cache.find_model_spec(f"{cache.MODELS}/{name}"), device="cpu")
+        except BaseException:
+            if not keep:
+                remove_file(path.parent, path.name)
+            raise
+        return f"Added {name}: {len(classifier.categories):,} classes."
+
+    return Task(digest("add model file", str(base), name, content, str(keep)), work)
 
 
 def watch(job: Job) -> None:

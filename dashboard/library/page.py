@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.library import images
+from dashboard.library import images, models
 from dashboard.shared.messages import show_errors
 
-PARTS = {"Images": images.show}
+PARTS = {"Images": images.show, "Networks": models.show}
 
 
 def page() -> None:

@@ -60,7 +60,8 @@ class Gallery:
 
 def list_models() -> list[str]:
     """List the available classifiers: built in, those of the workspace's own folder, others with weights on disk."""
-    return [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
+    names = [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
+    return list(dict.fromkeys(names))
 
 
 def list_rule_files() -> list[str]:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.loading import import_torchvision
 from dashboard.shared import cache
 from study.workspace.imagesets import count_images
+from study.workspace.modelfiles import read_lines
 from tests.dashboard.conftest import PATIENCE_S, gallery_of, made
 
 FILES = {"cat/1.png": 1, "cat/2.png": 2, "cat/again.png": 1, "kitty/3.png": 3, "boat/4.png": 4, "junk/5.png": 5}
@@ -56,7 +59,7 @@ def add(app: AppTest, name: str, content: bytes, title: str = "") -> AppTest:
 def settled(app: AppTest) -> AppTest:
     """The page when nothing is going on any more."""
     deadline = time.monotonic() + PATIENCE_S
-    while app.get("progress"):
+    while app.get("progress") or not any(str(button.key).startswith("library_add") for button in app.button):
         assert time.monotonic() < deadline
         time.sleep(0.05)
         app.run()
@@ -124,3 +127,85 @@ def test_a_set_is_removed_after_a_second_click(app: AppTest, workspace: Path) ->
     app.button("library_remove_animals").click().run()
     assert not (workspace / "pictures" / "animals").exists()
     assert not app.exception
+
+
+NETWORK = b"""
+import torch
+
+CATEGORIES = ["dark", "bright"]
+
+
+def build():
+    network = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))
+    return network
+"""
+
+
+@pytest.fixture
+def networks(app: AppTest) -> AppTest:
+    return app.run().segmented_control("part").set_value("Networks").run()
+
+
+def choose(app: AppTest, source: str) -> AppTest:
+    return app.segmented_control("model_from").set_value(source).run()
+
+
+def test_a_python_file_is_added_loaded_and_removed(networks: AppTest, workspace: Path) -> None:
+    """Catches a file of one's own that Explore does not offer, and no word that it is run."""
+    app = choose(networks, "File")
+    assert any("is run on this machine" in alert.value for alert in app.warning)
+    app.file_uploader("model_file").set_value(("mine.py", NETWORK, "text/x-python")).run()
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added mine.py: 2 classes."]
+    assert "models/mine.py" in cache.list_models()
+    assert cache.load_classifier("models/mine.py").categories == ("dark", "bright")
+    app.button("remove_models/mine.py").click().run()
+    assert not (workspace / "models" / "mine.py").exists()
+
+
+def test_a_file_that_cannot_be_loaded_stays_only_if_it_is_kept(networks: AppTest, workspace: Path) -> None:
+    """Catches a broken file that is left in the workspace, and one that is lost although its author wants it."""
+    app = choose(networks, "File")
+    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    settled(app.button("library_add_model").click().run())
+    assert any("ZeroDivisionError" in alert.value for alert in app.error)
+    assert not (workspace / "models" / "mine.py").exists()
+    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    app.checkbox("model_keep").check().run()
+    settled(app.button("library_add_model").click().run())
+    assert any("ZeroDivisionError" in alert.value for alert in app.error)
+    assert (workspace / "models" / "mine.py").exists()
+
+
+def test_a_download_that_fails_is_a_sentence_and_adds_no_line(
+    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a network in Explore's list whose weights are not there."""
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
+    app = networks.selectbox("name_torchvision").set_value("resnet18").run()
+    assert "Downloads the weights of 44.7 MB from https" in str([caption.value for caption in app.caption])
+    settled(app.button("library_add_model").click().run())
+    assert any("could not be downloaded" in alert.value for alert in app.error)
+    assert read_lines(workspace / "models") == []
+
+
+def test_a_network_whose_weights_are_here_is_added_by_its_name(
+    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a line that Explore cannot load, or a name that is listed twice."""
+    import_torchvision()
+    from torchvision import models
+
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    file = tmp_path / "hub" / "checkpoints" / Path(models.get_model_weights("squeezenet1_1").DEFAULT.url).name
+    file.parent.mkdir(parents=True)
+    torch.save(models.squeezenet1_1().state_dict(), file)
+    app = networks.selectbox("name_torchvision").set_value("squeezenet1_1").run()
+    assert any("nothing is downloaded" in caption.value for caption in app.caption)
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added torchvision:squeezenet1_1: 1,000 classes."]
+    assert read_lines(workspace / "models") == ["torchvision:squeezenet1_1"]
+    assert cache.list_models().count("torchvision:squeezenet1_1") == 1
+    app.button("remove_torchvision:squeezenet1_1").click().run()
+    assert read_lines(workspace / "models") == []
