@@ -56,7 +56,8 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str]:
             st.warning(f"Choose a column for {', '.join(missing)}.")
         seen = frame.head(PREVIEW_ROWS)
         st.caption(f"The first {len(seen)} of {len(frame):,} rows, as they will be read:")
-        st.dataframe(pd.DataFrame({ours: seen[theirs] for ours, theirs in mapping.items()}), hide_index=True)
+        as_read = pd.DataFrame({ours: seen[theirs] for ours, theirs in mapping.items()})
+        st.table(as_read, border="horizontal", hide_index=True)
     return mapping
 
 
