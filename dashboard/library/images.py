@@ -1,4 +1,4 @@
-"""Image sets: those of the workspace with what they hold, and a form that adds one."""
+"""Image sets: those of the workspace with what they contain, and a form that adds one."""
 
 from __future__ import annotations
 
