@@ -23,6 +23,7 @@ STYLE = """<style>
 @media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
+  .st-key-explore_filters > * { flex: 1 1 40%; }
   .modebar { display: none; } /* always shown on a touch screen, over the legend and the title */
   [data-testid=stTable] :is(th, td) { padding: .3rem .2rem !important; font-size: .7rem; }
 }

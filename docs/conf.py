@@ -73,6 +73,7 @@ SECTIONS = {
     ],
     "docs/start": ["walkthrough"],
     "docs/how-to/README": [
+        "design-a-study",
         "own-study",
         "python",
         "../notebooks/*",
@@ -81,6 +82,7 @@ SECTIONS = {
         "imagenet",
         "spread-targets",
         "compare-policies",
+        "find-images",
         "debug-a-model",
         "add-*",
     ],

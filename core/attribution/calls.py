@@ -39,6 +39,7 @@ NAMES = {
     "batch_norm": "batch_norm",
     "layer_norm": "layer_norm",
     "group_norm": "group_norm",
+    "unit_norm": "normalize",
     "attention": "multi_head_attention_forward scaled_dot_product_attention",
     "constant": "detach data zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty "
     "new_tensor",
@@ -110,6 +111,13 @@ def group_norm(
 ) -> tuple[Tensor, int, Tensor | None, Tensor | None, float]:
     """Return the arguments of a group norm."""
     return input, num_groups, weight, bias, eps
+
+
+def unit_norm(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
+) -> tuple[Tensor, float, int, float, None]:
+    """Return the arguments of `torch.nn.functional.normalize`."""
+    return input, p, dim, eps, out
 
 
 def attention(

@@ -263,6 +263,10 @@ class Differences(Propagation):
         variance = self.pointwise(deviation, torch.square).mean(over, keepdim=True)
         return self.bilinear(torch.mul, deviation, self.pointwise(variance, lambda value: (value + eps).rsqrt()))
 
+    def unit_norm(self, x: Tensor, dim: int, eps: float) -> Tensor:
+        total = self.pointwise(x, torch.square).sum(dim, keepdim=True)
+        return self.bilinear(torch.mul, x, self.pointwise(total, lambda value: value.clamp_min(eps**2).rsqrt()))
+
 
 def _fits(reference: Tensor, value: Tensor) -> bool:
     """Tell whether shapes are equal, or one reference serves a whole batch."""

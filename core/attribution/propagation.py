@@ -117,6 +117,10 @@ class Propagation(Interception):
         """Normalise (x - mean) / sqrt(variance + eps) over ``dims``, as a layer norm does before its weights."""
         raise NotImplementedError
 
+    def unit_norm(self, x: Tensor, dim: int, eps: float) -> Tensor:
+        """Divide by the Euclidean norm over ``dim``, or by ``eps`` where that is larger."""
+        raise NotImplementedError
+
     def output(self, module: torch.nn.Module, inputs: Tensor, bounds: Bounds | None = None) -> Tensor:
         """Compute logits (B, K) for inputs (B, C, H, W); the methods of this class are their backward pass."""
         self._written.clear()
@@ -306,6 +310,12 @@ class Propagation(Interception):
         normalised = self.normalise(x.reshape(len(x), groups, -1), [2], eps).reshape(x.shape)
         columns = [None if values is None else along_channels(values, x.ndim) for values in (weight, bias)]
         return self._affine(mark_tensor(normalised, Mark()), *columns)
+
+    def _unit_norm(self, call: Call) -> Tensor:
+        x, power, dim, eps, out = calls.unit_norm(*call.args, **call.named)
+        if power != 2 or out is not None:
+            raise self._make_unsupported_error(f"computes {call.name}() with p={power} or a given output")
+        return mark_tensor(self.unit_norm(x, dim, eps), Mark())
 
     def _affine(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         if weight is None:

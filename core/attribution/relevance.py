@@ -3,9 +3,9 @@
 Bach et al. 2015 (doi:10.1371/journal.pone.0130140). Linear layers share by a rule of
 `core.attribution.relevance_rules`, a batch norm behind one being part of it; activations and products with constants
 pass relevance on, max-pooling to the largest. A product of two activations gives each half, what each adds to it on
-average when both grow from 0. The spread that a layer norm divides by counts as a constant, and so do attention
-weights (Ali et al. 2022, arXiv:2202.07304), unless a composite takes AttnLRP's rule for their softmax (Achtibat et al.
-2024, arXiv:2402.05602).
+average when both grow from 0. The spread that a layer norm divides by counts as a constant, as does the Euclidean norm
+that CLIP divides its embedding by, and so do attention weights (Ali et al. 2022, arXiv:2202.07304), unless a composite
+takes AttnLRP's rule for their softmax (Achtibat et al. 2024, arXiv:2402.05602).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import Function
+from torch.nn import functional as F
 
 from core.attribution.linear_maps import LinearMap, summing
 from core.attribution.propagation import Bounds, Mark, Propagation, mark_of, mark_tensor
@@ -182,6 +183,9 @@ class Relevance(Propagation):
         spread = (x.detach().var(over, keepdim=True, correction=0) + eps).sqrt()
         layer = summing(lambda value: (value - value.mean(over, keepdim=True)) / spread, x)
         return self.linear(x, layer, lambda: layer.apply(x, layer.weight))
+
+    def unit_norm(self, x: Tensor, dim: int, eps: float) -> Tensor:
+        return _pass_relevance(x, lambda value: F.normalize(value, dim=dim, eps=eps))
 
 
 def relevance_of_inputs(

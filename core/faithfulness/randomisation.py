@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from core.attribution.method import HeatmapMethod
@@ -21,8 +20,9 @@ from core.attribution.opening import open_registered
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
+from core.faithfulness.agreement import correlate_ranks, rank_pixels
 from core.parameters import parse_parameters
-from core.types import Explanation, Progress, silent
+from core.types import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,15 @@ def cascading_randomisation(
 
     def rank_maps(network: Classifier) -> np.ndarray:
         own = torch.Generator().manual_seed(draw_seed(draws))
-        return _distances(attribute(network, images, targets, generator=own, **given))
+        return rank_pixels(attribute(network, images, targets, generator=own, **given))
 
     original, repeated = rank_maps(classifier), rank_maps(classifier)
     names, rows = [], []
     for name, total, network in _cascade(classifier, draws):
         names.append(name)
-        rows.append(_correlations(original, rank_maps(network)))
+        rows.append(torch.from_numpy(correlate_ranks(original, rank_maps(network))))
         progress(len(names), total, "layers")
-    same = _correlations(original, repeated)
+    same = torch.from_numpy(correlate_ranks(original, repeated))
     return Randomisation(attribute.__name__, seed, threshold, tuple(names), torch.stack(rows), same)
 
 
@@ -157,21 +157,3 @@ def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
     )
     sibling.copied_from = classifier
     return sibling
-
-
-def _distances(explanation: Explanation) -> np.ndarray:
-    """Compute |heatmap - zero| of each image, (B, H * W) float64."""
-    distances: np.ndarray = explanation.evidence.double().abs().flatten(1).numpy()
-    return distances
-
-
-def _correlations(one: np.ndarray, other: np.ndarray) -> Tensor:
-    """Compute Spearman's correlation (B,) of the rows of two arrays (B, P)."""
-    pairs = zip(one, other, strict=True)
-    return torch.tensor([_spearman(a, b) for a, b in pairs], dtype=torch.float64)
-
-
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return float(spearmanr(a, b).statistic)

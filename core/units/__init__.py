@@ -10,6 +10,7 @@ PARAMETERISATIONS = Registry(
     "parameterisation",
     {
         "fourier": "core.units.parameterisations:Fourier",
+        "maco": "core.units.maco:Maco",
         "pixels": "core.units.parameterisations:Pixels",
     },
 )

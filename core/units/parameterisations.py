@@ -1,9 +1,12 @@
-"""Ways of drawing an image that a unit can be climbed with: as pixels of bounded norm, or as waves of colour."""
+"""Ways of drawing an image that a unit can be climbed with: as pixels of bounded norm, or as waves of colour.
+
+`core.units.maco` has one more.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -14,13 +17,27 @@ from core.units.display import black_and_white
 
 
 class Canvas(Protocol):
-    """An image in the making, (1, C, H, W) in the network's input space."""
+    """An image in the making, (1, C, H, W) in the network's input space.
+
+    Attributes
+    ----------
+    RATE
+        The usual size of a step.
+    READS_IMAGES
+        Whether the constructor takes the spectrum of a set of images, `core.units.maco.measure_spectrum`.
+    importance
+        (H, W): how much each pixel has counted so far; None where that is not measured.
+    """
+
+    RATE: ClassVar[float]
+    READS_IMAGES: ClassVar[bool]
+    importance: Tensor | None
 
     def render_image(self) -> Tensor:
         """Render the image as it is, with its graph."""
 
     def render_view(self) -> Tensor:
-        """Render what the network is shown of it in this step."""
+        """Render what the network is shown of it in this step: one image or several."""
 
     def climb(self, value: Tensor) -> bool:
         """Take one step up the gradient of ``value`` (), a function of `render_view`; False where there is none."""
@@ -33,6 +50,10 @@ class Pixels:
     1341, Université de Montréal), section 3: the maximum over all inputs of one norm, by steps along the gradient,
     each carried back to that norm. Of a linear unit w it is norm * w / |w|.
     """
+
+    RATE: ClassVar[float] = 0.05
+    READS_IMAGES: ClassVar[bool] = False
+    importance: Tensor | None = None
 
     def __init__(self, classifier: Classifier, generator: torch.Generator, rate: float) -> None:
         mean = classifier.fill("mean")[None]
@@ -82,6 +103,10 @@ class Fourier:
     Olah, Mordvintsev & Schubert 2017 (doi:10.23915/distill.00007), "Preconditioning and parameterization" and
     "Transformation robustness". Every image on the way lies between black and white. Adam climbs.
     """
+
+    RATE: ClassVar[float] = 0.05
+    READS_IMAGES: ClassVar[bool] = False
+    importance: Tensor | None = None
 
     def __init__(self, classifier: Classifier, generator: torch.Generator, rate: float) -> None:
         self._black, self._white = (end.to(classifier.device) for end in black_and_white(classifier))

@@ -20,13 +20,20 @@ def units(
         str | None, typer.Option("--class", help="A class, by name or index, instead of a unit.")
     ] = None,
     how: Annotated[
-        str, typer.Option(help="fourier (natural waves of colour) or pixels (of bounded norm).")
+        str,
+        typer.Option(
+            help="fourier (natural waves of colour), maco (waves as strong as in the images of --pictures, with what "
+            "mattered less more transparent) or pixels (of bounded norm)."
+        ),
     ] = "fourier",
     starts: Annotated[int, typer.Option(help="Random starting images, each of which ends at its own maximum.")] = 4,
     steps: Annotated[int, typer.Option(help="Steps of gradient ascent from each start.")] = 128,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     pictures: Annotated[
-        str | None, typer.Option(help="A folder, a pattern, or scenes: find the nine that drive it most.")
+        str | None,
+        typer.Option(
+            help="A folder, a pattern, or scenes: find the nine that drive it most, and measure the spectrum for maco."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("units"),
 ) -> None:
@@ -35,7 +42,7 @@ def units(
     With --pictures also the nine images of a set that drive it most, each with the unit's receptive field and its
     projection by a deconvnet (.top.png).
 
-    Example: python foretell.py units --unit features.3.0:12 --pictures scenes --out units
+    Example: python foretell.py units --unit features.3.0:12 --how maco --pictures scenes --out units
     """
     from core.units.maximise import Parameterisation
     from study.inquiry.units import UnitQuery, VisualisationSettings, visualise_files

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def change(path: Path, changes: Mapping[str, Any]) -> None:
             elif draft.get(place) is not MISSING or not _is_default(place, value):
                 draft.set(place, value)
 
-    with keeping_errors():
+    with keep_errors():
         draft = StudyDraft.read(path)
         before = draft.text
         write(draft)
@@ -70,7 +71,7 @@ def change(path: Path, changes: Mapping[str, Any]) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     """Replace the whole file by a text that was edited by hand."""
-    with keeping_errors():
+    with keep_errors():
         before, draft = path.read_text(encoding="utf-8"), StudyDraft(text)
         draft.save(path)
         _remember(path, before)
@@ -81,7 +82,7 @@ def undo(path: Path) -> None:
     texts = st.session_state.get(UNDO, [])
     last = next((i for i in reversed(range(len(texts))) if texts[i][0] == str(path)), None)
     if last is not None:
-        with keeping_errors():
+        with keep_errors():
             StudyDraft(texts[last][1]).save(path)
             st.session_state[UNDO] = texts[:last] + texts[last + 1 :]
 
@@ -91,17 +92,14 @@ def can_undo(path: Path) -> bool:
     return any(file == str(path) for file, _ in st.session_state.get(UNDO, []))
 
 
-class keeping_errors:
+@contextmanager
+def keep_errors() -> Iterator[None]:
     """Keep an error of a callback, which cannot draw, for the run that follows it."""
-
-    def __enter__(self) -> None:
-        st.session_state.pop(ERROR, None)
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, ForetellError):
-            st.session_state[ERROR] = str(error)
-            return True
-        return False
+    st.session_state.pop(ERROR, None)
+    try:
+        yield
+    except ForetellError as error:
+        st.session_state[ERROR] = str(error)
 
 
 def _remember(path: Path, before: str) -> None:

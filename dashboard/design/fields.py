@@ -91,11 +91,9 @@ def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, An
     for name, limit in (("min_value", rule.least), ("max_value", rule.most)):
         if limit is not None:
             form[name] = kind(limit)
-    if value is None:
-        st.session_state.pop(options["key"], None)
+    if rule.optional:  # a field that may be emptied again
         form |= {"value": None, "placeholder": "not set"}
-    else:
-        st.session_state[options["key"]] = kind(value)
+    st.session_state[options["key"]] = None if value is None else kind(value)
     st.number_input(setting.label, **form, **options)
 
 

@@ -32,7 +32,7 @@ def show_text(path: Path) -> None:
         files.offer_download("Download", lambda: text.encode(), path.name, "application/toml")
 
 
-def show_beside(editor: Editor) -> None:
+def show_code(editor: Editor) -> None:
     """Draw the file as it is now, closed until it is opened."""
     with st.expander(f"Study file: {editor.path.name}"):
         st.code(editor.draft.text, language="toml", line_numbers=True)

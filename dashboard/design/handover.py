@@ -15,37 +15,37 @@ from dashboard.design.editor import change
 from dashboard.design.network import relative_model
 from dashboard.design.places import image_settings
 from dashboard.shared import cache
+from dashboard.shared.keys import HANDED_IMAGES as IMAGES
+from dashboard.shared.keys import HANDED_METHOD as METHOD
+from dashboard.shared.keys import HANDED_MODEL as MODEL
 from dashboard.shared.names import format_name
 from study.plan.draft import MISSING
 
-MODEL, IMAGES, METHOD = "model", "images_of", "explain_by"
-"""Names in the link."""
 
-
-def _given(name: str, known: list[str]) -> str | None:
+def _read_link(name: str, known: list[str]) -> str | None:
     value = st.query_params.get(name)
     return value if value in known else None
 
 
-def _handed() -> dict[str, str | None]:
+def _read_handover() -> dict[str, str | None]:
     return {
-        MODEL: _given(MODEL, cache.list_models()),
-        IMAGES: _given(IMAGES, cache.list_image_sets()),
-        METHOD: _given(METHOD, list(METHODS)),
+        MODEL: _read_link(MODEL, cache.list_models()),
+        IMAGES: _read_link(IMAGES, cache.list_image_sets()),
+        METHOD: _read_link(METHOD, list(METHODS)),
     }
 
 
 def describe_handover() -> Iterator[str]:
     """Say what the new study takes over."""
     said = {MODEL: "the network {}", IMAGES: "the image set {}", METHOD: "the heatmap method {}"}
-    found = [said[k].format(format_name(v) if k == METHOD else v) for k, v in _handed().items() if v]
+    found = [said[k].format(format_name(v) if k == METHOD else v) for k, v in _read_handover().items() if v]
     if found:
         yield f"The new study takes {', '.join(found)} from Explore."
 
 
 def apply_handover(path: Path) -> None:
     """Write what was handed over into a new study file, and remove what belongs to its template alone."""
-    handed = _handed()
+    handed = _read_handover()
     changes: dict[str, Any] = {"contact": MISSING}
     if model := handed[MODEL]:
         changes["classifier.model"] = relative_model(model)

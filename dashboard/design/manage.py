@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from dashboard.design.editor import ERROR, Editor, keeping_errors
+from dashboard.design.editor import ERROR, Editor, keep_errors
 from dashboard.design.handover import apply_handover, describe_handover
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.plan import studyfiles
@@ -33,9 +33,11 @@ def show_new() -> None:
 def show_actions(editor: Editor) -> None:
     """Draw what can be done with the file as a whole."""
     with st.popover("Duplicate"):
-        _named("duplicate", editor, "Name of the copy", lambda name: studyfiles.copy_study(editor.path, home(), name))
+        _ask_name(
+            "duplicate", editor, "Name of the copy", lambda name: studyfiles.copy_study(editor.path, home(), name)
+        )
     with st.popover("Rename"):
-        _named("rename", editor, "New name", lambda name: studyfiles.rename_study(editor.path, home(), name))
+        _ask_name("rename", editor, "New name", lambda name: studyfiles.rename_study(editor.path, home(), name))
     with st.popover("Compare"):
         _compare(editor)
     with st.popover("Archive"):
@@ -45,19 +47,19 @@ def show_actions(editor: Editor) -> None:
 
 def _make() -> None:
     given = st.session_state
-    with keeping_errors():
+    with keep_errors():
         name = given["new_name"].strip()
         path = studyfiles.copy_study(given["new_template"], home(), name, given["new_title"].strip())
         apply_handover(path)
         given["study"] = path.stem
 
 
-def _named(what: str, editor: Editor, label: str, act: Callable[[str], Path]) -> None:
+def _ask_name(what: str, editor: Editor, label: str, act: Callable[[str], Path]) -> None:
     """Draw a field for a name and a button that acts with it."""
     key = f"{what}_name"
 
     def go() -> None:
-        with keeping_errors():
+        with keep_errors():
             st.session_state["study"] = act(st.session_state[key].strip()).stem
 
     st.text_input(label, key=key, placeholder=f"{editor.name}-2")
@@ -65,7 +67,7 @@ def _named(what: str, editor: Editor, label: str, act: Callable[[str], Path]) ->
 
 
 def _archive(path: Path) -> None:
-    with keeping_errors():
+    with keep_errors():
         studyfiles.archive_study(path)
         st.session_state.pop("study", None)
 
@@ -82,7 +84,7 @@ def _show_archive() -> None:
 
 
 def _restore(path: Path) -> None:
-    with keeping_errors():
+    with keep_errors():
         st.session_state["study"] = studyfiles.restore_study(path).stem
 
 
@@ -95,9 +97,9 @@ def _compare(editor: Editor) -> None:
         if not found:
             st.caption("The two files have the same settings.")
             return
-        rows = [(one.place, _shown(one.first), _shown(one.second)) for one in found]
+        rows = [(one.place, _format_value(one.first), _format_value(one.second)) for one in found]
         st.dataframe(pd.DataFrame(rows, columns=["Setting", editor.name, other.stem]), hide_index=True)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return "default" if value is None else str(value)

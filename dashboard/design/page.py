@@ -12,12 +12,11 @@ from dashboard.design.editor import ERROR, Editor, can_undo, find_study, undo
 from dashboard.design.fields import show_all
 from dashboard.design.settings import CONTACT, STUDY
 from dashboard.shared import links
+from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import building
 from study.plan import studyfiles
 from study.workspace.workspace import home
-
-NEW = "A new study"
 
 
 def page() -> None:
@@ -71,7 +70,7 @@ def _edit(path: Path) -> None:
     _problems(editor)
     sections[section](editor)
     if section not in ("File", "Build"):
-        file.show_beside(editor)
+        file.show_code(editor)
 
 
 def _problems(editor: Editor) -> None:
@@ -97,4 +96,4 @@ def _build(editor: Editor) -> None:
     building.show(study)
     if study.bundle is not None and not study.has_changed:
         st.success("The study is built as its file is now.")
-        st.markdown(f"[Preview, open and share it](/studies?study={study.name})")
+        st.html(f'<a href="/studies?study={study.name}" target="_self">Preview, open and share it</a>')

@@ -36,8 +36,8 @@ TRIALS = (
     ),
     Setting(
         "trials.confusion",
-        "Errors that choose the alternative",
-        "The alternative of a correct prediction is the category that is most often confused with it.",
+        "Errors that choose the foil",
+        "The foil of a correct prediction is the category that is most often confused with it.",
         names={"both": "confusions in both directions", "target": "only of the target category"},
     ),
 )

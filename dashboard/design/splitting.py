@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.types import Progress
-from dashboard.design.editor import Editor, change, keeping_errors
+from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.places import image_settings
 from dashboard.shared import cache
 from dashboard.shared.keys import digest
@@ -31,7 +31,7 @@ def show_split(editor: Editor) -> None:
     """Draw the division of one image set, which writes a list of images for each role."""
     sets = cache.list_image_sets()
     if not sets:
-        st.info(f"There is no image set yet. Put a folder with one subfolder per category into {home() / cache.SETS}.")
+        st.info("There is no image set yet. [Add images](/library)")
         return
     _describe_lists(editor)
     name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")
@@ -103,7 +103,7 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
     """Write a list of images for each role next to the study file, and name the lists in it."""
     folder = path.parent / f"{path.stem}.images"
     changes: dict[str, Any] = {}
-    with keeping_errors():
+    with keep_errors():
         folder.mkdir(exist_ok=True)
         for role in ROLES:
             ids = table.loc[table["Use as"] == role, "Image"]

@@ -8,13 +8,16 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.explore import parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
+from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import grid, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
+from dashboard.explore.methods import list_methods
+from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
-from dashboard.shared.keys import IMAGE_KEY
+from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
@@ -63,8 +66,8 @@ def _view(view: str) -> None:
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
         several = view == GRID and not by_class
-        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
         models = [model, *_other(model)] if view == PAIR else [model]
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), results)
         network = cache.load_classifier(model)
         methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
         settings, seed = parameters.choose_settings(methods, network)
@@ -82,8 +85,10 @@ def _show_view(
             st.info("Choose an image file. It stays on this machine.")
     elif view == ONE:
         ((method, given),) = settings.items()
+        _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
+        show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
         st.info(
             f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
@@ -96,6 +101,19 @@ def _show_view(
         grid.show_by_image(seen, settings, seed)
 
 
+def _offer_all_methods(seen: ClassifiedImage) -> None:
+    """Draw the button that opens the grid with every method for this image; the grid asks before long work."""
+    shown = st.query_params.get(IMAGE_KEY, "")
+    if st.session_state["source"] == source.OWN or not shown:
+        return
+
+    def open_grid() -> None:
+        st.session_state.update({"view": GRID, "columns": COLUMNS[0], IMAGES_KEY: shown})
+        parameters.select_methods(list_methods(seen.classifier))
+
+    st.button("All methods for this image", icon=":material/apps:", on_click=open_grid)
+
+
 def _classifier() -> str:
     links.check("classifier", cache.list_models(), "network")
     name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
@@ -104,7 +122,7 @@ def _classifier() -> str:
 
 
 def _other(model: str) -> list[str]:
-    others = [name for name in cache.list_models() if name != model]
+    others = source.list_others(model)
     links.check("other", others, "network to compare with")
     return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
@@ -125,10 +143,16 @@ def _whole_set(view: str) -> None:
         st.session_state[IMAGE_KEY] = f"{of}/{i}"
         st.session_state["view"] = ONE
 
+    def use_selection(use: str, selected: list[int]) -> None:
+        st.session_state["view"] = use
+        if use == PAIR:  # one image at a time: the others are the next ones
+            set_filter(selected=True)
+            st.session_state[IMAGE_KEY] = f"{of}/{selected[0]}"
+
     if view == ALL:
         gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
-            picker.show_whole_set(gallery, of, open_image)
+            picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection)
     else:
         found = await_result(work.start_debugging_job(model, of))
         if found is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
+from core.attribution.families import FAMILIES
 from core.classifier import Classifier
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
@@ -20,6 +22,8 @@ HIDDEN = ("chunk",)
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
+MOST_FORMS = 12
+"""Methods of a grid with a form each: the widgets of many slow every click."""
 
 
 def choose_method(classifier: Classifier) -> str:
@@ -30,9 +34,12 @@ def choose_method(classifier: Classifier) -> str:
 
 
 def choose_methods(classifier: Classifier) -> list[str]:
-    """Choose the methods of a grid, in the order of the choice."""
+    """Choose the methods of a grid, in the order of the choice, or a family of them by a click."""
     names = list_methods(classifier)
     links.check("methods", map(format_name, names), "method")
+    with st.container(horizontal=True, gap="xxsmall"):
+        for family, members in ({"All": tuple(names)} | FAMILIES).items():
+            st.button(family, key=f"family_{family}", on_click=select_methods, args=(members,))
     return st.multiselect(
         "Methods",
         names,
@@ -44,9 +51,18 @@ def choose_methods(classifier: Classifier) -> list[str]:
     )
 
 
+def select_methods(methods: Sequence[str]) -> None:
+    """Make these the methods of the grid, before the page is drawn again."""
+    st.session_state["methods"] = list(methods)
+
+
 def choose_settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
     """Choose the parameters of each method and the seed; each form shows the cost of a heatmap."""
-    given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
+    if len(methods) > MOST_FORMS:
+        st.caption(f"Each method has its default parameters; with up to {MOST_FORMS} methods they can be changed.")
+        given = {method: parse_parameters(open_offered(method, classifier), {}) for method in methods}
+    else:
+        given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
     seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
     return given, int(seed)
 

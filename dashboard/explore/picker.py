@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore.figures import make_thumbnail
+from dashboard.explore.find.confusion import count_confusions, show_confusions
+from dashboard.explore.find.orders import ORDERS, choose_order, rank_images
+from dashboard.explore.find.selection import (
+    MOST_SELECTED,
+    offer_downloads,
+    read_numbers,
+    read_selection,
+    select,
+    toggle,
+)
+from dashboard.explore.find.stepping import show_steps
+from dashboard.explore.find.view import Search, find_images
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY, digest
-from study.network.predictions import Predictions
 
 PER_PAGE = 20
 FIRST = 3
 """Images of a grid until others are picked."""
-ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {
-    "Confident errors first": lambda a: (-a.probability, a.correct),
-    "Largest error first": lambda a: (np.nan_to_num(a.truth_probability, nan=1.0),),
-    "Most uncertain first": lambda a: (-a.entropy,),
-    "Most confident first": lambda a: (-a.probability,),
-    "Least confident first": lambda a: (a.probability,),
-    "Confident and correct first": lambda a: (-a.probability, ~a.correct),
-}
-"""By name, keys to sort by, the last one first. The error is minus the log probability of the true class."""
-
+IN_GRID, IN_PAIR = USES = ("Grid", "Compare models")
+"""Views that a selection of images is opened in."""
 _CSS = """
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--side), 1fr)); gap: 6px; padding: 3px; }
 button { all: unset; position: relative; cursor: pointer; border-radius: 8px; overflow: hidden; display: flex;
@@ -69,20 +73,53 @@ export default function ({ data, parentElement, setTriggerValue }) {
 """
 
 
-def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
-    """Return the indices of the chosen images, at most ``most``; the first of the order until others are picked."""
-    ranked = _choose_order(gallery)
-    chosen = _read_choice(name, ranked, most)
+def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> list[int]:
+    """Return the indices of the chosen images, at most ``most``; the first of the order until others are picked.
+
+    Those of one image may have buttons for its neighbours in the order, in the container ``near``.
+    """
+    found = find_images(search, wide=False)
+    name, ranked = search.name, found.images
+    if not ranked:
+        return []
+    chosen = _read_choice(search, ranked, most)
     key = IMAGE_KEY if most == 1 else IMAGES_KEY
-    st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
+    if found.ranking.is_final:  # else the first image of the order is still to come
+        st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
 
     def toggle_image(i: int) -> None:
         others = [k for k in chosen if k != i] if most > 1 else []
         numbers = others if i in chosen and others else [*others, i][-most:]
         st.session_state[key] = f"{name}/{','.join(map(str, numbers))}"
 
-    _page(gallery, name, ranked, GridOptions(chosen, toggle_image, PER_PAGE, "3.2rem"))
+    if most == 1 and near is not None:
+        with near:
+            show_steps(ranked, chosen[0], toggle_image)
+    _page(search.gallery, name, ranked, GridOptions(chosen, toggle_image, PER_PAGE, "3.2rem"))
     return chosen
+
+
+def show_gallery(search: Search, picked: Callable[[int], None], act: Callable[[str, list[int]], None]) -> None:
+    """Show the images of a set that fit the filters, page by page; a click is ``picked``, or selects.
+
+    ``act`` is called with one of `USES` and the selected images.
+    """
+    gallery, name = search.gallery, search.name
+    found = find_images(search, wide=True)
+    with st.expander("Confusion matrix"):
+        show_confusions(
+            count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
+            (found.filter.truth, found.filter.predicted),
+        )
+    selecting, selected = _show_selection(search, found.images, act)
+
+    def select_image(i: int) -> None:
+        toggle(name, selected, i)
+
+    st.caption(_describe_accuracy(gallery, found.images))
+    lines = partial(_describe_image, gallery, found.ranking.notes)
+    options = GridOptions(selected, select_image if selecting else picked, 3 * PER_PAGE, "8.5rem", lines)
+    _page(gallery, name, found.images, options)
 
 
 def show_whole_set(
@@ -90,20 +127,9 @@ def show_whole_set(
 ) -> None:
     """Show the whole set, or those ``among`` it, page by page, with prediction and true class of each image."""
     chosen = range(len(gallery.images)) if among is None else set(among)
-    ranked = [i for i in _choose_order(gallery) if i in chosen]
-    right, known = (int(values[ranked].sum()) for values in (gallery.predictions.correct, gallery.has_known_label))
-    verdict = (
-        f"the AI is right about {right:,} of them ({right / known:.1%})"
-        if known
-        else "no label is one of the AI's classes"
-    )
-    st.caption(f"{len(ranked):,} images; {verdict}.")
-
-    def lines(i: int) -> list[str]:
-        truth, says, sure = gallery.describe_prediction(i)
-        return [f"{says} {sure:.0%}", f"true class: {truth}" if gallery.has_known_label[i] else f"labelled {truth}"]
-
-    _page(gallery, name, ranked, GridOptions((), picked, 3 * PER_PAGE, "8.5rem", lines))
+    ranked = [i for i in rank_images(gallery, choose_order(list(ORDERS))) if i in chosen]
+    st.caption(_describe_accuracy(gallery, ranked))
+    _page(gallery, name, ranked, GridOptions((), picked, 3 * PER_PAGE, "8.5rem", partial(_describe_image, gallery, {})))
 
 
 def show_ranked(
@@ -113,35 +139,60 @@ def show_ranked(
     _page(gallery, name, ranked, GridOptions((), picked, PER_PAGE, "10rem", lines))
 
 
-def rank_images(gallery: Gallery, order: str) -> list[int]:
-    """Return the indices of the images in an order of `ORDERS`."""
-    return [int(i) for i in np.lexsort(ORDERS[order](gallery.predictions))]
-
-
-def _choose_order(gallery: Gallery) -> list[int]:
-    order = st.selectbox(
-        "Order", list(ORDERS), key="order", bind="query-params", label_visibility="collapsed", width=320
+def _describe_accuracy(gallery: Gallery, ranked: list[int]) -> str:
+    right, known = (int(values[ranked].sum()) for values in (gallery.predictions.correct, gallery.has_known_label))
+    verdict = (
+        f"the AI is right about {right:,} of them ({right / known:.1%})"
+        if known
+        else "no label is one of the AI's classes"
     )
-    return rank_images(gallery, order)
+    return f"{len(ranked):,} images; {verdict}." if ranked else ""
 
 
-def _read_choice(name: str, ranked: Sequence[int], most: int) -> list[int]:
-    """Read the chosen images from this session, or from its link."""
+def _describe_image(gallery: Gallery, notes: Mapping[int, str], i: int) -> list[str]:
+    truth, says, sure = gallery.describe_prediction(i)
+    known = f"true class: {truth}" if gallery.has_known_label[i] else f"labelled {truth}"
+    return [f"{says} {sure:.0%}", known, *([notes[i]] if i in notes else [])]
 
-    def read_numbers(key: str) -> list[int]:
-        text = st.session_state.get(key) or st.query_params.get(key, "")
-        of, _, numbers = text.rpartition("/")
-        if of != name:
-            return []
-        fitting = [n for n in numbers.split(",") if n.isdecimal() and int(n) < len(ranked)]
-        for number in set(numbers.split(",")) - set(fitting):
-            links.note(key, f"The link names image {number} of {name}, which has images 0 to {len(ranked) - 1}.")
+
+def _show_selection(search: Search, found: list[int], act: Callable[[str, list[int]], None]) -> tuple[bool, list[int]]:
+    """Draw what can be done with several images; return whether a click selects, and the selected images."""
+    name, selected = search.name, read_selection(search.name, len(search.gallery.images))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        selecting = st.toggle("Select images", key="select", bind="query-params")
+        if selecting:
+            count = min(len(found), MOST_SELECTED)
+            st.button(
+                f"Select {'the first ' if count < len(found) else 'all '}{count:,}",
+                disabled=not found,
+                on_click=select,
+                args=(name, found),
+            )
+        if selected:
+            st.caption(f"{len(selected):,} selected", width="content")
+            for use in USES:
+                st.button(use, on_click=act, args=(use, selected))
+            with st.popover("Download", icon=":material/download:"):
+                offer_downloads(search.gallery, name, selected)
+            st.button("Clear selection", on_click=select, args=(name, []), type="tertiary")
+    return selecting, selected
+
+
+def _read_choice(search: Search, ranked: Sequence[int], most: int) -> list[int]:
+    """Read the chosen images from this session, or from its link; a single one has to be among those in order."""
+    name, count = search.name, len(search.gallery.images)
+
+    def read(key: str) -> list[int]:
+        numbers = read_numbers(key, name)
+        fitting = [n for n in numbers if n.isdecimal() and int(n) < count]
+        for number in set(numbers) - set(fitting):
+            links.note(key, f"The link names image {number} of {name}, which has images 0 to {count - 1}.")
         return list(dict.fromkeys(map(int, fitting)))[:most]
 
-    one = read_numbers(IMAGE_KEY) or [ranked[0]]
+    one = [i for i in read(IMAGE_KEY) if i in set(ranked)] or [ranked[0]]
     if most == 1:
         return one[:1]
-    return read_numbers(IMAGES_KEY) or list(dict.fromkeys([*one[:1], *ranked]))[:FIRST]
+    return read(IMAGES_KEY) or list(dict.fromkeys([*one[:1], *ranked]))[:FIRST]
 
 
 @dataclass(frozen=True)

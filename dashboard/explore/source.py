@@ -9,8 +9,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 from PIL import Image
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore import picker, uploads
+from dashboard.explore.find.orders import NETWORKS_DISAGREE
+from dashboard.explore.find.view import Search
 from dashboard.explore.table import Source
 from dashboard.shared import cache, links
 from dashboard.shared.keys import IMAGE_KEY
@@ -45,8 +48,13 @@ def list_sources(model: str) -> list[str]:
     return [*(SCENES if model == cache.BUILT_IN else ()), *cache.list_image_sets(), OWN]
 
 
-def choose(model: str, most: int = 1) -> list[ChosenImage]:
-    """Return the chosen images, up to ``most``; none until a file is given, or while a set is being classified."""
+def choose(
+    model: str, most: int = 1, other: str | None = None, near: DeltaGenerator | None = None
+) -> list[ChosenImage]:
+    """Return the chosen images, up to ``most``; none until a file is given, or while a set is being classified.
+
+    ``other`` is the network to compare with; buttons for the neighbours of a single image are drawn ``near`` it.
+    """
     sources = list_sources(model)
     links.check("source", sources, "image set")
     linked = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0]
@@ -74,7 +82,22 @@ def choose(model: str, most: int = 1) -> list[ChosenImage]:
         return opened
     name = SCENES.get(source, source)
     gallery = await_result(cache.start_gallery_job(model, name))
-    return [] if gallery is None else [open_from_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
+    if gallery is None:
+        return []
+    search = make_search(gallery, model, name, other)
+    return [open_from_set(gallery, name, i) for i in picker.pick(search, most, near)]
+
+
+def make_search(gallery: cache.Gallery, model: str, name: str, other: str | None = None) -> Search:
+    """Make the search for images of a set; where two networks are compared, the order begins with their differences."""
+    if other is None:
+        return Search(gallery, model, name, next(iter(list_others(model)), None))
+    return Search(gallery, model, name, other, NETWORKS_DISAGREE, "pair.order")
+
+
+def list_others(model: str) -> list[str]:
+    """List the networks that a network can be compared with."""
+    return [name for name in cache.list_models() if name != model]
 
 
 def open_from_set(gallery: cache.Gallery, name: str, i: int) -> ChosenImage:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -58,13 +59,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A heatmap, or the reason why there is none yet; and its measures if requested."""
+    """A heatmap, or the reason why there is none yet, or, if it is ``refused``, none at all; measures if requested."""
 
     request: HeatmapRequest
     explanation: Explanation | None = None
     note: str = "waiting"
     faithfulness: Faithfulness | None = None
     robustness: Robustness | None = None
+    refused: bool = False
 
     @property
     def certificate(self) -> Certificate | None:
@@ -86,6 +88,15 @@ class HeatmapTable:
     def cells(self) -> list[tuple[Column, Cell]]:
         """Return all cells with their columns, row by row."""
         return [pair for row in self.rows.values() for pair in zip(self.columns, row, strict=True)]
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """Return the methods without any heatmap, as where they do not apply to the network, with the reason."""
+        return {name: row[0].note for name, row in self.rows.items() if row and all(cell.refused for cell in row)}
+
+    def leave_out(self, methods: Collection[str]) -> HeatmapTable:
+        """Return the table without some of its methods."""
+        return replace(self, rows={name: row for name, row in self.rows.items() if name not in methods})
 
     def scales(self, method: str) -> list[Scale | None]:
         """Return the value of the full colour of each heatmap of a row."""

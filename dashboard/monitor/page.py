@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.monitor import interim_analyses, watching
+from dashboard.monitor import interim_analyses, progress, watching
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
 from study.collection.status import StudyStatus
@@ -45,6 +45,7 @@ def show_monitor(study: str) -> None:
             watching.show_allocation(seen)
         with time:
             watching.show_throughput(seen)
+        progress.show_progress(seen)
         watching.show_participants(seen)
         watching.show_problems(seen)
 

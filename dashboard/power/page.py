@@ -22,7 +22,7 @@ def page() -> None:
         found = {study.name: study for study in list_studies(home(), service.get_service())}
         studies = {name: study for name, study in found.items() if study.settings is not None}
         if not studies:
-            st.info("There is no study file yet. Put one into the folder `studies` of the workspace.")
+            st.info("There is no study file yet. [Design one](/design).")
             return
         if st.query_params.get("study", next(iter(studies))) not in studies:
             st.error(

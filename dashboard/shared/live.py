@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -33,14 +33,20 @@ class JobCollector:
         self.held: list[str] = []
         self.seconds = 0.0
         self._patience = patience
+        self._together: set[str] = set()
+
+    def hold_together(self, tasks: Iterable[Task]) -> None:
+        """Let tasks that take long altogether wait for one click, although none of them takes long alone."""
+        missing = {task.key: task for task in tasks if _is_missing(task.key) and task.key not in _keys(STARTED_KEY)}
+        if sum(task.seconds or 0.0 for task in missing.values()) > HESITATE_S:
+            self._together |= missing.keys()
 
     def __call__(self, task: Task) -> Job | None:
         """Return the task's job; None if it waits for a click: it was stopped here, or takes long."""
-        known = pool().find(task.key)
-        if known is None or known.state == "cancelled":
+        if _is_missing(task.key):
             seconds = task.seconds or 0.0
             is_long = seconds > HESITATE_S and task.key not in _keys(STARTED_KEY)
-            if is_long or task.key in _keys(STOPPED_KEY):
+            if is_long or task.key in self._together or task.key in _keys(STOPPED_KEY):
                 self.held.append(task.key)
                 self.seconds += seconds
                 return None
@@ -184,6 +190,11 @@ def format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {seconds:.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def _is_missing(key: str) -> bool:
+    known = pool().find(key)
+    return known is None or known.state == "cancelled"
 
 
 def _keys(name: str) -> set[str]:

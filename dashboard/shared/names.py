@@ -5,7 +5,7 @@ from __future__ import annotations
 SPELT = {
     **{
         word.lower(): word
-        for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad", "HSIC")
+        for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad", "HSIC", "MACO")
     },
     "grad": "Grad",
     "shapley": "Shapley",

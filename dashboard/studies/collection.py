@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
+import segno
 import streamlit as st
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
 from dashboard.studies import building, workspace_studies
+from dashboard.studies.checklist import show_checklist
 from dashboard.studies.workspace_studies import Study
 from study.collection.guests import ACCESS
 from study.plan.config import Allocation
@@ -19,6 +21,7 @@ def show(study: Study) -> None:
     """Show the steps of a collection that are possible now."""
     building.show(study)
     if study.bundle is not None:
+        show_checklist(study)
         _opening(study)
     if study.open_version is not None:
         _access(study)
@@ -87,11 +90,19 @@ def _links(study: Study) -> None:
     st.subheader("Links", anchor=False)
     st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
     link = f"{_origin()}/run/{quote(study.name)}"
-    st.code(link, language=None)
+    address, code = st.columns([3, 1], vertical_alignment="center")
+    address.code(link, language=None)
+    address.caption("The button at the right of the link copies it.")
+    code.image(draw_qr_code(link), width=140, caption="QR code of the link")
     st.caption("Preview the study as a participant sees it, in one condition. Previews are not data and use no quota.")
     with st.container(horizontal=True):
         for condition in study.conditions:
             st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
+
+
+def draw_qr_code(link: str) -> str:
+    """Return the QR code (ISO/IEC 18004) of a link as SVG, with the white border that readers need."""
+    return str(segno.make(link, error="m").svg_inline(scale=4, border=4, light="#fff"))
 
 
 def _origin() -> str:

@@ -15,12 +15,13 @@ def page() -> None:
     """Draw the page."""
     st.title("Studies", anchor=False)
     st.caption(
-        "A study is defined by a file. Building freezes its images and heatmaps; participants then open it by a link."
+        "A study is defined by a file, which you write on the page [Design](/design). Building freezes its images and "
+        "heatmaps; participants then open it by a link."
     )
     with show_errors():
         studies = list_studies(home(), service.get_service())
         if not studies:
-            st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
+            st.info("There is no study yet. [Design one](/design).")
             return
         if len(studies) > 1:
             st.table(overview(studies), border="horizontal", hide_index=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from core.attribution import METHODS
@@ -13,6 +13,7 @@ from core.faithfulness import FAITHFULNESS_MEASURES as FAITHFULNESS
 from core.registry import Registry
 from core.teaching.policies import POLICIES
 from core.uncertainty import SAMPLERS
+from core.units import PARAMETERISATIONS
 from generators.markdown import escape_cell, first_sentence, format_table
 from study.analysis.exploratory import EXPLORATORY
 from study.conditions import CONDITIONS
@@ -52,6 +53,10 @@ PEOPLE_NOTE = "Simulated participants are mixed by `simulate --mixture name=shar
 
 SAMPLER_NOTE = "Samplers are named by `uncertainty --sampler` and by `sampler` in `[trials.strata]`."
 
+PARAMETERISATION_NOTE = """\
+How `units --how` and Explore's view "Classes and units" synthesise images for a class or a unit.
+"""
+
 STRATA_NOTE = "Measures that stratify a study's targets ([how](../how-to/spread-targets.md))."
 
 EXPLORATORY_NOTE = """\
@@ -71,6 +76,8 @@ def render_page() -> str:
     parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])
     parts += _section("Simulated participants", PEOPLE_NOTE, _objects(THEORIES), ["name", "behaviour"])
     parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
+    ways = [(*row, _source(PARAMETERISATIONS[row[0].strip("`")])) for row in _objects(PARAMETERISATIONS)]
+    parts += _section("Feature visualisation", PARAMETERISATION_NOTE, ways, ["parameterisation", "image", "source"])
     parts += _section("Measures for strata", STRATA_NOTE, _objects(STRATA), ["measure", "value"])
     parts += _section("Measures of faithfulness", FAITHFULNESS_NOTE, _objects(FAITHFULNESS), ["measure", "value"])
     exploratory = ((f"`{name}`", analysis.title) for name, analysis in EXPLORATORY.items())
@@ -78,7 +85,7 @@ def render_page() -> str:
     return "\n".join(parts)
 
 
-def _section(title: str, note: str, rows: Iterator[tuple[str, ...]], head: list[str]) -> list[str]:
+def _section(title: str, note: str, rows: Iterable[tuple[str, ...]], head: list[str]) -> list[str]:
     return [f"## {title}", "", note.strip(), "", *format_table(head, rows), ""]
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.frames import pseudonym
+from study.collection.funnel import list_minutes, tabulate_funnel
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
 from study.store import Connection, guests, repository, timemark, watch
@@ -48,6 +49,10 @@ class Monitor:
         condition, places, open, held, done.
     throughput
         ``time`` (UTC), ``answers``; every step from the first to the last.
+    funnel
+        step, participants, share of the step before (`study.collection.funnel`).
+    minutes
+        From consent to completion, of the participants who completed.
     incidents
         what, count: conflicting responses, pages that could not store anything, lost connections.
     free_bytes, database_bytes
@@ -59,6 +64,8 @@ class Monitor:
     participants: pd.DataFrame
     places: pd.DataFrame
     throughput: pd.DataFrame
+    funnel: pd.DataFrame
+    minutes: pd.Series[float]
     incidents: pd.DataFrame
     free_bytes: int
     database_bytes: int
@@ -78,7 +85,8 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
     """Summarise the real participants of a study."""
     answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
     rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
-    for session in reversed(repository.sessions(db, study, ["live"])):
+    sessions = repository.sessions(db, study, ["live"])
+    for session in reversed(sessions):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
         allowed = missed.get(session_id, 0) - road.catch_allowed
         said = [*(["excluded"] if session_id in excluded else []), *describe_flags(answers.get(session_id), allowed)]
@@ -90,6 +98,8 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
         pd.DataFrame(rows, columns=columns),
         _tabulate_places(db, study),
         _tabulate_throughput(watch.count_responses_by_time(db, study, STEP_NS)),
+        tabulate_funnel(sessions),
+        list_minutes(sessions),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),

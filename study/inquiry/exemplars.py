@@ -147,7 +147,7 @@ RankedImages = list[tuple[int, Unit, float]]
 def _strongest_places(
     classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
 ) -> RankedImages:
-    top = top_activations(classifier, unit, _blocks(classifier, pictures), count=count, progress=progress)
+    top = top_activations(classifier, unit, open_blocks(classifier, pictures), count=count, progress=progress)
     rows = zip(top.pictures.tolist(), top.places.tolist(), top.activations.tolist(), strict=True)
     return [(i, replace(unit, row=row, column=column), activation) for i, (row, column), activation in rows]
 
@@ -157,14 +157,15 @@ def _rank_images(
     classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
 ) -> RankedImages:
     answers: list[float] = []
-    for block in _blocks(classifier, pictures):
+    for block in open_blocks(classifier, pictures):
         answers += response(classifier, unit, block.to(classifier.device)).float().tolist()
         progress(len(answers), len(pictures), "pictures")
     order = np.argsort(-np.array(answers), kind="stable")[:count].tolist()
     return [(i, unit, answers[i]) for i in order]
 
 
-def _blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tensor]:
+def open_blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tensor]:
+    """Open all images as inputs (n, C, H, W), `BLOCK` at a time."""
     for start in range(0, len(pictures), BLOCK):
         indices = range(start, min(start + BLOCK, len(pictures)))
         yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from torch import Tensor
 
 from core.sheet import FAINT, INK, ImageItem, Item, Sheet, Words, cut_text, render_png, wrap_text
+from core.units.maco import opacity
 from core.units.maximise import MaximisedImages
 from study.inquiry.exemplars import Exemplar, Exemplars, PixelBox
 
@@ -37,9 +39,18 @@ class Tile:
 
 
 def tile_maximised(maximised: MaximisedImages) -> list[Tile]:
-    """Make a tile for each start, with the activation reached."""
-    pairs = zip(maximised.shown.numpy(), maximised.activations.tolist(), strict=True)
+    """Make a tile for each start, with the activation reached; what mattered less is more transparent."""
+    pairs = zip(_add_opacity(maximised), maximised.activations.tolist(), strict=True)
     return [Tile(_wide(pixels, SIDE), f"start {k}: {activation:.4g}") for k, (pixels, activation) in enumerate(pairs)]
+
+
+def _add_opacity(maximised: MaximisedImages) -> NDArray[np.uint8]:
+    """Return the images as colours, with opacity as the fourth channel where importance was measured."""
+    colours: NDArray[np.uint8] = maximised.shown.numpy()
+    if maximised.importance is None:
+        return colours
+    alpha = (255 * opacity(maximised.importance)).round().to(torch.uint8).numpy()
+    return np.concatenate([colours, alpha[..., None]], 3)
 
 
 def tile_exemplars(exemplars: Exemplars) -> list[Tile]:

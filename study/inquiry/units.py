@@ -19,10 +19,11 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
+from core.units.maco import MOST_OPAQUE
 from core.units.maximise import MaximisedImages, Parameterisation, maximise
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry import unit_sheets
-from study.inquiry.exemplars import Exemplars, exemplars, open_images
+from study.inquiry.exemplars import Exemplars, ImageCollection, exemplars, open_blocks, open_images
 from study.inquiry.targets import resolve_target
 from study.network.sources import open_classifier, plain
 from study.workspace.files import write_whole
@@ -42,13 +43,29 @@ class VisualisationSettings:
     steps: int = 128
     seed: int = 0
 
-    def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> MaximisedImages:
-        """Maximise images for a unit."""
+    @property
+    def reads_images(self) -> bool:
+        """Tell whether the images depend on the spectrum of an image set."""
+        return bool(PARAMETERISATIONS[self.how].READS_IMAGES)
+
+    def make(
+        self,
+        classifier: Classifier,
+        unit: Unit,
+        progress: Progress = silent,
+        pictures: ImageCollection | None = None,
+    ) -> MaximisedImages:
+        """Maximise images for a unit; ``pictures`` are read only by what `reads_images`."""
+
+        def report_progress(done: int, total: int, what: str) -> None:
+            progress(done, len(pictures) if pictures and what == "pictures" else total, what)
+
         return maximise(
             classifier,
             unit,
+            images=open_blocks(classifier, pictures) if pictures else (),
             generator=torch.Generator().manual_seed(self.seed),
-            progress=progress,
+            progress=report_progress,
             parameterisation=self.how,
             starts=self.starts,
             steps=self.steps,
@@ -89,7 +106,7 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     unit = unit_of(classifier, request)
     pictures = open_images(request.images) if request.images else None
     found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
-    made = request.settings.make(classifier, unit, progress)
+    made = request.settings.make(classifier, unit, progress, pictures)
     files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
     for ending in ("json", "top.png"):
         (out / f"{name}.{ending}").unlink(missing_ok=True)
@@ -103,6 +120,11 @@ def check(request: UnitQuery) -> None:
         raise ForetellError(f"Give one unit: --unit {FORM}, or --class NAME.")
     if request.settings.how not in get_args(Parameterisation):
         raise ForetellError(f"--how {request.settings.how!r} is not one of {', '.join(PARAMETERISATIONS)}.")
+    if request.settings.reads_images and request.images is None:
+        raise ForetellError(
+            f"--how {request.settings.how} measures the spectrum of images: name a folder of them with --pictures, or "
+            "--pictures scenes."
+        )
 
 
 def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
@@ -157,6 +179,7 @@ def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings
         f"{classifier.name}: {name_of(classifier, made.unit)}",
         f"{by}. {describe_activation(classifier, made.unit)}",
     ]
+    title += [describe_opacity(made)] if made.importance is not None else []
     return unit_sheets.sheet([*title, *made.warnings], unit_sheets.tile_maximised(made), ACROSS)
 
 
@@ -172,6 +195,14 @@ def describe_activation(classifier: Classifier, unit: Unit) -> str:
     return f"Under each: the activation reached{mean}."
 
 
+def describe_opacity(made: MaximisedImages) -> str:
+    """Describe what transparency shows; empty where nothing is transparent."""
+    if made.importance is None:
+        return ""
+    opaque = f"the top {100 - MOST_OPAQUE:.0f}% of each image are opaque"
+    return f"The less a pixel mattered while the image was made, the more transparent it is; {opaque}."
+
+
 def describe_exemplars(found: Exemplars) -> str:
     """Describe the images found for a unit, and the parts shown of each."""
     most = ", each by its strongest place" if found.unit.row is None and found.exemplars[0].place else ""
@@ -180,12 +211,17 @@ def describe_exemplars(found: Exemplars) -> str:
 
 
 def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
-    """Pack ``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps), and ``top_`` arrays of exemplars."""
+    """Pack ``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps), and ``top_`` arrays of exemplars.
+
+    Of MACO also ``importance`` (S, H, W) and ``magnitude`` (C, H, W // 2 + 1).
+    """
     arrays: dict[str, Any] = {
         "inputs": made.pictures.numpy(),
         "activations": made.activations.numpy(),
         "trace": made.trace.numpy(),
     }
+    measured = {"importance": made.importance, "magnitude": made.magnitude}
+    arrays |= {name: values.numpy() for name, values in measured.items() if values is not None}
     if found is not None:
         arrays["top_indices"] = np.array([one.index for one in found.exemplars])
         arrays["top_activations"] = np.array([one.activation for one in found.exemplars], dtype=np.float32)

@@ -102,13 +102,25 @@ def probabilities_of(
     return np.concatenate([shard[0] for shard in shards])
 
 
+def count_missing(classifier: Classifier, images: ImageSet, cache: Path) -> int:
+    """Count the images of a set that `probabilities_of` would have to pass through the network."""
+    folder = _folder(classifier, images, cache, features=False)
+    starts = range(0, len(images), SHARD)
+    return sum(min(SHARD, len(images) - start) for start in starts if not (folder / f"{start:08d}.npz").is_file())
+
+
+def _folder(classifier: Classifier, images: ImageSet, cache: Path, features: bool) -> Path:
+    """Return the folder of the shards, named by everything that they depend on."""
+    network = (classifier.fingerprint, classifier.transforms_digest)
+    parts = (*network, images.digest, str(features), arithmetic(classifier.device))
+    return cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
 def _shards(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
 ) -> list[list[Floats]]:
     """Yield of each shard the arrays that `PARTS` names, computed or read."""
-    network = (classifier.fingerprint, classifier.transforms_digest)
-    parts = (*network, images.digest, str(features), arithmetic(classifier.device))
-    folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
+    folder = _folder(classifier, images, cache, features)
 
     def file(start: int) -> Path:
         return folder / f"{start:08d}.npz"

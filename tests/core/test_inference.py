@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 
 import pytest
 import torch
 from torch import fx, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.classifier import Classifier
 from core.cpu import FusedConvolution
 from core.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import Awkward, awkward, pictures, unit
+from tests.core.tokens import hf_vit, timm_vit, torchvision_vit
 
 
 def test_the_fused_program_gives_the_networks_logits_for_any_number_of_inputs():
@@ -140,3 +143,29 @@ def test_many_threads_copy_at_once_and_leave_torch_as_it_was():
         torch.testing.assert_close(program, expected, rtol=1e-4, atol=1e-4)
     assert nn.Module.__call__ is call
     assert nn.Module.__getattr__ is read
+
+
+class Operations(TorchDispatchMode):
+    """Counts the kernels that run, also those of the backward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, operation, types, given=(), options=None):
+        self.counts[operation.overloadpacket.__name__] += 1
+        return operation(*given, **(options or {}))
+
+
+@pytest.mark.parametrize("make", [torchvision_vit, timm_vit, hf_vit])
+def test_gradients_of_a_transformer_multiply_by_weights_once_and_attend_by_fused_kernels(make):
+    """Catches weights that make torch multiply token by token (`bmm`), and attention spelt out with its softmax."""
+    classifier = make()
+    images = torch.rand(3, *classifier.input_shape, requires_grad=True)
+    with classifier.differentiable() as network, torch.enable_grad(), Operations() as done:
+        torch.autograd.grad(network(images)[:, 0].sum(), images)
+    assert network is classifier._copy
+    attention = {name: count for name, count in done.counts.items() if "scaled_dot_product" in name}
+    assert sorted(name.endswith("_backward") for name in attention) == [False, True]
+    assert set(attention.values()) == {3}  # blocks
+    assert not done.counts.keys() & {"bmm", "baddbmm", "_softmax", "_safe_softmax"}

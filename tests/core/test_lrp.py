@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
+from core.attribution.attn_lrp import attn_lrp
 from core.attribution.gradients import input_x_gradient
 from core.attribution.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
 from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
@@ -125,6 +127,32 @@ def test_without_biases_the_map_sums_to_the_logit(method):
     explanation = method(awkward(), pictures(3), [0, 1, 2], bias="left_out")
     for certificate in explanation.certificates:
         assert certificate.conservation == pytest.approx(1, abs=2e-3)
+
+
+class UnitLength(nn.Module):
+    """A head on embeddings of norm 1, as CLIP's; ``written_out``: divided by a norm that is a constant."""
+
+    def __init__(self, *, written_out: bool = False) -> None:
+        super().__init__()
+        self.embed, self.head = (nn.Linear(*shape, bias=False) for shape in ((3 * SIDE**2, 7), (7, 3)))
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, generator=seeded())
+        self.written_out = written_out
+
+    def forward(self, x):
+        y = self.embed(x.flatten(1)).relu()
+        return self.head(y / y.detach().square().sum(-1, keepdim=True).sqrt() if self.written_out else F.normalize(y))
+
+
+@pytest.mark.parametrize("method", [lrp_0, lrp_epsilon, lrp_gamma, lrp_z_plus, lrp_alpha_beta, lrp_composite, attn_lrp])
+def test_a_norm_of_1_passes_relevance_on(method):
+    """Catches a norm through which relevance flows or is lost (Ali et al. 2022: what normalises is a constant)."""
+    networks = (Classifier(UnitLength(written_out=written), unit, name="unit") for written in (False, True))
+    found, expected = (method(network, pictures(3), [0, 1, 2]) for network in networks)
+    torch.testing.assert_close(found.map, expected.map, rtol=1e-4, atol=1e-6 * float(expected.map.abs().max()))
+    if method in (lrp_0, lrp_gamma, attn_lrp, lrp_composite):
+        for certificate in found.certificates:
+            assert certificate.conservation == pytest.approx(1, abs=2e-3)
 
 
 def test_a_large_epsilon_absorbs_everything():

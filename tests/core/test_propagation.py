@@ -44,6 +44,10 @@ class Unchanged(Propagation):
         over = tuple(dims)
         return F.layer_norm(x, [x.shape[dim] for dim in over], eps=eps)
 
+    def unit_norm(self, x, dim, eps):
+        self.met.append("unit_norm")
+        return x / x.square().sum(dim, keepdim=True).sqrt().clamp_min(eps)
+
 
 def gradients(function, x):
     """The gradient of a function of (B, 4) met call by call, and PyTorch's own; what was met."""
@@ -124,6 +128,11 @@ def norms(x):
     return F.batch_norm(z.relu(), spread, mean.abs() + 1)
 
 
+def unit_norms(x):
+    y = F.normalize(F.linear(x, W), dim=-1) + F.normalize(x.sum(1, keepdim=True), 2.0, 0, eps=1e3)
+    return F.linear(F.normalize(y), W.T)
+
+
 def pools(x):
     y = F.avg_pool1d(F.max_pool1d(x[:, None].repeat(1, 1, 3), 2), 2)
     y = F.conv_transpose1d(F.conv1d(y, W[:2, None, :3], padding="same"), W[:2, None, :2])
@@ -131,13 +140,13 @@ def pools(x):
     return y[:, 0] + x.new_zeros(3, 4) + torch.ones_like(x) + x.size(0) + float(x.shape[1])
 
 
-@pytest.mark.parametrize("function", [in_place, aliased, operators, shapes, products, norms, pools])
+@pytest.mark.parametrize("function", [in_place, aliased, operators, shapes, products, norms, unit_norms, pools])
 def test_every_call_is_met(function):
     met, expected, _ = gradients(function, X)
     torch.testing.assert_close(met, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("function", [in_place, aliased, operators, shapes, products, norms, pools])
+@pytest.mark.parametrize("function", [in_place, aliased, operators, shapes, products, norms, unit_norms, pools])
 @pytest.mark.parametrize("rule", ["rescale", "reveal_cancel"])
 def test_contributions_complete_through_every_call(function, rule):
     """DeepLIFT's sum is exact however a network is written; a call missed or met twice breaks it."""
@@ -167,6 +176,7 @@ def test_choices_that_depend_on_the_picture_are_refused(choose):
 def test_what_is_not_known_is_refused():
     for function, what in (
         (lambda x: torch.cumsum(x, 1), r"computes cumsum\(\)"),
+        (lambda x: F.normalize(x, p=1), r"computes normalize\(\) with p=1"),
         (lambda x: x[0, 0].item(), "not trace"),
     ):
         with pytest.raises(ForetellError, match=what):

@@ -10,7 +10,8 @@ from torch import nn
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.faithfulness.randomisation import Randomisation, _cascade, _distances, cascading_randomisation
+from core.faithfulness.agreement import rank_pixels
+from core.faithfulness.randomisation import Randomisation, _cascade, cascading_randomisation
 from core.types import Explanation
 from data.scenes import classifier as scene_net
 from data.scenes.splits import picture
@@ -160,7 +161,7 @@ def test_the_flag_is_the_mean_after_the_last_layer():
 def test_likeness_is_of_distances_from_the_maps_own_zero():
     """A Bayesian-teaching map of 0.2 around a zero of 0.5 is evidence against, not weak evidence for."""
     explanation = Explanation(torch.tensor([[[0.25, 0.5], [1.0, 0.0]]]), 0.5, ())
-    assert _distances(explanation).tolist() == [[0.25, 0.0, 0.5, 0.5]]
+    assert rank_pixels(explanation).tolist() == [[2, 1, 3.5, 3.5]]  # of the distances 0.25, 0, 0.5 and 0.5
 
 
 def test_each_step_of_the_cascade_is_a_network_of_its_own():

@@ -120,8 +120,9 @@ def test_the_moves_are_what_they_are_said_to_be():
 @pytest.mark.parametrize("chosen", [Unit(13), Unit(40, "features.4"), Unit(7, "features.3.0", 5, 6)], ids=str)
 def test_a_scene_unit_is_driven_above_every_scene_and_every_random_picture(parameterisation, chosen):
     classifier = scene_net()
-    found = maximise(classifier, chosen, parameterisation=parameterisation, starts=2, steps=60, generator=generator())
     scenes, _ = answered(classifier, 40)
+    how = {"parameterisation": parameterisation, "images": [scenes]}
+    found = maximise(classifier, chosen, **how, starts=2, steps=60, generator=generator())
     black, white = black_and_white(classifier)
     noise = black + (white - black) * torch.rand(40, 3, 96, 96, generator=generator())
     assert float(found.activations.min()) > float(answers(classifier, chosen, torch.cat([scenes, noise])).max())
@@ -149,9 +150,8 @@ def test_a_class_of_mobilenet_rises_with_waves_as_it_cannot_with_noise(real: Pat
 @EVERY
 def test_the_same_seed_draws_the_same_and_more_starts_leave_the_first_alone(parameterisation):
     def draw(starts: int, seed: int = 3) -> MaximisedImages:
-        return maximise(
-            awkward(), Unit(1), parameterisation=parameterisation, starts=starts, steps=5, generator=generator(seed)
-        )
+        how = {"parameterisation": parameterisation, "images": [pictures(2)]}
+        return maximise(awkward(), Unit(1), **how, starts=starts, steps=5, generator=generator(seed))
 
     assert torch.equal(draw(2).pictures, draw(2).pictures)
     assert torch.equal(draw(3).pictures[:2], draw(2).pictures)
@@ -165,12 +165,14 @@ def test_the_network_is_left_as_it_was_also_after_an_exception(parameterisation)
         before = snapshot(module)
 
     def interrupt(done, total, what):
-        seen.append((done, total))
+        if what == "steps":
+            seen.append((done, total))
         if done == 7:
             raise KeyboardInterrupt
 
+    how = {"parameterisation": parameterisation, "images": [pictures(2)]}
     with pytest.raises(KeyboardInterrupt):
-        maximise(classifier, Unit(2, "conv2"), parameterisation=parameterisation, starts=2, steps=5, progress=interrupt)
+        maximise(classifier, Unit(2, "conv2"), **how, starts=2, steps=5, progress=interrupt)
     assert seen == [(k, 10) for k in range(1, 8)]
     with classifier.exclusive() as module:
         assert_same(before, snapshot(module))

@@ -9,8 +9,9 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import page, picker, source
+from dashboard.explore import page, source
 from dashboard.explore.debugging import view as debugging
+from dashboard.explore.find import orders
 from dashboard.explore.heatmaps import cells, grid
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.power import planning
@@ -24,7 +25,7 @@ __all__ = ["opened"]  # the fixture
 OFFERED = {
     "view": page.VIEWS,
     "source": source.SCENES,
-    "order": picker.ORDERS,
+    "order": orders.ORDERS,
     "columns": page.COLUMNS,
     "target": [cells.PREDICTION],
     "classes": [*grid.RANK_LABELS, grid.TRUTH],

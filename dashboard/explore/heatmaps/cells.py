@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from core.attribution.external import ImageRecord, reads_heatmaps
 from core.classifier import Classifier
 from core.views import View, view
+from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
@@ -92,9 +92,7 @@ class ClassifiedImage:
 
 def class_names(classifier: Classifier) -> list[str]:
     """Return plain names of the classes, with their numbers where two names are the same."""
-    names = [plain(name) for name in classifier.categories]
-    counts = Counter(names)
-    return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
+    return name_classes(classifier.categories)
 
 
 def target_box(classifier: Classifier) -> str:
@@ -114,7 +112,7 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
     """Return the heatmap as far as it is computed, with its measures if requested."""
     job = asking(request.task)
     if job is None or job.state != "done":
-        return Cell(request, note=describe_state(job))
+        return Cell(request, note=describe_state(job), refused=job is not None and job.state == "failed")
     if not measured:
         return Cell(request, job.result)
     measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))

@@ -12,6 +12,7 @@ from core.sheet import render_png
 from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
+from dashboard.explore.heatmaps.agreement import show_agreement
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
@@ -22,6 +23,8 @@ from dashboard.shared.names import format_name
 from study.network.sources import plain
 
 MOST_COLUMNS = 8
+MOST_CELLS = 250
+"""Heatmaps of a grid: finished ones are kept in memory."""
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
 RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction", "5th prediction")
@@ -116,9 +119,14 @@ def _showing(
         if not methods:
             st.info("Choose a method.")
             return
-        title = title_of(explained, methods)
+        title, count = title_of(explained, methods), len(explained) * len(methods)
+        if count > MOST_CELLS:
+            st.info(f"{count} heatmaps are more than {MOST_CELLS}. Choose fewer images or methods.")
+            return
 
         def collect(asking: JobCollector) -> HeatmapTable:
+            asked = [_request(one, method, given, seed) for method, given in methods.items() for one in explained]
+            asking.hold_together(one.task for one in asked)
             rows = {
                 method: tuple(_cell(asking, one, method, given, seed, measured=measured) for one in explained)
                 for method, given in methods.items()
@@ -143,22 +151,39 @@ def _cell(
     asking: JobCollector, explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int, *, measured: bool
 ) -> Cell:
     seen, target, column = explained
-    request = HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given, seen.record)
+    request = _request(explained, method, given, seed)
     if target is None:
         return Cell(request, note=f"{seen.classifier.name} has no such class.")
     return cell_of(asking, request, column, measured=measured)
 
 
-def _draw(shown: HeatmapTable, stem: str) -> None:
+def _request(explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int) -> HeatmapRequest:
+    seen, target, _ = explained
+    return HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given, seen.record)
+
+
+def _draw(everything: HeatmapTable, stem: str) -> None:
+    refusals = everything.refusals
+    shown = everything.leave_out(refusals)
+    if shown.rows:
+        _draw_heatmaps(shown, stem)
+    if refusals:
+        st.caption(f"Without a heatmap ({len(refusals)}):")
+        reasons = (f"{format_name(name)}: {why}" for name, why in refusals.items())
+        st.markdown("\n".join(f"- {escape_markdown(reason)}" for reason in reasons))
+    with st.expander("Numbers: certificates and measures"):
+        st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in everything.cells]), hide_index=True)
+        for column, cell in shown.cells:
+            for warning in cell.certificate.warnings if cell.certificate else ():
+                st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))
+
+
+def _draw_heatmaps(shown: HeatmapTable, stem: str) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
     st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
     downloads.show_heatmap_downloads(shown, stem)
-    with st.expander("Numbers: certificates and measures"):
-        st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in shown.cells]), hide_index=True)
-        for column, cell in shown.cells:
-            for warning in cell.certificate.warnings if cell.certificate else ():
-                st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))
+    show_agreement(shown, stem)
 
 
 def _name(column: Column, cell: Cell) -> str:

@@ -18,13 +18,17 @@ from dashboard.shared.names import format_name
 
 SIDE, GAP, LABELS = 200, 14, 160
 SMALL, TINY = 11.5, 10.5
+PER_LINE = 5
+"""Heatmaps side by side where there are more methods, of one image."""
 CURVES = 44
 WARNING = "#a33c00"
 BLANK, PALE = "#eef0f4", "#f7f8fa"
 
 
 def draw_sheet(table: HeatmapTable) -> Sheet:
-    """Draw the whole table."""
+    """Draw the whole table; many methods of one image are drawn side by side."""
+    if len(table.columns) == 1 and len(table.rows) > PER_LINE:
+        return _draw_tiles(table)
     drawing = _Drawing(table)
     width = drawing.left[-1] + SIDE + GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
@@ -32,6 +36,20 @@ def draw_sheet(table: HeatmapTable) -> Sheet:
     for method in table.rows:
         y = drawing.draw_row(method, y + GAP)
     y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
+    return Sheet(width, y + GAP, tuple(drawing.items))
+
+
+def _draw_tiles(table: HeatmapTable) -> Sheet:
+    """Draw the image and the heatmap of each method, line by line."""
+    drawing = _Drawing(table)
+    left = [GAP + k * (SIDE + GAP) for k in range(PER_LINE)]
+    width = left[-1] + SIDE + GAP
+    y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14) + GAP
+    tiles = [None, *table.rows]
+    for start in range(0, len(tiles), PER_LINE):
+        line = zip(tiles[start : start + PER_LINE], left, strict=False)
+        y = max(drawing.draw_tile(method, x, y) for method, x in line) + GAP
+    y = drawing.write(_legend(table), GAP, y, width - 2 * GAP, size=SMALL, colour=FAINT)
     return Sheet(width, y + GAP, tuple(drawing.items))
 
 
@@ -80,6 +98,17 @@ class _Drawing:
         ends = [self._draw_cell(column, cell, scale, x, y) for column, cell, scale, x in cells]
         known = next((scale for scale in scales if scale is not None), None)
         return max(*ends, self._draw_label(method, known, y))
+
+    def draw_tile(self, method: str | None, x: float, y: float) -> float:
+        """Draw the heatmap of a method under its name, or, for None, the image; there is one column."""
+        (column,) = self.table.columns
+        if method is None:
+            return self._draw_head(column, x, self.write("What the AI saw", x, y, size=12))
+        (cell,), (scale,) = self.table.rows[method], self.table.scales(method)
+        y = self._draw_cell(column, cell, scale, x, self.write(format_name(method), x, y, size=12))
+        if scale is None or self.table.look.style == "Outline":
+            return y
+        return self.write(sign_of(method).words("the class"), x, y, size=TINY, colour=FAINT)
 
     def _draw_cell(self, column: Column, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
         height = _height(column)

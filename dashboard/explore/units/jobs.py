@@ -11,6 +11,7 @@ from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.units.display import black_and_white
 from core.units.exemplars import PROBES
+from core.units.maco import Views
 from core.units.unit import Unit
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest, tensor_digest
@@ -20,12 +21,21 @@ from study.inquiry.exemplars import COUNT, exemplars, of_set
 from study.inquiry.units import VisualisationSettings
 
 
-def make_synthesis_task(classifier: Classifier, unit: Unit, settings: VisualisationSettings) -> Task:
-    """Return the task that synthesises images for a unit."""
+def make_synthesis_task(
+    classifier: Classifier, unit: Unit, settings: VisualisationSettings, images: ImageSet | None = None
+) -> Task:
+    """Return the task that synthesises images for a unit; only MACO depends on ``images``."""
+    source = images if settings.reads_images else None
+    views = Views.count if settings.reads_images else 1
     return Task(
-        digest("synthesised", *_of(classifier, unit), json.dumps(asdict(settings), sort_keys=True)),
-        lambda progress: settings.make(classifier, unit, progress),
-        lambda: estimate_seconds(classifier, Cost(gradients=settings.starts * settings.steps)),
+        digest(
+            "synthesised",
+            *_of(classifier, unit),
+            json.dumps(asdict(settings), sort_keys=True),
+            source.digest if source else "",
+        ),
+        lambda progress: settings.make(classifier, unit, progress, of_set(source) if source else None),
+        lambda: estimate_seconds(classifier, Cost(gradients=settings.starts * settings.steps * views)),
     )
 
 

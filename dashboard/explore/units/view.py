@@ -74,6 +74,7 @@ def choose_settings() -> VisualisationSettings:
         key="unit.how",
         bind=BIND,
         help="Fourier: waves of colour with the amplitudes of natural images, slightly shifted. "
+        "MACO: waves of colour as strong as in the chosen images; what mattered less is more transparent. "
         "Pixels: any image at a fixed distance from the mean colour.",
     )
     starts = st.number_input("Starts", 1, MOST_STARTS, VisualisationSettings.starts, 1, key="unit.starts", bind=BIND)
@@ -104,15 +105,18 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
     Raises
     ------
     ForetellError
-        A layer without channels, or a channel it has not.
+        A layer without channels, or a channel it has not; MACO without a set.
     """
     if unit.channel >= _shape(classifier, unit.layer)[0]:
         find_layer_shape(classifier, unit)
     st.subheader(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
+    if settings.reads_images and images is None:
+        raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 
     def collect(asking: JobCollector) -> UnitJobs:
         found = asking(make_exemplars_task(classifier, unit, images)) if images else None
-        return UnitJobs(classifier, settings, asking(make_synthesis_task(classifier, unit, settings)), found)
+        made = asking(make_synthesis_task(classifier, unit, settings, images))
+        return UnitJobs(classifier, settings, made, found)
 
     def draw(shown: UnitJobs) -> None:
         _show_maximised(shown, unit)
@@ -139,7 +143,7 @@ def _show_maximised(shown: UnitJobs, unit: Unit) -> None:
         st.info(escape_markdown(describe_state(shown.maximised)))
         return
     _tiles(tile_maximised(drawn), "Synthesised for the unit", SYNTHESISED_PX)
-    st.caption(units.describe_activation(shown.classifier, unit))
+    st.caption(f"{units.describe_activation(shown.classifier, unit)} {units.describe_opacity(drawn)}".strip())
     _warn(drawn.warnings)
 
 

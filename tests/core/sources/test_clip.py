@@ -80,6 +80,19 @@ def test_names_and_prompts_change_the_fingerprint(folder, network, tmp_path):
     assert prints[0] == prints[3]
 
 
+@pytest.mark.parametrize("method", ["lrp_epsilon", "attn_lrp", "deeplift"])
+def test_relevance_and_deeplift_pass_the_norm_of_the_embedding(folder, names, method):
+    """Relevance methods refused on CLIP, or a sum that the norm changes."""
+    classifier = load(f"clip:{folder}?names={names}")
+    images = torch.rand((2, *classifier.input_shape), generator=torch.Generator().manual_seed(0))
+    found = METHODS[method](classifier, images, [2, 0])
+    assert found.map.shape == (2, 32, 32)
+    assert float(found.map.std()) > 0
+    if method == "deeplift":
+        for certificate in found.certificates:
+            assert abs(certificate.completeness) < 1e-3
+
+
 def test_bayesian_teaching_works_on_a_zero_shot_head(folder, network, names):
     """Teaching by masks or examples refused on CLIP, or made from other features than those that the head takes.
 

@@ -45,6 +45,15 @@ def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     assert captions(app) == under(made.activations) + [f"{one.activation:.4g}   {one.id}" for one in found.exemplars]
 
 
+def test_maco_is_made_for_the_images_on_the_page_and_says_what_is_transparent(opened) -> None:
+    """Catches a page that offers MACO without a set, or with another one."""
+    app = units(opened, **CHANNEL, **{"unit.how": "MACO", "source": "Standard"})
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "standard").images
+    made = VisualisationSettings("maco", 2, 4).make(classifier, Unit(12, LAYER), pictures=of_set(images))
+    assert captions(app)[:2] == under(made.activations)
+    assert any("the top 20% of each image are opaque" in c.value for c in app.caption)
+
+
 def test_it_begins_with_a_class(opened) -> None:
     app = units(opened)
     classifier = cache.load_classifier("scenes")
@@ -79,6 +88,8 @@ def test_a_network_without_pictures_and_places_still_has_its_units_drawn(opened,
     assert len(captions(app)) == 2
     assert "Channels 0 to 15." in [c.value for c in app.caption]
     assert app.info[0].value.startswith("There is no image set for models/flat.py.")
+    app = settled(app.button_group(key="unit.how").select("maco").run())
+    assert [e.value for e in app.error] == ["MACO measures the spectrum of images: choose a set of images."]
 
 
 def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
@@ -121,4 +132,7 @@ def test_other_weights_another_set_and_another_unit_are_other_searches(workspace
     one, other = cache.load_classifier("scenes"), cache.load_classifier("models/other.py")
     requests = [(c, Unit(k, LAYER), images) for c in (one, other) for k in (0, 1) for images in sets]
     assert len({make_exemplars_task(*request).key for request in requests}) == 8
+    maco, waves = VisualisationSettings("maco"), VisualisationSettings()
+    assert len({make_synthesis_task(c, unit, maco, images).key for c, unit, images in requests}) == 8
+    assert len({make_synthesis_task(c, unit, waves, images).key for c, unit, images in requests}) == 4
     assert len({make_synthesis_task(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2

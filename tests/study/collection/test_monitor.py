@@ -168,3 +168,26 @@ def test_unblinding_needs_a_reason_and_is_kept(watched: Service) -> None:
 def test_an_unknown_study_is_said(watched: Service) -> None:
     with pytest.raises(ForetellError, match="Study 'other' is not open"):
         watched.researcher.monitor("other")
+
+
+def test_the_funnel_counts_how_far_participants_came(watched: Service, clock: Clock) -> None:
+    """By hand: one only opened the study, one consented, one responded to two trials, one completed in 7 minutes.
+
+    Catches steps counted by where participants are now, so that those who went on would disappear.
+    """
+    watched.participant.begin("demo", participant="opened")
+    watched.participant.consent(watched.participant.begin("demo", participant="consented"), True)
+    stopped = at_trials(watched, "stopped")
+    for index in range(2):
+        answer(watched, stopped, index)
+    done = at_trials(watched, "done")
+    total = int(watched.researcher.monitor("demo").participants["of"].max())
+    for index in range(total):
+        answer(watched, done, index)
+    clock.now += 7 * MINUTE
+    watched.participant.finish(done)
+    seen = watched.researcher.monitor("demo")
+    assert seen.funnel["participants"].tolist() == [4, 3, 2, 2, 1, 1]
+    assert seen.funnel["share"].iloc[1:3].tolist() == pytest.approx([3 / 4, 2 / 3])
+    assert seen.minutes.tolist() == pytest.approx([7], abs=0.01)
+    assert not {"condition", "target", "choice"} & set(seen.funnel.columns)

@@ -10,6 +10,8 @@ import torch
 from PIL import Image
 
 from core.errors import ForetellError
+from core.units.display import convert_to_colours
+from core.units.maco import measure_spectrum, opacity
 from core.units.unit import Unit
 from data.scenes.generator import render
 from study.inquiry import units
@@ -72,6 +74,31 @@ def test_the_sheet_shows_every_start(tmp_path):
         assert len(at) == 1, k
 
 
+def test_maco_measures_the_named_folder_and_its_sheet_is_transparent_where_little_mattered(folder, tmp_path):
+    """Catches the spectrum of other images, and an opacity that is measured but not drawn."""
+    settings = VisualisationSettings("maco", starts=1, steps=4)
+    seen = []
+    written = visualise_files(
+        UnitQuery("scenes", f"{LAYER}:12", None, settings, str(folder)), tmp_path, lambda *report: seen.append(report)
+    )
+    assert written.files[0].name == "scenes.features.3.1-channel-12.maco.png"
+    assert (4, 4, "pictures") in seen
+    classifier = open_classifier("scenes", ROOT)
+    opened = [classifier.preprocess(Image.open(path).convert("RGB")) for path in sorted(folder.iterdir())]
+    with np.load(written.files[2]) as arrays:
+        measured = measure_spectrum(classifier, [torch.stack(opened)]).abs().numpy()
+        np.testing.assert_allclose(arrays["magnitude"], measured, rtol=1e-5, atol=1e-5)
+        assert arrays["importance"].shape == (1, 96, 96)
+        opaque = (255 * opacity(torch.from_numpy(arrays["importance"]))[0]).round().to(torch.uint8).numpy()
+        colours = convert_to_colours(classifier, torch.from_numpy(arrays["inputs"]))[0].numpy()
+    drawn = Image.fromarray(np.dstack([colours, opaque])).resize((224, 224), Image.Resampling.LANCZOS)
+    expected = Image.new("RGB", drawn.size, "white")
+    expected.paste(drawn, mask=drawn)
+    sheet, wanted = np.asarray(Image.open(written.files[0]).convert("RGB")), np.asarray(expected)
+    ats = [y for y in range(sheet.shape[0] - 224) if np.array_equal(sheet[y : y + 224, 16:240], wanted)]
+    assert len(ats) == 1
+
+
 def test_the_same_request_gives_the_same_files_and_another_seed_others(tmp_path):
     def inputs(name, seed):
         request = UnitQuery("scenes", None, "fish", VisualisationSettings(starts=1, steps=3, seed=seed))
@@ -128,7 +155,11 @@ def test_what_is_no_unit_is_refused_with_the_form(text):
         (UnitQuery("scenes", None, "top"), "--class top is not a class"),
         (
             UnitQuery("scenes", "head:0", settings=VisualisationSettings("waves")),
-            "--how 'waves' is not one of fourier, pixels",
+            "--how 'waves' is not one of fourier, maco, pixels",
+        ),
+        (
+            UnitQuery("scenes", "head:0", settings=VisualisationSettings("maco")),
+            "^--how maco measures the spectrum of images: name a folder of them with --pictures, or",
         ),
         (
             UnitQuery("scenes", "head:0", settings=VisualisationSettings(starts=0)),

@@ -1,0 +1,1 @@
+"""Find images: filters, orders, the confusion matrix, a selection, and the next image."""

@@ -1,0 +1,106 @@
+"""Choose which images of a set are offered, and in what order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.explore.find import filters, orders
+from dashboard.explore.find.filters import ImageFilter
+from dashboard.explore.find.jobs import make_method_task
+from dashboard.explore.find.orders import DISAGREEMENTS, METHODS_DISAGREE, NETWORKS_DISAGREE, ORDERS, Ranking
+from dashboard.explore.find.selection import read_selection
+from dashboard.shared import cache
+from dashboard.shared.cache import Gallery
+from dashboard.shared.live import begin, format_duration
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where images are looked for: a classified set with the names of the network and the set.
+
+    ``other`` is the network to compare with, if there is one; the order of ``first_order`` is taken at first.
+    """
+
+    gallery: Gallery
+    model: str
+    name: str
+    other: str | None = None
+    first_order: str = orders.FIRST_ORDER
+    order_key: str = "order"
+
+
+@dataclass(frozen=True)
+class FoundImages:
+    """The images that fit the filters, in order, of how many; ``filter`` is what they fit."""
+
+    ranking: Ranking
+    total: int
+    filter: ImageFilter
+
+    @property
+    def images(self) -> list[int]:
+        """Return the images in order."""
+        return self.ranking.images
+
+
+def find_images(search: Search, *, wide: bool) -> FoundImages:
+    """Draw filters and orders; return the images that fit. ``wide``: filters are in a row, not folded away."""
+    gallery, selected = search.gallery, read_selection(search.name, len(search.gallery.images))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        order = _choose_order(search)
+        shortcut = st.container(width="content") if wide else None
+    with _place_filters() if wide else st.expander("Filter"):
+        chosen = filters.choose_filter(gallery, frozenset(selected))
+    fit = chosen.fits(gallery)
+    fitting = [i for i in orders.rank_images(gallery, order if order in ORDERS else orders.FIRST_ORDER) if fit[i]]
+    if shortcut is not None and fitting and order != METHODS_DISAGREE:
+        with shortcut:
+            _offer_method_order(search, fitting)
+    _say_count(chosen, len(fitting), len(gallery.images))
+    ranking = _rank(search, order, fitting) if fitting else Ranking([])
+    return FoundImages(ranking, len(gallery.images), chosen)
+
+
+def _place_filters() -> DeltaGenerator:
+    return st.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
+
+
+def _choose_order(search: Search) -> str:
+    offered = [*ORDERS, *(name for name in DISAGREEMENTS if name != NETWORKS_DISAGREE or search.other)]
+    offered.remove(search.first_order)
+    return orders.choose_order([search.first_order, *offered], search.order_key)
+
+
+def _rank(search: Search, order: str, fitting: list[int]) -> Ranking:
+    if order == METHODS_DISAGREE:
+        return orders.rank_by_methods(search.gallery, search.model, fitting)
+    if order == NETWORKS_DISAGREE:
+        return orders.rank_by_networks(search.gallery, search.model, search.other, fitting)
+    return Ranking(fitting)
+
+
+def _offer_method_order(search: Search, fitting: list[int]) -> None:
+    """Draw the button that orders by disagreement of methods; it says how long that takes, so it also starts it."""
+    known = set(fitting)
+    by_error = [i for i in orders.rank_images(search.gallery, orders.FIRST_ORDER) if i in known]
+    rows = orders.find_compared(by_error)
+    task = make_method_task(cache.load_classifier(search.model), search.gallery.images, rows)
+    seconds = task.seconds
+
+    def start() -> None:
+        st.session_state[search.order_key] = METHODS_DISAGREE
+        begin([task.key])
+
+    about = f" ({format_duration(seconds)})" if seconds else ""
+    st.button(f"Where methods disagree{about}", icon=":material/difference:", on_click=start)
+
+
+def _say_count(chosen: ImageFilter, count: int, total: int) -> None:
+    if not chosen.is_active:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{count:,} of {total:,} images fit the filters.", width="content")
+        st.button("Clear filters", on_click=filters.clear_filters, type="tertiary", icon=":material/filter_alt_off:")

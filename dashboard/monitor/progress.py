@@ -1,0 +1,62 @@
+"""How far participants came, where they left, and how long the study takes."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from study.collection.funnel import QUANTILES
+from study.collection.monitor import Monitor
+
+COLOUR = "#5b6ee1"
+PLAIN = {"displaylogo": False, "displayModeBar": False}
+
+
+def show_progress(seen: Monitor) -> None:
+    """Show the steps that participants took, and the completion times."""
+    if seen.participants.empty:
+        return
+    steps, times = st.columns([1.4, 1], gap="large")
+    with steps:
+        st.subheader("How far participants came", anchor=False)
+        st.plotly_chart(draw_funnel(seen), key="monitor_funnel", config=PLAIN)
+    with times:
+        st.subheader("Time from consent to completion", anchor=False)
+        if seen.minutes.empty:
+            st.caption("Nobody has completed the study yet.")
+            return
+        st.caption("Minutes: " + ", ".join(f"{name} {seen.minutes.quantile(q):.1f}" for name, q in QUANTILES.items()))
+        st.plotly_chart(
+            draw_minutes(seen), key="monitor_minutes", config={"displaylogo": False, "displayModeBar": False}
+        )
+
+
+def draw_funnel(seen: Monitor) -> go.Figure:
+    """Draw one bar for each step, with its count and the share of the step before."""
+    rows = list(seen.funnel.itertuples())
+    shares = ["", *("" if row.share != row.share else f" ({row.share:.0%} of the step before)" for row in rows[1:])]
+    text = [f"{row.participants:,}{share}" for row, share in zip(rows, shares, strict=True)]
+    figure = go.Figure(
+        go.Bar(
+            x=seen.funnel["participants"],
+            y=seen.funnel["step"],
+            orientation="h",
+            marker_color=COLOUR,
+            text=text,
+            textposition="auto",
+            hoverinfo="skip",
+        )
+    )
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_xaxes(title="Participants", rangemode="tozero")
+    figure.update_layout(height=60 + 44 * len(rows), margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return figure
+
+
+def draw_minutes(seen: Monitor) -> go.Figure:
+    """Draw the histogram of completion times."""
+    figure = go.Figure(go.Histogram(x=seen.minutes, marker_color=COLOUR, nbinsx=20))
+    figure.update_xaxes(title="Minutes", rangemode="tozero")
+    figure.update_yaxes(title="Participants")
+    figure.update_layout(height=240, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.05)
+    return figure

@@ -1,0 +1,91 @@
+"""What should be in place before a study is opened to participants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from dashboard.shared import service
+from dashboard.studies.workspace_studies import Study, count_finished
+from study.plan.preregistration import load_frozen_plan
+from study.plan.procedure import procedure_of
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+class Point(NamedTuple):
+    """One point of the list: whether it holds, and what it says."""
+
+    holds: bool
+    text: str
+
+
+def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[Point]:
+    """List what should be in place before participants come; nothing here prevents opening the study.
+
+    Parameters
+    ----------
+    address
+        The URL under which this page is open.
+    ways
+        Ways to log in to the researcher's pages (`study.collection.access.Access.ways`).
+    """
+    assert study.bundle is not None
+    manifest = study.bundle.manifest
+    procedure = procedure_of(manifest)
+    contact = procedure.contact
+    yield _judge(not study.has_changed, "The study is built as its file is now", "The file has changed: build it again")
+    yield _judge(
+        bool(contact.researcher and contact.email and contact.board),
+        "The consent names a researcher, an e-mail address and the ethics board",
+        "The consent does not name a researcher, an e-mail address and the ethics board: set [contact]",
+    )
+    yield _judge(
+        bool(procedure.check.questions),
+        "Participants answer questions about the instructions before they start",
+        "No question checks whether participants understood the instructions: set [check]",
+    )
+    plan = load_frozen_plan(manifest)
+    yield _judge(
+        plan is not None,
+        "The analysis plan is frozen with the study" + (f" (SHA-256 {plan.sha256[:12]}…)" if plan else ""),
+        "This study was built without an analysis plan: every result will be exploratory",
+    )
+    yield _judge(
+        count_finished(study, "sim") > 0,
+        "Simulated participants have completed the study",
+        "Nobody has completed the study yet: run simulated participants, and preview every condition yourself",
+    )
+    yield _judge(
+        bool(ways),
+        "The researcher's pages need a password or your provider's login",
+        "The researcher's pages have no password: python foretell.py password",
+    )
+    yield _judge_connection(address)
+
+
+def show_checklist(study: Study) -> None:
+    """Draw the list, open where something is missing."""
+    points = list(list_points(study, st.context.url or "", service.get_service().access.ways()))
+    missing = sum(not point.holds for point in points)
+    said = f"{missing} of {len(points)} points are missing" if missing else "everything is in place"
+    with st.expander(f"Before you open the study: {said}", expanded=bool(missing)):
+        for point in points:
+            mark = ":green[:material/check_circle:]" if point.holds else ":orange[:material/radio_button_unchecked:]"
+            st.markdown(f"{mark} {point.text}")
+
+
+def _judge(holds: bool, yes: str, no: str) -> Point:
+    return Point(holds, f"{yes}." if holds else f"{no}.")
+
+
+def _judge_connection(address: str) -> Point:
+    parts = urlsplit(address)
+    if parts.scheme == "https":
+        return Point(True, "The connection is encrypted (HTTPS).")
+    if parts.hostname in LOCAL:
+        return Point(False, "This address works on this machine only: put the study online (docs/deploy.md).")
+    return Point(False, "The connection is not encrypted: put a proxy with a certificate in front (docs/deploy.md).")

@@ -1,0 +1,108 @@
+"""From a folder of images to a built study in a real Chromium, as a new user would, with the clicks counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from study.network.sources import open_set
+from study.plan import config
+from study.plan.config import ImageSource
+from tests.server import Server, serving
+
+pytestmark = pytest.mark.browser
+MOST_CLICKS = 12
+SECTIONS = ("Study", "Network and images", "Trials", "Explanations", "Procedure", "Texts", "Plan", "File", "Build")
+
+
+@pytest.fixture(scope="module")
+def designer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server over a workspace with one folder of images, which the built-in network classifies."""
+    home = tmp_path_factory.mktemp("designer")
+    for split, size in (("standard", 480), ("adversarial", 160)):
+        images = open_set(ImageSource.model_validate({"set": "scenes", "split": split, "size": size}), home)
+        for i in range(len(images)):
+            path = home / "pictures" / "drawn" / images.categories[images.labels[i]] / f"{split}-{i}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            images.open(i).save(path)
+    with serving(home) as running:
+        yield running
+
+
+@pytest.fixture(params=[(1280, 900), (390, 844)], ids=["desktop", "phone"])
+def sized(request: pytest.FixtureRequest, chromium: Browser, designer: Server) -> Iterator[BrowserContext]:
+    width, height = request.param
+    with chromium.new_context(viewport={"width": width, "height": height}) as context:
+        designer.let_in(context)
+        yield context
+
+
+class Hand:
+    """Counts the clicks of one walk."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.clicks = page, 0
+
+    def click(self, role: str, name: str) -> None:
+        self.page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]
+        self.clicks += 1
+
+
+def open_design(context: BrowserContext, designer: Server, query: str = "") -> Page:
+    page = context.new_page()
+    page.goto(f"{designer.url}/design{query}")
+    expect(page.get_by_role("heading", name="Design a study")).to_be_visible()
+    return page
+
+
+@pytest.mark.slow
+def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(chromium: Browser, designer: Server) -> None:
+    """Catches a step that has no widget: nothing here edits a file or runs a command."""
+    with chromium.new_context(viewport={"width": 1280, "height": 1400}) as context:
+        designer.let_in(context)
+        hand = Hand(page := open_design(context, designer))
+        page.get_by_role("textbox", name="Name", exact=True).fill("walk")
+        page.get_by_role("textbox", name="Title", exact=True).fill("Predict the AI")
+        hand.click("button", "Make the study")
+        hand.click("radio", "Network and images")
+        hand.click("button", "Divide")
+        hand.click("button", "Use these images")
+        expect(page.get_by_text("images listed in")).to_have_count(3)
+        hand.click("radio", "Trials")
+        page.get_by_role("spinbutton", name="Number of categories").fill("2")
+        page.get_by_role("spinbutton", name="Number of categories").press("Tab")
+        expect(page.get_by_text("6 trials")).to_be_visible()
+        hand.click("radio", "Explanations")
+        hand.click("button", "Preview a trial")
+        expect(page.get_by_text("Participants do not see this.")).to_be_visible()
+        images = page.get_by_test_id("stImage").locator("img")
+        expect(images.first).to_have_js_property("complete", True)
+        hand.click("radio", "Build")
+        hand.click("button", "Build")
+        expect(page.get_by_text("The study is built as its file is now.")).to_be_visible(timeout=300_000)
+        assert hand.clicks <= MOST_CLICKS
+        page.get_by_role("link", name="Preview, open and share it").click()
+        expect(page.get_by_role("heading", name="Predict the AI")).to_be_visible()
+        expect(page.get_by_text("Before you open the study")).to_be_visible()
+    assert config.read(designer.home / "studies" / "walk.toml").trials.categories == 2
+    assert len(list((designer.home / "bundles").glob("walk-*"))) == 1
+
+
+def test_axe_finds_nothing_grave_in_any_section(sized: BrowserContext, designer: Server) -> None:
+    """Contrast, names of fields and the order of headings, on a desktop and on a phone."""
+    from study.plan import studyfiles
+    from study.workspace.workspace import ROOT
+
+    if not (designer.home / "studies" / "seen.toml").exists():
+        studyfiles.copy_study(ROOT / "data" / "studies" / "demo.toml", designer.home, "seen")
+    for section in SECTIONS:
+        page = open_design(sized, designer, f"?study=seen&part={section.replace(' ', '+')}")
+        expect(page.get_by_role("radio", name=section, exact=True)).to_be_checked()
+        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+        grave = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
+        assert not grave, (section, [(v["id"], v["nodes"][0]["html"][:200]) for v in grave])
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), section
+        page.close()
