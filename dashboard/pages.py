@@ -57,6 +57,7 @@ PAGES = {
         "Explain a classifier",
         "Heatmaps of its predictions by many methods, each with a certificate of how reliable it is.",
     ),
+    "library": Page("Models & images", "add_photo_alternate", "dashboard.library.page"),
     "design": Page(
         "Design",
         "edit_note",
@@ -87,7 +88,6 @@ PAGES = {
         "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
     "teaching": Page("Teaching", "school", "dashboard.teaching.page"),
-    "library": Page("Models & images", "add_photo_alternate", "dashboard.library.page"),
 }
 """Every page but Home and Help, by the path of its address, in the order in which a researcher needs them."""
 

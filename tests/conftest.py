@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +51,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def pytest_runtest_setup() -> None:
-    """Seed before the fixtures, of a session too: a random network is the same whichever tests ran before."""
-    seed_networks()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """Make fixtures, of a session too, with a seed: a random network is the same whichever tests ran before."""
+    with seed_networks():
+        yield
 
 
-def pytest_runtest_call() -> None:
-    """Seed again before the test: a fixture that another test has already made draws nothing now."""
-    seed_networks()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Run the test with the seed again: a fixture that another test has already made draws nothing now."""
+    with seed_networks():
+        yield
 
 
-def seed_networks() -> None:
+@contextmanager
+def seed_networks() -> Iterator[None]:
     """Seed PyTorch where a test has imported it: a random ReLU network can be zero on every input of a test."""
-    if torch := sys.modules.get("torch"):
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
+        yield
 
 
 @pytest.fixture(autouse=True)

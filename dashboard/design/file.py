@@ -24,7 +24,7 @@ def show_text(path: Path) -> None:
     """Draw the text of a study file, which need not be valid, with buttons to save and to download it."""
     text = path.read_text(encoding="utf-8", errors="replace")
     key = f"design.text.{path.stem}.{hash(text)}"  # a file that changed is shown as it is now
-    st.caption(f"`{path}`. Comments are kept by every other section of this page.")
+    st.caption(escape_markdown(f"{path}. Every other section of this page keeps the comments."))
     lines = max(LINES, text.count("\n") + 2)
     edited = st.text_area("Study file", text, key=key, height=21 * lines, label_visibility="collapsed")
     with st.container(horizontal=True):
