@@ -15,6 +15,7 @@ from dashboard.shared import warming
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
+.stMain [data-testid=stCaptionContainer] { color: inherit; opacity: .78; } /* readable: 4.5 to 1 at least */
 .stAppHeader { padding-inline-end: 12rem; } /* room for the links, which are drawn above it */
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: 1rem; font-size: .85rem; }
