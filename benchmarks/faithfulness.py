@@ -3,12 +3,14 @@
 ``python -m benchmarks.faithfulness --real FOLDER``. The pointing game on photographs with boxes, against the middle of
 the photograph and a random pixel (`benchmarks.pointing`); on scenes, the context's share of the evidence against
 its share of the measured causal effect (`benchmarks.contexts`). Every method runs with its defaults. Rows are saved
-one by one in ``--rows FILE``, so that an interrupted run resumes with the same arguments.
+one by one in ``--rows FILE``, so that an interrupted run resumes with the same arguments. ``--join FILE`` adds the
+named ``--methods`` to a stored result, so that a new method does not take a run of all others.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -22,8 +24,16 @@ import torch
 from torch import Tensor
 
 from benchmarks.contexts import OUTPUTS, context_share, context_table, even_share, stage_scenes
-from benchmarks.machine import arguments, hand_over
-from benchmarks.pointing import chance, chance_anywhere, is_centre_hit, is_hit, photographs, pointing_table
+from benchmarks.machine import arguments, describe, hand_over
+from benchmarks.pointing import (
+    chance,
+    chance_anywhere,
+    correct_for_all,
+    is_centre_hit,
+    is_hit,
+    photographs,
+    pointing_table,
+)
 from benchmarks.rows import Row, Rows
 from core.attribution import METHODS
 from core.classifier import Classifier
@@ -35,6 +45,8 @@ from study.workspace.workspace import home
 BUDGET = 20.0
 """Processor seconds that a method's first heatmap of an image may take, by default."""
 PARTS = ("pointing", "contexts")
+BY_METHOD = ("methods", "seconds_per_map", "left_out")
+"""Entries of a part's result that have an entry for each method; the others depend on the images alone."""
 
 
 class OverBudget(Exception):
@@ -52,11 +64,18 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--scenes", type=int, default=200, help="scenes")
     parser.add_argument("--seed", type=int, default=0, help="of the scenes and of random methods")
     parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
+    parser.add_argument("--join", type=Path, help="a stored result on the same images, to add the methods to")
     given = parser.parse_args(words)
     unknown = set(given.parts.split(",")) - set(PARTS)
     if unknown or (given.real is None and "pointing" in given.parts):
         parser.error(f"--parts takes {', '.join(PARTS)}; pointing needs --real FOLDER or FORETELL_REAL.")
-    hand_over("faithfulness", given, lambda: measure(given))
+    if given.join is None:
+        hand_over("faithfulness", given, lambda: measure(given))
+        return
+    torch.set_num_threads(given.threads or torch.get_num_threads())
+    stored, machine = json.loads(given.join.read_text(encoding="utf-8")), describe()
+    joined = json.dumps(join_results(stored, measure(given), machine), indent=1) + "\n"
+    given.join.write_text(joined, encoding="utf-8")
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
@@ -65,6 +84,31 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     parts = {"pointing": _pointing, "contexts": _contexts}
     path = given.rows or home() / "benchmarks" / "faithfulness.jsonl"
     return {name: parts[name](given, path) for name in given.parts.split(",")}
+
+
+def join_results(stored: dict[str, Any], measured: dict[str, Any], machine: dict[str, Any]) -> dict[str, Any]:
+    """Add the methods of ``measured`` to those of a stored result, and note when; p is corrected for all of them.
+
+    Raises
+    ------
+    SystemExit
+        The images are not the same.
+    """
+    result = dict(stored["result"])
+    for part, new in measured.items():
+        old = result[part]
+        differing = [name for name in old if name not in BY_METHOD and old[name] != new[name]]
+        if differing:
+            raise SystemExit(f"The stored result is of other images: {', '.join(differing)} of {part} differ.")
+        both = {name: old[name] | new[name] for name in BY_METHOD}
+        both["left_out"] = {name: why for name, why in both["left_out"].items() if name not in both["methods"]}
+        result[part] = old | both
+        if part == "pointing":
+            correct_for_all(result[part]["methods"])
+    note = {name: machine[name] for name in ("processor", "measured_at", "load_average_1min", "versions")}
+    note["methods"] = {part: list(new["methods"]) for part, new in measured.items()}
+    joined = [*stored["machine"].get("joined", []), note]
+    return stored | {"machine": stored["machine"] | {"joined": joined}, "result": result}
 
 
 def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:

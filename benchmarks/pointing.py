@@ -104,19 +104,24 @@ def pointing_table(
 
     ``p_holm`` corrects for the number of methods tested.
     """
-    tests = {name: _against(own, centre) for name, own in hits.items()}
-    corrected = multipletests(list(tests.values()), method="holm")[1] if tests else []
+    methods = {name: _share(own) | {"p_against_centre": _against(own, centre)} for name, own in hits.items()}
+    correct_for_all(methods)
     return {
         "photographs": len(centre),
         "tolerance_px": TOLERANCE,
         "random_pixel": round(float(np.mean(chances)), 4),
         "random_pixel_anywhere": round(float(np.mean(anywhere)), 4),
         "centre": _share(centre),
-        "methods": {
-            name: _share(hits[name]) | {"p_against_centre": tests[name], "p_holm": float(p)}
-            for name, p in zip(tests, corrected, strict=True)
-        },
+        "methods": methods,
     }
+
+
+def correct_for_all(methods: dict[str, dict[str, Any]]) -> None:
+    """Write ``p_holm``, Holm's correction of ``p_against_centre`` for the number of methods, next to it."""
+    if methods:
+        tested = [row["p_against_centre"] for row in methods.values()]
+        for row, p in zip(methods.values(), multipletests(tested, method="holm")[1], strict=True):
+            row["p_holm"] = float(p)
 
 
 def _share(hits: list[bool]) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from dashboard.shared import warming
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
-.stMain [data-testid=stCaptionContainer] { color: inherit; opacity: .78; } /* readable: 4.5 to 1 at least */
-.stAppHeader { padding-inline-end: 12rem; } /* room for the links, which are drawn above it */
+.stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
+.stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
-  display: flex; align-items: center; gap: 1rem; font-size: .85rem; }
+  display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }
 @media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
@@ -87,6 +87,7 @@ PAGES = {
         "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
     "teaching": Page("Teaching", "school", "dashboard.teaching.page"),
+    "library": Page("Models & images", "add_photo_alternate", "dashboard.library.page"),
 }
 """Every page but Home and Help, by the path of its address, in the order in which a researcher needs them."""
 

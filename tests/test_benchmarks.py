@@ -222,3 +222,35 @@ def test_a_method_that_is_too_slow_or_does_not_apply_is_left_out_and_named(tmp_p
     assert result["methods"] == {}
     assert result["left_out"]["occlusion"] == "its first heatmap took more than 0 s"
     assert "Unknown method 'nonsense'" in result["left_out"]["nonsense"]
+
+
+def test_a_method_is_added_to_a_stored_result_as_if_all_had_run_together(tmp_path: Path) -> None:
+    """Catches methods joined over other scenes, one that is left out and measured, and a run that nothing notes."""
+    out, words = tmp_path / "out.json", ["--parts", "contexts", "--rows", str(tmp_path / "kept.jsonl"), "--methods"]
+    faithfulness.main([*words, "gradient,attention_rollout", "--scenes", "4", "--json", str(out)])
+    faithfulness.main([*words, "input_x_gradient", "--scenes", "4", "--join", str(out)])
+    every = "gradient,input_x_gradient,attention_rollout"
+    faithfulness.main([*words, every, "--scenes", "4", "--json", str(tmp_path / "all.json")])
+    joined, whole = (json.loads(path.read_text()) for path in (out, tmp_path / "all.json"))
+    assert joined["result"] == whole["result"]
+    assert list(joined["result"]["contexts"]["left_out"]) == ["attention_rollout"]
+    assert joined["machine"]["joined"][0]["methods"] == {"contexts": ["input_x_gradient"]}
+    before = out.read_text()
+    with pytest.raises(SystemExit, match="The stored result is of other images: scenes, "):
+        faithfulness.main([*words, "input_x_gradient", "--scenes", "3", "--join", str(out)])
+    assert out.read_text() == before
+
+
+def test_joined_methods_are_corrected_with_the_others() -> None:
+    """Catches a p that is corrected for the methods of one run alone. Oracle: one table of all methods."""
+    centre, hits = [True] * 6 + [False] * 14, {"a": [True] * 20, "b": [True] * 16 + [False] * 4, "c": [False] * 20}
+    tables = [
+        pointing.pointing_table({name: hits[name] for name in names}, centre, [0.5], [0.5])
+        | {"seconds_per_map": dict.fromkeys(names, 1), "left_out": {}}
+        for names in ("ab", "c", "abc")
+    ]
+    machine = {"processor": "", "measured_at": "", "load_average_1min": 0, "versions": {}}
+    joined = faithfulness.join_results(
+        {"machine": {}, "result": {"pointing": tables[0]}}, {"pointing": tables[1]}, machine
+    )
+    assert joined["result"]["pointing"] == tables[2]

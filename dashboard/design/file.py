@@ -1,4 +1,4 @@
-"""The study file itself: shown beside every choice, and edited by hand."""
+"""The study file itself: shown with every choice, and edited by hand."""
 
 from __future__ import annotations
 

@@ -96,4 +96,4 @@ def _build(editor: Editor) -> None:
     building.show(study)
     if study.bundle is not None and not study.has_changed:
         st.success("The study is built as its file is now.")
-        st.markdown(f"[Preview, open and share it](/studies?study={study.name})")
+        st.html(f'<a href="/studies?study={study.name}" target="_self">Preview, open and share it</a>')

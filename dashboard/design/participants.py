@@ -39,17 +39,21 @@ def show_procedure(editor: Editor) -> None:
 
 
 def _edit_questions(editor: Editor) -> None:
-    st.caption(f"Questions about the instructions. {OPTIONS_HELP} The answer is one of the options.")
+    st.caption(f"Questions about the instructions. {OPTIONS_HELP} The correct option is one of them.")
     found = editor.draft.get("check.questions")
     rows = [
-        {"Question": one.get("text", ""), "Options": "; ".join(one.get("options", ())), "Answer": one.get("answer", "")}
+        {
+            "Question": one.get("text", ""),
+            "Options": "; ".join(one.get("options", ())),
+            "Correct option": one.get("answer", ""),
+        }
         for one in (found if isinstance(found, list) else [])
     ]
-    edited = _edit_rows(editor, "check.questions", rows, ["Question", "Options", "Answer"], {})
+    edited = _edit_rows(editor, "check.questions", rows, ["Question", "Options", "Correct option"], {})
     if edited is None:
         return
     questions = [
-        {"text": row["Question"], "options": _split(row["Options"]), "answer": row["Answer"]} for row in edited
+        {"text": row["Question"], "options": _split(row["Options"]), "answer": row["Correct option"]} for row in edited
     ]
     change(editor.path, {"check.questions": questions or MISSING})
     st.rerun()

@@ -30,7 +30,12 @@ def show_plan(editor: Editor) -> None:
     with st.expander("Interim analyses"):
         _choose_stopping(editor)
     st.subheader("Power", anchor=False)
-    study = find_study(editor)
+    asked = st.toggle(
+        "Simulate studies with this plan",
+        key=f"design.{editor.name}.power",
+        help="Every change of the plan needs new simulations, so they are off until you want them.",
+    )
+    study = find_study(editor) if asked else None
     if study is not None and study.settings is not None:
         with show_errors():
             question = planning.choose_analysis(study)

@@ -12,7 +12,7 @@ TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
 class Rule(NamedTuple):
-    """What may stand at a place; ``kind`` is a type of JSON Schema, ``optional`` says that it may be left empty."""
+    """What a place may hold; ``kind`` is a type of JSON Schema, ``optional`` says that it may be left empty."""
 
     kind: str
     default: Any = None

@@ -31,7 +31,7 @@ def show_split(editor: Editor) -> None:
     """Draw the division of one image set, which writes a list of images for each role."""
     sets = cache.list_image_sets()
     if not sets:
-        st.info(f"There is no image set yet. Put a folder with one subfolder per category into {home() / cache.SETS}.")
+        st.info("There is no image set yet. [Add images](/library)")
         return
     _describe_lists(editor)
     name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")

@@ -122,7 +122,9 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
 
 def _classifier() -> str:
     links.check("classifier", cache.list_models(), "network")
-    return st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
+    name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
+    st.caption("[Add a network](/library?part=Networks)")
+    return name
 
 
 def _other(model: str) -> list[str] | None:

@@ -71,6 +71,7 @@ def choose(
         help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
         f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/IMAGE.",
     )
+    st.caption("[Add images](/library) that stay in the workspace.")
     if source == OWN:
         opened = _own(most)
         if opened and model == cache.BUILT_IN:

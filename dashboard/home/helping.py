@@ -14,6 +14,7 @@ STEPS = """
 5. **Monitor**: follow a running study without seeing its outcomes; pause and close it.
 6. **Results**: what the study found, with the checks of every model, and the report.
 
+**Models & images** adds networks and your own images to the workspace, and matches labels to a network's classes.
 **Teaching** shows how the examples of a trial were chosen.
 """
 

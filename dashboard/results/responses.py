@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.results.mapping import choose_mapping, offer_template
 from dashboard.shared import service
 from dashboard.shared.keys import digest
 from study.analysis import responses
@@ -20,7 +21,6 @@ from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "Upload a CSV file"
-NONE = "Not in the file"
 MOST_MB = 200
 """Of an uploaded file: two million responses."""
 FRESH_S = 15
@@ -129,32 +129,14 @@ def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
 def _file(place: str) -> ChosenResponses | None:
     file = st.file_uploader("One row per response", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
     if file is None:
-        st.info("Choose a CSV file with one row per response.")
+        st.info("Choose a CSV file with one row per response. Its columns may have other names than the template's.")
+        offer_template()
         return None
     raw = _parse_file(file.file_id, file)
-    mapping = _mapping([str(column) for column in raw.columns], place)
+    mapping = choose_mapping(raw.rename(columns=str), place)
     bundle = _choose_study(place)
     return ChosenResponses(
         _prepare_responses(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle
-    )
-
-
-def _mapping(columns: list[str], place: str) -> dict[str, str]:
-    """Choose which column of the file is which of ours."""
-    complete = set(responses.REQUIRED) <= set(columns)
-    with st.expander("Columns", expanded=not complete), st.container(horizontal=True):
-        chosen = {ours: _column(ours, columns, place) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}
-    return {ours: theirs for ours, theirs in chosen.items() if theirs is not None}
-
-
-def _column(ours: str, columns: list[str], place: str) -> str | None:
-    return st.selectbox(
-        ours if ours in responses.REQUIRED else f"{ours} (optional)",
-        columns,
-        index=columns.index(ours) if ours in columns else None,
-        placeholder=NONE,
-        key=f"{place}_column_{ours}",
-        width=200,
     )
 
 

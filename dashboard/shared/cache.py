@@ -6,6 +6,7 @@ Heatmaps are kept where they are made (`dashboard.shared.jobs`).
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,8 @@ class Gallery:
 
 def list_models() -> list[str]:
     """List the available classifiers: built in, those of the workspace's own folder, others with weights on disk."""
-    return [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
+    names = [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
+    return list(dict.fromkeys(names))
 
 
 def list_rule_files() -> list[str]:
@@ -99,7 +101,13 @@ def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
 
 def list_image_sets() -> list[str]:
     """List the workspace's own image sets: folders with one folder per category."""
-    return sorted(path.name for path in (home() / SETS).glob("*") if path.is_dir())
+    return sorted(path.name for path in (home() / SETS).glob("[!.]*") if path.is_dir())
+
+
+def stamp_image_set(name: str) -> str:
+    """Return names and times of the folders of a set of the workspace: they change with the files in them."""
+    folders = [Path(here) for here, _, _ in os.walk(home() / SETS / name)]
+    return repr(sorted((str(path), path.stat().st_mtime_ns) for path in folders))
 
 
 def find_image_source(name: str) -> tuple[ImageSource, Path]:
@@ -118,7 +126,15 @@ def start_gallery_job(model: str, name: str) -> Job:
         return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
 
     return pool().ask(
-        digest("gallery", asked.fingerprint, *asked.categories, str(folder), name, str(SCENE_COUNT)), work
+        digest(
+            "gallery",
+            asked.fingerprint,
+            *asked.categories,
+            str(folder),
+            name,
+            str(SCENE_COUNT) if name in SPLITS else stamp_image_set(name),
+        ),
+        work,
     )
 
 

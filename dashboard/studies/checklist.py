@@ -45,7 +45,7 @@ def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[P
     )
     yield _judge(
         bool(procedure.check.questions),
-        "Participants answer questions about the instructions before they start",
+        "A comprehension check precedes the trials",
         "No question checks whether participants understood the instructions: set [check]",
     )
     plan = load_frozen_plan(manifest)

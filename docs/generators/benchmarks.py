@@ -191,6 +191,16 @@ BENCHMARKS = (
         study.plot_timing,
     ),
     Benchmark(
+        "pages",
+        "The researcher's pages",
+        "The time until a page of a warm server shows its first useful content, and until a click that starts no work "
+        "shows its result, in a real Chromium on the same two cores as the server. The reference is a page of one "
+        "sentence: what Streamlit itself takes.",
+        "",
+        study.tabulate_pages,
+        study.plot_pages,
+    ),
+    Benchmark(
         "faults",
         "Killing the server",
         "Whether an acknowledged response is lost or stored twice when the server is killed at random under "

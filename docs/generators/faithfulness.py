@@ -99,9 +99,9 @@ def _fewer(scenes: int, of: int) -> str:
 
 
 def _explain_omissions(found: dict[str, Any]) -> list[str]:
-    lines = [f"`{name}` was left out: {why}." for name, why in found["left_out"].items()]
+    lines = [f"- `{name}` was left out: {why.rstrip('.')}." for name, why in found["left_out"].items()]
     others = [f"`{name}`" for name in METHODS if name not in found["methods"] and name not in found["left_out"]]
-    return ["", *lines, *([f"Not measured here: {', '.join(others)}."] if others else [])]
+    return ["", *lines, *([f"- Not measured here: {', '.join(others)}."] if others else [])]
 
 
 def _share(row: dict[str, Any]) -> str:

@@ -25,8 +25,17 @@ def describe_machine(record: dict[str, Any]) -> str:
     device = machine["accelerator"] or f"{machine['cores']} cores, {threads} torch thread{'s' if threads > 1 else ''}"
     return (
         f"Measured on {machine['measured_at'][:10]}: {machine['processor']}, {device}, "
-        f"load average {machine['load_average_1min']:g}."
+        f"load average {machine['load_average_1min']:g}.{_describe_joined(machine.get('joined', []))}"
     )
+
+
+def _describe_joined(notes: list[dict[str, Any]]) -> str:
+    """Say which methods were measured later, and when."""
+    later = []
+    for note in notes:
+        names = dict.fromkeys(f"`{name}`" for methods in note["methods"].values() for name in methods)
+        later.append(f"{', '.join(names)} on {note['measured_at'][:10]} (load average {note['load_average_1min']:g})")
+    return f" Measured later: {'; '.join(later)}." if later else ""
 
 
 def relabel(text: str) -> str:

@@ -100,6 +100,24 @@ def plot_timing(result: Result) -> str:
     )
 
 
+def tabulate_pages(result: Result) -> list[str]:
+    """Tabulate the time of each page and click, and how many times the reference it is."""
+    reference = result["reference_ms"]
+    rows = [("a page of one sentence", f"{reference:.0f}", "1.0")]
+    for name, ms in (result["pages_ms"] | result["clicks_ms"]).items():
+        path = name.partition("?")[0]
+        label = name if name in result["clicks_ms"] else path.capitalize() or "Home"
+        rows.append((label, f"{ms:.0f}", f"{ms / reference:.1f}"))
+    return format_table(["page or click", "median, ms", "times the reference"], rows)
+
+
+def plot_pages(result: Result) -> str:
+    """Plot the time of each page and click."""
+    pages = {name.partition("?")[0].capitalize() or "Home": ms for name, ms in result["pages_ms"].items()}
+    series = {"first useful content": Series(pages), "click": Series(result["clicks_ms"])}
+    return draw_dots(series, "ms", line=result["reference_ms"], line_label="a page of one sentence")
+
+
 def tabulate_faults(result: Result) -> list[str]:
     """Tabulate what was stored and lost over all kills."""
     labels = {
@@ -157,12 +175,13 @@ def tabulate_faithfulness(result: Result) -> list[str]:
     """Tabulate the pointing game and context effect of each method."""
     pointing, contexts = result["pointing"]["methods"], result["contexts"]["methods"]
     rows = []
-    for name in sorted(pointing, key=lambda method: -pointing[method]["share"]):
-        hit, context = pointing[name], contexts.get(name, {}).get("logit")
+    order = sorted(pointing, key=lambda method: -pointing[method]["share"])
+    for name in [*order, *(name for name in contexts if name not in pointing)]:
+        hit, context = pointing.get(name), contexts.get(name, {}).get("logit")
+        share = f"{hit['share']:.2f} {format_interval(hit['interval_95'])}" if hit else ""
+        p = format_p(hit["p_holm"]) if hit else ""
         effect = f"{context['spearman']:.2f} {format_interval(context['interval_95'])}" if context else ""
-        rows.append(
-            (f"`{name}`", f"{hit['share']:.2f} {format_interval(hit['interval_95'])}", format_p(hit["p_holm"]), effect)
-        )
+        rows.append((f"`{name}`", share, p, effect))
     return format_table(["method", "pointing game: hits", "p against the centre", "context: correlation"], rows)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, InlineTable, Table
+from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
 from study.plan.config import StudyConfig
@@ -98,8 +98,7 @@ class StudyDraft:
         if old is None:
             holder.append(key, item)
         else:
-            _keep_comment(old, item)
-            holder[key] = item
+            holder[key] = item  # tomlkit keeps the line's comment
 
     def remove(self, place: str) -> None:
         """Remove the value at a place, so that its default holds; a table that is empty then goes too."""
@@ -150,12 +149,3 @@ def _make_item(value: Any, *, nested: bool) -> Any:
         table.update(value)
         return table
     return tomlkit.item(value)
-
-
-def _keep_comment(old: Any, new: Any) -> None:
-    """Give a line its comment again, in the column where it was."""
-    if isinstance(new, AoT | Table) or not hasattr(old, "trivia"):
-        return
-    moved = len(new.as_string()) - len(old.as_string())
-    new.trivia.comment = old.trivia.comment
-    new.trivia.comment_ws = " " * max(1, len(old.trivia.comment_ws) - moved) if old.trivia.comment else ""

@@ -74,6 +74,14 @@ def test_what_is_set_is_what_the_file_says_and_nothing_else_changes(place: str, 
     assert draft.check()[1] == []
 
 
+def test_a_text_that_looks_like_a_table_is_left_alone() -> None:
+    """Catches a blank line put before what is not the head of a table but a line of a text."""
+    text = DEMO + '\n[texts]\nconsent = """\nYou read:\n[study]\nand agree."""\n'
+    draft = StudyDraft(text)
+    draft.set("trials.per_type", 2)
+    assert tomllib.loads(draft.text)["texts"]["consent"] == "You read:\n[study]\nand agree."
+
+
 @given(st.text(max_size=60), st.integers(0, 2**53), st.lists(st.text(max_size=8), max_size=4))
 def test_any_text_and_number_is_read_back(text: str, number: int, names: list[str]) -> None:
     """Catches quotes, line breaks and control characters that are not escaped."""

@@ -134,10 +134,10 @@ def test_another_heatmap_method_begins_with_its_own_parameters(opened: Open, min
     app = opened(study="mine", part="Explanations")
     named(app.selectbox, "Heatmap method").set_value("integrated_gradients")  # type: ignore[attr-defined]
     settle(app)
-    named(app.number_input, "Steps").set_value(64)  # type: ignore[attr-defined]
+    named(app.number_input, "Steps").set_value(48)  # type: ignore[attr-defined]
     settle(app)
     saliency = config.read(mine).saliency
-    assert (saliency.method, saliency.parameters) == ("integrated_gradients", {"steps": 64})
+    assert (saliency.method, saliency.parameters) == ("integrated_gradients", {"steps": 48})
 
 
 def test_conditions_are_written_in_the_order_of_the_catalogue(opened: Open, mine: Path) -> None:
@@ -196,7 +196,7 @@ def test_one_image_set_is_divided_by_errors(opened: Open, mine: Path, workspace:
 def test_a_study_that_begins_in_explore_has_its_network_images_and_method(opened: Open, workspace: Path) -> None:
     (workspace / "pictures" / "flat" / "bird").mkdir(parents=True)
     app = opened(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")
-    assert "Grad-CAM" in app.info[0].value
+    assert "Grad CAM" in app.info[0].value
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
     named(app.button, "Make the study").click()  # type: ignore[attr-defined]
     settle(app)

@@ -19,6 +19,7 @@ from dashboard.cli.analysis import _analyze_study
 from dashboard.cli.terminal import Bars
 from dashboard.results import jobs as work
 from dashboard.results import responses as answers
+from dashboard.results.mapping import make_template
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
@@ -28,6 +29,7 @@ from study.participation.answer import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
+from study.workspace.spreadsheets import csv_text
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.analysis.simulated import study
@@ -206,8 +208,10 @@ def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
 
 def test_own_file_with_other_names(app: AppTest) -> None:
     choose(app, "Upload a CSV file")
-    assert app.info[0].value == "Choose a CSV file with one row per response."
+    assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
+    assert app.warning[0].value == "Choose a column for correct."
+    assert "correct" not in app.table[0].value.columns  # the first rows as they will be read
     assert "Column 'correct' is missing" in app.error[0].value
     made(app.selectbox(key="results_column_correct").select("hit").run())
     assert not app.error
@@ -417,3 +421,12 @@ def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
     versions = app.selectbox(key="results_version")
     made(versions.select_index(1).run())
     assert {m.label: m.value for m in app.metric}["Responses"] == "72"
+
+
+def test_the_template_is_a_file_that_can_be_analysed() -> None:
+    """Catches a template whose own columns or values are refused."""
+    template = make_template()
+    found = responses.prepare(responses.parse(csv_text(template).encode(), "template.csv"))
+    assert len(found.frame) == len(template) == 12
+    assert set(found.frame["condition"]) == {"none", "saliency", "examples", "both"}
+    assert found.dropped == 0

@@ -1,0 +1,1 @@
+"""Models and images: bring a network and image sets into the workspace."""

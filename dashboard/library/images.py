@@ -1,0 +1,193 @@
+"""Image sets: those of the workspace with their images, and a form that adds one."""
+
+from __future__ import annotations
+
+import functools
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.library import jobs
+from dashboard.library.jobs import ReadSet
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import digest
+from dashboard.shared.live import await_result
+from dashboard.shared.messages import escape_markdown, show_errors
+from data.sets.pictures import EXTENSIONS
+from study.network.imagereport import ImageSetReport, match_categories
+from study.network.sources import plain
+from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
+from study.workspace.imagesets import count_images, list_left_out, remove_set, rename_categories
+from study.workspace.workspace import home
+
+WAYS = ("Zip or images", "Folder", "Path on this machine")
+KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
+CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library_said"
+"""Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
+said about the last one."""
+MOST_NAMED = 20
+
+
+def show() -> None:
+    """Draw the part: the form first where there is no set yet."""
+    names = cache.list_image_sets()
+    is_open = not names or ADDING in st.session_state
+    with st.expander("Add images", expanded=is_open, icon=":material/add:"), show_errors():
+        _show_adding()
+    if added := st.session_state.pop("library_added", None):
+        st.session_state[CHOSEN] = added
+    if names := cache.list_image_sets():
+        if st.session_state.get(CHOSEN) not in names:
+            st.session_state.pop(CHOSEN, None)
+        name = st.selectbox("Image set", names, key=CHOSEN, bind="query-params", width=420)
+        with show_errors():
+            _show_set(name)
+
+
+def _show_adding() -> None:
+    job = pool().find(st.session_state.get(ADDING, ""))
+    if job is not None and not job.has_ended:
+        jobs.watch(job)
+    elif job is not None:
+        del st.session_state[ADDING]
+        pool().forget(job.key)
+        if job.state == "done":
+            others = f" {job.result.others:,} other files were left out." if job.result.others else ""
+            name = st.session_state["library_added"] = job.result.folder.name
+            st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
+            st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
+            st.rerun()
+        st.error(escape_markdown(job.error) if job.state == "failed" else "Stopped. Nothing was added.")
+    _form(is_busy=job is not None and not job.has_ended)
+
+
+def _form(*, is_busy: bool) -> None:
+    """Draw the form, also while images are added: Streamlit forgets the fields that it does not draw."""
+    way = st.segmented_control("From", WAYS, default=WAYS[0], required=True, key="library_way")
+    opening: jobs.Opening | None = None
+    if way == WAYS[2]:
+        path = st.text_input("Folder or zip", key="library_path", placeholder="/data/my-images")
+        st.caption(
+            "On the machine that runs Foretell, read with the rights of the user who runs it. The images are copied "
+            "into the workspace."
+        )
+        opening, suggested = functools.partial(jobs.open_path, path) if path else None, path
+    else:
+        opening, suggested = _uploads(way)
+    stem = suggested.rstrip("/\\").replace("\\", "/").rpartition("/")[2].removesuffix(".zip")
+    if stem != st.session_state.get("library_stem"):  # suggested once, and free to change
+        st.session_state["library_stem"] = st.session_state["library_name"] = stem
+    name = st.text_input("Name of the set", key="library_name", width=420)
+    st.caption(
+        f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {format_bytes(MOST_BYTES)}; an upload "
+        "at most 200 MB."
+    )
+    if st.button("Add", type="primary", key="library_add", disabled=is_busy or opening is None or not name.strip()):
+        assert opening is not None
+        task = jobs.add_task(check_name(name), opening)
+        pool().forget(task.key)
+        st.session_state[ADDING] = task.ask().key
+        st.rerun()
+
+
+def _uploads(way: str) -> tuple[jobs.Opening | None, str]:
+    """Return how to open the uploaded files, and a name for the set."""
+    endings = [ending.removeprefix(".") for ending in EXTENSIONS]
+    number = st.session_state.get(ROUND, 0)
+    if way == WAYS[1]:
+        label = "A folder with one folder per class"
+        files = st.file_uploader(label, endings, accept_multiple_files="directory", key=f"library_folder_{number}")
+        named = [(file.name, file.getvalue()) for file in files]
+        first = named[0][0].partition("/") if named else ("", "", "")
+        return (functools.partial(jobs.open_uploads, named, "") if named else None), first[0] if first[1] else ""
+    label = "A zip with one folder per class, or images of one class"
+    files = st.file_uploader(label, ["zip", *endings], accept_multiple_files=True, key=f"library_files_{number}")
+    named = [(file.name, file.getvalue()) for file in files]
+    if not named:
+        return None, ""
+    if any(name.lower().endswith(".zip") for name, _ in named):
+        return functools.partial(jobs.open_uploads, named, ""), named[0][0]
+    category = st.text_input("Class of these images", key="library_category", width=420)
+    return (functools.partial(jobs.open_uploads, named, check_name(category)) if category.strip() else None), ""
+
+
+def _show_set(name: str) -> None:
+    said_of, said = st.session_state.get(SAID, ("", ""))
+    if said_of == name:
+        st.success(said)
+    read: ReadSet | None = await_result(jobs.read_task(name).ask())
+    if read is not None:
+        with st.container(horizontal=True):
+            st.link_button("Explain these images", f"/explore?source={quote(name)}", icon=":material/image_search:")
+            _offer_removal(name)
+        left, right = st.columns(2, gap="large")
+        with left:
+            _show_report(read.report)
+        with right, show_errors():
+            _match(name, read)
+
+
+def _offer_removal(name: str) -> None:
+    with st.popover("Remove", icon=":material/delete:"):
+        number = sum(count_images(home() / cache.SETS / name).values())
+        st.markdown(f"Remove the set **{escape_markdown(name)}** and its {number:,} images from the workspace?")
+        if st.button("Remove it", type="primary", key=f"library_remove_{name}"):
+            remove_set(home() / cache.SETS / name)
+            st.rerun()
+
+
+def _show_report(report: ImageSetReport) -> None:
+    st.subheader(f"{sum(report.counts.values()):,} images in {len(report.counts):,} classes", anchor=False)
+    st.dataframe(pd.DataFrame({"Class": report.counts.keys(), "Images": report.counts.values()}), hide_index=True)
+    if report.skipped:
+        st.warning(f"Files that cannot be read and are not used: {len(report.skipped):,}.")
+        _list([f"{skipped.id}: {skipped.reason}" for skipped in report.skipped], "Unreadable files")
+    if report.duplicates is None:
+        st.caption("Near-duplicates were not searched for: there are too many images.")
+    elif report.duplicates:
+        st.warning(
+            f"Near-duplicates of other images: {len(report.duplicates):,}. A study does not show one as an example of "
+            "the other."
+        )
+        _list([f"{later} repeats {earlier}" for later, earlier in report.duplicates], "Near-duplicates")
+    else:
+        st.caption("No near-duplicates.")
+
+
+def _list(lines: list[str], label: str) -> None:
+    with st.expander(label):
+        st.code("\n".join(lines[:MOST_NAMED]), language=None)
+        if len(lines) > MOST_NAMED:
+            st.caption(f"and {len(lines) - MOST_NAMED:,} more")
+
+
+def _match(name: str, read: ReadSet) -> None:
+    """Show which categories are classes of a network, with a form for the others."""
+    st.subheader("Labels and classes", anchor=False)
+    model = st.selectbox("Network", cache.list_models(), key="library_model")
+    classifier = cache.load_classifier(model)
+    found = match_categories(read.images, classifier)
+    unmatched = [category for category, label in found.items() if label is None]
+    st.markdown(f"{len(found) - len(unmatched):,} of {len(found):,} folders are named like a class of this network.")
+    if left_out := list_left_out(home() / cache.SETS / name):
+        st.caption(escape_markdown(f"Left out: {', '.join(left_out)}. Their folders begin with a dot now."))
+    if not unmatched:
+        return
+    if read.images.wnids is not None:
+        st.caption("The folders are named by WordNet ids, which are matched by id.")
+        return
+    st.caption("Choose the class of the others. Images of a folder that is kept as it is have no known true class.")
+    classes = sorted({plain(category) for category in classifier.categories})
+    with st.form(f"library_match_{digest(name, model)}"):
+        chosen = {
+            category: st.selectbox(
+                escape_markdown(category), [KEEP, LEAVE_OUT, *classes], key=f"match_{name}_{category}"
+            )
+            for category in unmatched
+        }
+        if st.form_submit_button("Apply"):
+            names = {old: None if new == LEAVE_OUT else new for old, new in chosen.items() if new != KEEP}
+            rename_categories(home() / cache.SETS / name, names)
+            st.rerun()

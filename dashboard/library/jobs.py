@@ -1,0 +1,171 @@
+"""Work of the page that takes more than a moment: adding images or a network, and reading a set."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import streamlit as st
+
+from core.errors import ForetellError
+from core.types import Progress
+from dashboard.shared import cache
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest
+from dashboard.shared.live import POLL_S, describe_progress
+from dashboard.shared.messages import escape_markdown
+from dashboard.shared.tasks import Task
+from data.types import ImageSet
+from study.network.imagereport import ImageSetReport, report_images
+from study.network.sources import open_classifier, open_set
+from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder
+from study.workspace.modelfiles import add_file, add_line, remove_file, write_names
+from study.workspace.workspace import home
+from study.workspace.zips import limit_bytes, open_zip
+
+
+class OpenedFiles(NamedTuple):
+    """Files to add, and how many bytes all images may have."""
+
+    entries: list[Entry]
+    most_bytes: int
+
+
+Opening = Callable[[], AbstractContextManager[OpenedFiles]]
+
+
+class ReadSet(NamedTuple):
+    """An image set of the workspace with its report."""
+
+    images: ImageSet
+    report: ImageSetReport
+
+
+def add_task(name: str, opening: Opening) -> Task:
+    """Return the task that adds an image set: one of a name at a time, whoever starts it."""
+    sets = home() / cache.SETS
+
+    def work(progress: Progress) -> AddedSet:
+        with opening() as files:
+            return add_set(sets, name, files.entries, progress, files.most_bytes)
+
+    return Task(digest("add images", str(sets), name), work)
+
+
+def read_task(name: str) -> Task:
+    """Return the task that reads a set as it is now."""
+    source, content = cache.find_image_source(name), cache.stamp_image_set(name)
+
+    def work(progress: Progress) -> ReadSet:
+        images = open_set(*source)
+        return ReadSet(images, report_images(images, progress))
+
+    return Task(digest("read images", str(home()), name, content), work)
+
+
+@contextmanager
+def open_uploads(files: Sequence[tuple[str, bytes]], category: str) -> Iterator[OpenedFiles]:
+    """Open uploaded files: one zip, or images, which are of ``category`` unless their names have folders.
+
+    Raises
+    ------
+    ForetellError
+        A zip among other files, or what `open_zip` refuses.
+    """
+    zips = [(name, content) for name, content in files if name.lower().endswith(".zip")]
+    if not zips:
+        entries = [
+            Entry(name if "/" in name else f"{category}/{name}", len(content), functools.partial(io.BytesIO, content))
+            for name, content in files
+        ]
+        yield OpenedFiles(entries, MOST_BYTES)
+        return
+    if len(files) > 1:
+        raise ForetellError("Add one zip alone: it becomes one image set.")
+    name, content = zips[0]
+    with open_zip(io.BytesIO(content), name) as entries:
+        yield OpenedFiles(entries, limit_bytes(len(content)))
+
+
+@contextmanager
+def open_path(text: str) -> Iterator[OpenedFiles]:
+    """Open a folder or a zip on the machine that runs Foretell.
+
+    Raises
+    ------
+    ForetellError
+        Neither of them, or what `open_zip` refuses.
+    """
+    path = Path(text.strip()).expanduser()
+    if not text.strip() or not path.is_absolute():
+        raise ForetellError("Give the whole path of a folder or a zip, beginning with / (or with C:\\ on Windows).")
+    if path.suffix.lower() == ".zip" and not path.is_dir():
+        with open_zip(path, path.name) as entries:
+            yield OpenedFiles(entries, limit_bytes(path.stat().st_size))
+    else:
+        yield OpenedFiles(list_folder(path), MOST_BYTES)
+
+
+def model_task(line: str) -> Task:
+    """Return the task that loads a model, fetching its weights, and adds its line to the list of models."""
+    base = home()
+
+    def work(progress: Progress) -> str:
+        progress(0, 1, f"loading {line}")
+        classifier = open_classifier(line, base, "cpu")
+        add_line(base / cache.MODELS, line)
+        return f"Added {line}: {len(classifier.categories):,} classes."
+
+    return Task(digest("add model", str(base), line), work)
+
+
+def clip_task(name: str, title: str, names: Sequence[str]) -> Task:
+    """Return the task that adds a CLIP network with a list of class names, which is removed if it cannot be loaded."""
+    folder = home() / cache.MODELS
+    line = f"clip:{name}?names={cache.MODELS}/{title}.txt"
+
+    def work(progress: Progress) -> str:
+        written = write_names(folder, title, names)
+        try:
+            said: str = model_task(line).compute(progress)
+        except BaseException:
+            remove_file(folder, written.name)
+            raise
+        return said
+
+    return Task(digest("add model", str(folder), line), work)
+
+
+def file_task(name: str, content: bytes, keep: bool) -> Task:
+    """Return the task that adds a file and loads it; one that cannot be loaded is removed unless it is to be kept."""
+    base = home()
+
+    def work(progress: Progress) -> str:
+        progress(0, 1, f"loading {name}")
+        path = add_file(base / cache.MODELS, name, content)
+        try:
+            classifier = open_classifier(*cache.find_model_spec(f"{cache.MODELS}/{name}"), device="cpu")
+        except BaseException:
+            if not keep:
+                remove_file(path.parent, path.name)
+            raise
+        return f"Added {name}: {len(classifier.categories):,} classes."
+
+    return Task(digest("add model file", str(base), name, content, str(keep)), work)
+
+
+def watch(job: Job) -> None:
+    """Show the progress of a job with a way to stop it, and draw the page again once it has ended."""
+
+    def part() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(job.share, escape_markdown(describe_progress(job)))
+            st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
+        if job.has_ended:
+            st.rerun()
+
+    st.fragment(part, run_every=POLL_S)()

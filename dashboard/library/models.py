@@ -1,0 +1,129 @@
+"""Networks: those that Explore offers, and a form that adds one by name or by file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from urllib.parse import quote
+
+import streamlit as st
+
+from core.sources.offers import describe_weights, list_offers
+from dashboard.library import jobs
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
+from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.tasks import Task
+from study.workspace.imagefolders import format_bytes
+from study.workspace.modelfiles import ENDINGS, read_lines, remove_file, remove_line
+from study.workspace.workspace import home
+
+SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}
+ADDING, SAID = "library_adding_model", "library_model_said"
+
+
+def show() -> None:
+    """Draw the part."""
+    if said := st.session_state.get(SAID):
+        st.success(escape_markdown(said))
+    with st.expander("Add a network", expanded=True, icon=":material/add:"), show_errors():
+        _show_adding()
+    st.subheader("Networks that Explore offers", anchor=False)
+    with show_errors():
+        _list_models()
+
+
+def _show_adding() -> None:
+    job = pool().find(st.session_state.get(ADDING, ""))
+    if job is not None and not job.has_ended:
+        st.caption("Downloading and loading the network. The weights stay in the library's own cache on this machine.")
+        jobs.watch(job)
+    elif job is not None:
+        del st.session_state[ADDING]
+        pool().forget(job.key)
+        if job.state == "done":
+            st.session_state[SAID] = job.result
+            st.rerun()
+        st.error(escape_markdown(job.error) if job.state == "failed" else "Stopped. Nothing was added.")
+    is_busy = job is not None and not job.has_ended
+    source = SOURCES[
+        st.segmented_control("From", list(SOURCES), default="torchvision", required=True, key="model_from")
+    ]
+    task = FORMS[source]() if source in FORMS else _offer(source)
+    if st.button("Add", type="primary", key="library_add_model", disabled=is_busy or task is None):
+        assert task is not None
+        pool().forget(task.key)
+        st.session_state.pop(SAID, None)
+        st.session_state[ADDING] = task.ask().key
+        st.rerun()
+
+
+def _offer(source: str) -> Task | None:
+    name = _choose(source)
+    return None if name is None else jobs.model_task(f"{source}:{name}")
+
+
+def _choose(source: str) -> str | None:
+    """Search a model by its name, and say what it would download."""
+    names = list_offers(source)
+    label = f"Search the {len(names):,} networks of {source}"
+    name: str | None = st.selectbox(
+        label, names, index=None, placeholder="Type a part of its name", key=f"name_{source}"
+    )
+    if name is not None:
+        weights = describe_weights(source, name)
+        size = "" if weights.size is None else f" of {format_bytes(weights.size)}"
+        if weights.is_local:
+            st.caption("The weights are on this machine: nothing is downloaded.")
+        else:
+            st.caption(escape_markdown(f"Downloads the weights{size or ' (size unknown)'} from {weights.origin}"))
+    return name
+
+
+def _hugging_face() -> Task | None:
+    name = st.text_input("Model at huggingface.co", placeholder="google/vit-base-patch16-224", key="name_hf").strip()
+    st.caption("An image classifier, as OWNER/NAME. Code in the repository is never run. Size: see its page there.")
+    return jobs.model_task(f"hf:{name}") if name else None
+
+
+def _clip() -> Task | None:
+    name = _choose("clip")
+    names = st.text_area("Class names, one per line", key="clip_names", placeholder="cat\ndog", height=120)
+    title = st.text_input("Name of this list of classes", "classes", key="clip_title", width=420).strip()
+    if name is None or not names.strip() or not title:
+        return None
+    return jobs.clip_task(name, title, names.splitlines())
+
+
+def _file() -> Task | None:
+    st.warning(
+        "A Python file or an exported program is run on this machine, with the rights of the user who runs Foretell. "
+        "Add only files that you trust."
+    )
+    file = st.file_uploader(
+        "A Python file with build(), or an exported program", [one[1:] for one in ENDINGS], key="model_file"
+    )
+    keep = st.checkbox("Keep the file even if it cannot be loaded", key="model_keep")
+    return None if file is None else jobs.file_task(file.name, file.getvalue(), keep)
+
+
+FORMS: dict[str, Callable[[], Task | None]] = {"hf": _hugging_face, "clip": _clip, "file": _file}
+
+
+def _list_models() -> None:
+    folder = home() / cache.MODELS
+    lines = read_lines(folder)
+    for model in cache.list_models():
+        with st.container(horizontal=True, vertical_alignment="center", border=True):
+            st.markdown(f"`{model}`", width="stretch")
+            st.link_button("Explore", f"/explore?classifier={quote(model)}")
+            file = model.removeprefix(f"{cache.MODELS}/")
+            remove: Callable[[], None] | None = None
+            if model in lines:
+                remove = functools.partial(remove_line, folder, model)
+            elif (folder / file).is_file():
+                remove = functools.partial(remove_file, folder, file)
+            if remove and st.button("Remove", key=f"remove_{model}", help="The weights stay in the library's cache."):
+                remove()
+                st.session_state.pop(SAID, None)
+                st.rerun()

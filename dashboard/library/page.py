@@ -1,0 +1,30 @@
+"""Models and images: what is in the workspace, and what is added to it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.library import images, models
+from dashboard.shared.messages import show_errors
+
+PARTS = {"Images": images.show, "Networks": models.show}
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("Models and images", anchor=False)
+    st.caption(
+        "Your own networks and images, kept in the workspace on this machine. Explore and studies use them. Only "
+        "researchers who are logged in see this page."
+    )
+    part = st.segmented_control(
+        "Part",
+        list(PARTS),
+        default="Images",
+        required=True,
+        key="part",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    with show_errors():
+        PARTS[part]()

@@ -1,0 +1,211 @@
+"""The page Models and images, run by AppTest over a workspace of the test's own."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from core.loading import import_torchvision
+from dashboard.shared import cache
+from study.workspace.imagesets import count_images
+from study.workspace.modelfiles import read_lines
+from tests.dashboard.conftest import PATIENCE_S, gallery_of, made
+
+FILES = {"cat/1.png": 1, "cat/2.png": 2, "cat/again.png": 1, "kitty/3.png": 3, "boat/4.png": 4, "junk/5.png": 5}
+"""Each image by the seed of its noise: cat/again.png repeats cat/1.png."""
+
+
+def image(seed: int) -> bytes:
+    rough = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(rough).resize((64, 64)).save(content, "PNG")
+    return content.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content.getvalue()
+
+
+@pytest.fixture
+def app(workspace: Path) -> AppTest:
+    def page() -> None:
+        from dashboard.library import page
+
+        page.page()
+
+    return AppTest.from_function(page, default_timeout=120)
+
+
+def add(app: AppTest, name: str, content: bytes, title: str = "") -> AppTest:
+    """Upload a file, name the set, and press Add."""
+    app.file_uploader[0].set_value((name, content, "application/zip")).run()
+    if title:
+        next(field for field in app.text_input if field.label == "Name of the set").set_value(title).run()
+    return settled(app.button("library_add").click().run())
+
+
+def settled(app: AppTest) -> AppTest:
+    """The page when nothing is going on any more."""
+    deadline = time.monotonic() + PATIENCE_S
+    while app.get("progress") or not any(str(button.key).startswith("library_add") for button in app.button):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        app.run()
+    return made(app)
+
+
+def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: Path) -> None:
+    """Catches unreadable files, repetitions or labels that the page does not name, and a form without effect."""
+    content = zipped({name: image(seed) for name, seed in FILES.items()} | {"cat/broken.png": b"no image"})
+    add(app.run(), "animals.zip", content)
+    assert count_images(workspace / "pictures" / "animals") == {"boat": 1, "cat": 4, "junk": 1, "kitty": 1}
+    assert [alert.value for alert in app.success] == ["Added 7 images."]
+    assert any(heading.value == "6 images in 4 classes" for heading in app.subheader)
+    assert dict(app.dataframe[0].value.to_numpy()) == {"boat": 1, "cat": 3, "junk": 1, "kitty": 1}
+    listed = " ".join(code.value for code in app.code)
+    assert "cat/broken.png: it is not an image" in listed
+    assert "cat/again.png repeats cat/1.png" in listed
+    assert any("2 of 4 folders are named like a class" in text.value for text in app.markdown)
+
+    app.selectbox("match_animals_kitty").set_value("cat")
+    app.selectbox("match_animals_junk").set_value("Leave out")
+    next(button for button in app.button if button.label == "Apply").click().run()
+    settled(app)
+    assert count_images(workspace / "pictures" / "animals") == {"boat": 1, "cat": 5}
+    assert any("2 of 2 folders are named like a class" in text.value for text in app.markdown)
+    assert any("Left out: junk" in caption.value for caption in app.caption)
+    gallery = gallery_of(cache.BUILT_IN, "animals")
+    assert gallery.images.categories == ("boat", "cat")
+    assert gallery.has_known_label.all()
+
+
+def test_what_is_refused_is_a_sentence_and_adds_nothing(app: AppTest, workspace: Path) -> None:
+    """Catches a traceback, or half a set, for a hostile zip."""
+    add(app.run(), "evil.zip", zipped({"cat/1.png": image(1), "../../evil.png": image(2)}))
+    (alert,) = app.error
+    assert "leads out of the set" in alert.value
+    assert list((workspace / "pictures").glob("*")) == []
+
+
+def test_images_of_one_class_are_added_by_its_name(app: AppTest, workspace: Path) -> None:
+    """Catches loose images that need a zip."""
+    app.run().file_uploader[0].set_value([("a.png", image(1), "image/png"), ("b.png", image(2), "image/png")]).run()
+    assert app.button("library_add").disabled
+    app.text_input("library_category").set_value("cat").run()
+    next(field for field in app.text_input if field.label == "Name of the set").set_value("mine").run()
+    settled(app.button("library_add").click().run())
+    assert count_images(workspace / "pictures" / "mine") == {"cat": 2}
+
+
+def test_a_folder_of_this_machine_is_copied(app: AppTest, workspace: Path, tmp_path: Path) -> None:
+    """Catches a path that is not read, and a relative one read from wherever the server runs."""
+    (tmp_path / "source" / "cat").mkdir(parents=True)
+    (tmp_path / "source" / "cat" / "1.png").write_bytes(image(1))
+    app.run().segmented_control("library_way").set_value("Path on this machine").run()
+    for path in ("source", str(tmp_path / "source")):
+        app.text_input("library_path").set_value(path).run()
+        settled(app.button("library_add").click().run())
+        assert bool(app.error) == (path == "source")
+    assert count_images(workspace / "pictures" / "source") == {"cat": 1}
+
+
+def test_a_set_is_removed_after_a_second_click(app: AppTest, workspace: Path) -> None:
+    """Catches a set that cannot be removed, or is at once."""
+    add(app.run(), "animals.zip", zipped({"cat/1.png": image(1)}))
+    app.button("library_remove_animals").click().run()
+    assert not (workspace / "pictures" / "animals").exists()
+    assert not app.exception
+
+
+NETWORK = b"""
+import torch
+
+CATEGORIES = ["dark", "bright"]
+
+
+def build():
+    network = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))
+    return network
+"""
+
+
+@pytest.fixture
+def networks(app: AppTest) -> AppTest:
+    return app.run().segmented_control("part").set_value("Networks").run()
+
+
+def choose(app: AppTest, source: str) -> AppTest:
+    return app.segmented_control("model_from").set_value(source).run()
+
+
+def test_a_python_file_is_added_loaded_and_removed(networks: AppTest, workspace: Path) -> None:
+    """Catches a file of one's own that Explore does not offer, and no word that it is run."""
+    app = choose(networks, "File")
+    assert any("is run on this machine" in alert.value for alert in app.warning)
+    app.file_uploader("model_file").set_value(("mine.py", NETWORK, "text/x-python")).run()
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added mine.py: 2 classes."]
+    assert "models/mine.py" in cache.list_models()
+    assert cache.load_classifier("models/mine.py").categories == ("dark", "bright")
+    app.button("remove_models/mine.py").click().run()
+    assert not (workspace / "models" / "mine.py").exists()
+
+
+def test_a_file_that_cannot_be_loaded_stays_only_if_it_is_kept(networks: AppTest, workspace: Path) -> None:
+    """Catches a broken file that is left in the workspace, and one that is lost although its author wants it."""
+    app = choose(networks, "File")
+    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    settled(app.button("library_add_model").click().run())
+    assert any("ZeroDivisionError" in alert.value for alert in app.error)
+    assert not (workspace / "models" / "mine.py").exists()
+    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    app.checkbox("model_keep").check().run()
+    settled(app.button("library_add_model").click().run())
+    assert any("ZeroDivisionError" in alert.value for alert in app.error)
+    assert (workspace / "models" / "mine.py").exists()
+
+
+def test_a_download_that_fails_is_a_sentence_and_adds_no_line(
+    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a network in Explore's list whose weights are not there."""
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
+    app = networks.selectbox("name_torchvision").set_value("resnet18").run()
+    assert "Downloads the weights of 44.7 MB from https" in str([caption.value for caption in app.caption])
+    settled(app.button("library_add_model").click().run())
+    assert any("could not be downloaded" in alert.value for alert in app.error)
+    assert read_lines(workspace / "models") == []
+
+
+def test_a_network_whose_weights_are_here_is_added_by_its_name(
+    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a line that Explore cannot load, or a name that is listed twice."""
+    import_torchvision()
+    from torchvision import models
+
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    file = tmp_path / "hub" / "checkpoints" / Path(models.get_model_weights("squeezenet1_1").DEFAULT.url).name
+    file.parent.mkdir(parents=True)
+    torch.save(models.squeezenet1_1().state_dict(), file)
+    app = networks.selectbox("name_torchvision").set_value("squeezenet1_1").run()
+    assert any("nothing is downloaded" in caption.value for caption in app.caption)
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added torchvision:squeezenet1_1: 1,000 classes."]
+    assert read_lines(workspace / "models") == ["torchvision:squeezenet1_1"]
+    assert cache.list_models().count("torchvision:squeezenet1_1") == 1
+    app.button("remove_torchvision:squeezenet1_1").click().run()
+    assert read_lines(workspace / "models") == []
