@@ -149,7 +149,8 @@ def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
 def make_thumbnail(picture: Image.Image, side: int = 96) -> bytes:
     """Make a small square WebP of the middle of an image."""
     buffer = io.BytesIO()
-    ImageOps.fit(picture.convert("RGB"), (side, side), Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
+    small = ImageOps.fit(picture.convert("RGB"), (side, side), Image.Resampling.LANCZOS)
+    small.save(buffer, "WEBP", quality=80, method=0)  # a fifth of the time of the default, for a fifth more bytes
     return buffer.getvalue()
 
 

@@ -19,7 +19,8 @@ from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
-from dashboard.shared.messages import show_errors
+from dashboard.shared.messages import escape_markdown, show_errors
+from study.inquiry.disagreement import match_classes
 from study.workspace.workspace import home
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
@@ -66,7 +67,10 @@ def _view(view: str) -> None:
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
         several = view == GRID and not by_class
-        models = [model, *_other(model)] if view == PAIR else [model]
+        other = _other(model) if view == PAIR else []
+        if other is None:
+            return
+        models = [model, *other]
         chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), results)
         network = cache.load_classifier(model)
         methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
@@ -89,6 +93,8 @@ def _show_view(
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
+    elif view == PAIR and len(seen) == 1 and source.list_others(seen[0].model):
+        st.info("No network to compare with is chosen.")
     elif view == PAIR and len(seen) == 1:
         st.info(
             f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
@@ -121,10 +127,28 @@ def _classifier() -> str:
     return name
 
 
-def _other(model: str) -> list[str]:
-    others = source.list_others(model)
-    links.check("other", others, "network to compare with")
-    return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
+def _other(model: str) -> list[str] | None:
+    """Choose a network that shares classes with this one, the others named with the reason; None: not known yet."""
+    classes = await_result(cache.start_classes_job())
+    if classes is None:
+        return None
+    refused = {name: why for name in source.list_others(model) if (why := _refuse_pair(classes, model, name))}
+    offered = [name for name in source.list_others(model) if name not in refused]
+    links.check("other", offered, "network to compare with")
+    chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
+    for name, why in refused.items():
+        st.caption(escape_markdown(f"{name} is not offered: {why}"))
+    return chosen
+
+
+def _refuse_pair(classes: dict[str, tuple[str, ...] | str], model: str, other: str) -> str:
+    """Return why two networks cannot be compared; empty if they can."""
+    first, second = classes[model], classes[other]
+    for one in (second, first):
+        if isinstance(one, str):
+            return one
+    common = match_classes(tuple(first), tuple(second)).names
+    return "" if len(common) > 1 else f"it shares fewer than two classes with {model}."
 
 
 def _columns() -> str:

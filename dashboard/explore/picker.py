@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 import streamlit as st
@@ -27,8 +28,11 @@ from dashboard.explore.find.view import Search, find_images
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY, digest
+from data.types import ImageSet
 
 PER_PAGE = 20
+ENCODERS = 4
+"""Threads that make the thumbnails of a page."""
 FIRST = 3
 """Images of a grid until others are picked."""
 IN_GRID, IN_PAIR = USES = ("Grid", "Compare models")
@@ -215,15 +219,33 @@ def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: GridOptions) 
         _grid(gallery, ranked[(page - 1) * how.per_page : page * how.per_page], how)
 
 
-@st.cache_data(max_entries=2000, show_spinner=False)
-def _thumbnail(key: str, _gallery: Gallery, _index: int, _side: int) -> str:  # noqa: ARG001
-    return "data:image/webp;base64," + base64.b64encode(make_thumbnail(_gallery.images.open(_index), _side)).decode()
+@dataclass(frozen=True)
+class _Thumbnail:
+    """A thumbnail to encode, identified by its key alone."""
+
+    key: str
+    images: ImageSet = field(compare=False)
+    index: int = field(compare=False)
+    side: int = field(compare=False)
+
+
+@lru_cache(maxsize=4000)
+def _encode(asked: _Thumbnail) -> str:
+    content = make_thumbnail(asked.images.open(asked.index), asked.side)
+    return "data:image/webp;base64," + base64.b64encode(content).decode()
+
+
+def _encode_all(images: ImageSet, indices: Sequence[int], side: int) -> list[str]:
+    """Encode the thumbnails of one page in parallel: Pillow computes outside Python's lock."""
+    asked = [_Thumbnail(f"{images.digest}/{i}/{side}", images, i, side) for i in indices]
+    with ThreadPoolExecutor(ENCODERS) as threads:
+        return list(threads.map(_encode, asked))
 
 
 def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
     side = 192 if how.lines else 96
 
-    def cell(i: int) -> dict[str, Any]:
+    def cell(i: int, source: str) -> dict[str, Any]:
         truth, says, _ = gallery.describe_prediction(i)
         wrong = bool(gallery.has_known_label[i] and not gallery.predictions.correct[i])
         verdict = (
@@ -231,17 +253,18 @@ def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
         )
         return {
             "index": i,
-            "source": _thumbnail(f"{gallery.images.digest}/{i}/{side}", gallery, i, side),
+            "source": source,
             "says": f"The AI predicts {says}: {verdict}",
             "wrong": wrong,
             "chosen": i in how.chosen,
             "lines": how.lines(i) if how.lines else [],
         }
 
+    sources = _encode_all(gallery.images, indices, side)
     key = f"explore_grid_{how.per_page}"
     component = st.components.v2.component("foretell_picker", html='<div class="grid"></div>', css=_CSS, js=_JS)
     component(
         key=key,
-        data={"side": how.side, "cells": [cell(i) for i in indices]},
+        data={"side": how.side, "cells": [cell(i, source) for i, source in zip(indices, sources, strict=True)]},
         on_picked_change=lambda: how.picked(st.session_state[key].picked),
     )

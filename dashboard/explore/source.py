@@ -91,8 +91,8 @@ def choose(
 def make_search(gallery: cache.Gallery, model: str, name: str, other: str | None = None) -> Search:
     """Make the search for images of a set; where two networks are compared, the order begins with their differences."""
     if other is None:
-        return Search(gallery, model, name, next(iter(list_others(model)), None))
-    return Search(gallery, model, name, other, NETWORKS_DISAGREE, "pair.order")
+        return Search(gallery, model, name, tuple(list_others(model)))
+    return Search(gallery, model, name, (other,), NETWORKS_DISAGREE, "pair.order")
 
 
 def list_others(model: str) -> list[str]:

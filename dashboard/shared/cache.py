@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.local import list_fetched_models, list_local_models
 from core.types import Progress
@@ -135,6 +136,23 @@ def start_gallery_job(model: str, name: str) -> Job:
         ),
         work,
     )
+
+
+def start_classes_job() -> Job:
+    """Start the job that reads the classes of every network; its result has them by name, or the error as a text."""
+    names = list_models()
+
+    def work(progress: Progress) -> dict[str, tuple[str, ...] | str]:
+        found: dict[str, tuple[str, ...] | str] = {}
+        for k, name in enumerate(names):
+            progress(k, len(names), "reading the classes of the networks")
+            try:
+                found[name] = open_classifier(*find_model_spec(name)).categories
+            except ForetellError as error:
+                found[name] = str(error)
+        return found
+
+    return pool().ask(digest("classes", str(home()), *names, _stamp_models()), work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

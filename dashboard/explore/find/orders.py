@@ -74,11 +74,12 @@ def rank_by_methods(gallery: Gallery, model: str, fitting: Sequence[int]) -> Ran
     return Ranking(ranked, {i: f"agreement {found.correlations[i]:.2f}" for i in ranked})
 
 
-def rank_by_networks(gallery: Gallery, model: str, other: str | None, fitting: Sequence[int]) -> Ranking:
-    """Rank images by the divergence of two networks' predictions, largest first."""
-    if other is None:
-        st.info("Only one network is available, so there is nothing to compare it with.")
-        return Ranking(list(fitting), is_final=False)
+def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fitting: Sequence[int]) -> Ranking:
+    """Rank images by the divergence of the predictions of two networks, largest first."""
+    other = others[0]
+    if len(others) > 1:
+        links.check("other", others, "network to compare with")
+        other = st.selectbox("Compared with", others, key="other", bind="query-params")
     first, second = cache.load_classifier(model), cache.load_classifier(other)
     found = get_result(make_network_task(first, second, gallery.images), "_networks")
     if found is None:

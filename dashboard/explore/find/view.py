@@ -21,13 +21,13 @@ from dashboard.shared.live import begin, format_duration
 class Search:
     """Where images are looked for: a classified set with the names of the network and the set.
 
-    ``other`` is the network to compare with, if there is one; the order of ``first_order`` is taken at first.
+    ``others`` are the networks to compare with; the order ``first_order`` is taken at first.
     """
 
     gallery: Gallery
     model: str
     name: str
-    other: str | None = None
+    others: tuple[str, ...] = ()
     first_order: str = orders.FIRST_ORDER
     order_key: str = "order"
 
@@ -69,7 +69,7 @@ def _place_filters() -> DeltaGenerator:
 
 
 def _choose_order(search: Search) -> str:
-    offered = [*ORDERS, *(name for name in DISAGREEMENTS if name != NETWORKS_DISAGREE or search.other)]
+    offered = [*ORDERS, *(name for name in DISAGREEMENTS if name != NETWORKS_DISAGREE or search.others)]
     offered.remove(search.first_order)
     return orders.choose_order([search.first_order, *offered], search.order_key)
 
@@ -78,7 +78,7 @@ def _rank(search: Search, order: str, fitting: list[int]) -> Ranking:
     if order == METHODS_DISAGREE:
         return orders.rank_by_methods(search.gallery, search.model, fitting)
     if order == NETWORKS_DISAGREE:
-        return orders.rank_by_networks(search.gallery, search.model, search.other, fitting)
+        return orders.rank_by_networks(search.gallery, search.model, search.others, fitting)
     return Ranking(fitting)
 
 

@@ -14,6 +14,7 @@ from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.agreement import show_agreement
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
+from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
 from dashboard.shared.keys import digest
@@ -29,6 +30,7 @@ CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
 RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction", "5th prediction")
 TRUTH = "True class"
+CLASSIFIERS = "classifiers"
 MethodSettings = dict[str, dict[str, Any]]
 ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
 """An image as seen by a classifier, the class to explain (None: it has no such class), and its column."""
@@ -100,7 +102,7 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
         lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
         return s, target, s.column(*filter(None, lines))
 
-    show([column(s) for s in pair], methods, seed, "classifiers")
+    show([column(s) for s in pair], methods, seed, CLASSIFIERS)
 
 
 def _controls() -> Any:
@@ -133,7 +135,12 @@ def _showing(
             }
             return HeatmapTable(title, tuple(column for _, _, column in explained), rows, scaling, look)
 
-        draw_live(collect, lambda found: _draw(found, f"{'-'.join(_networks(explained))}-{kind}"))
+        def draw(found: HeatmapTable) -> None:
+            _draw(found, f"{'-'.join(_networks(explained))}-{kind}")
+            if kind == CLASSIFIERS:
+                show_difference(found)
+
+        draw_live(collect, draw)
 
     return show
 

@@ -1,0 +1,137 @@
+"""Finding images in a real Chromium: clicks are counted, and keys are pressed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.test_explore import PATIENCE_MS, finished, sheet
+from tests.server import Server, serving
+
+pytestmark = pytest.mark.browser
+SIZES = {"desktop": (1280, 900, "light"), "phone": (390, 844, "dark")}
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("find")) as running:
+        yield running
+
+
+@pytest.fixture(params=SIZES)
+def page(chromium: Browser, explorer: Server, request: pytest.FixtureRequest) -> Iterator[Page]:
+    width, height, scheme = SIZES[request.param]
+    with chromium.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+    ) as context:
+        explorer.let_in(context)
+        page = context.new_page()
+        page.goto(f"{explorer.url}/explore")
+        expect(page.locator("h1")).to_have_text("Explore", timeout=PATIENCE_MS)
+        finished(page)
+        yield page
+
+
+class Clicks:
+    """Clicks, counted."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.count = page, 0
+
+    def __call__(self, place: Locator) -> None:
+        place.click(timeout=PATIENCE_MS)
+        self.count += 1
+
+
+def test_all_methods_for_one_wrong_image_are_at_most_three_clicks_away(page: Page) -> None:
+    """Catches a way that became longer: Explore begins with a wrong image; its grid asks before minutes of work."""
+    click = Clicks(page)
+    expect(page.get_by_text(re.compile("^wrong, true class: ")).first).to_be_visible(timeout=PATIENCE_MS)
+    click(page.get_by_role("button", name="All methods for this image"))
+    begin = page.get_by_role("button", name=re.compile(r"^Compute the \d+ missing \(about "))
+    stop = page.get_by_role("button", name="Stop all")
+    expect(begin.or_(stop)).to_be_visible(timeout=PATIENCE_MS)
+    if begin.is_visible():  # what another visitor of this server has computed is there already
+        click(begin)
+    expect(stop).to_be_visible(timeout=PATIENCE_MS)
+    assert click.count <= 3
+    stop.click(timeout=PATIENCE_MS)
+    expect(page.get_by_role("img", name="Heatmaps:")).to_be_visible(timeout=PATIENCE_MS)
+    assert sheet(page)
+
+
+def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Page) -> None:
+    """Catches a way that became longer, and an order that is not that of the numbers it shows."""
+    click = Clicks(page)
+    click(page.get_by_text("Gallery", exact=True))
+    click(page.get_by_role("button", name=re.compile("^Where methods disagree")))
+    notes = page.locator(".grid span").filter(has_text="agreement")
+    expect(notes.first).to_be_visible(timeout=PATIENCE_MS)
+    assert click.count == 2
+    finished(page)
+    values = [float(text.split()[-1]) for text in notes.all_text_contents()]
+    assert len(values) == 60
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+    page.get_by_text("Confusion matrix", exact=True).click()
+    expect(page.locator(".scroll table")).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(page: Page, explorer: Server) -> None:
+    """Catches a click that filters to other images than the cell counts, and a link that does not hold them."""
+    page.goto(f"{explorer.url}/explore?view=Gallery")
+    finished(page)
+    page.get_by_text("Confusion matrix", exact=True).click()
+    cell = page.get_by_role("button", name=re.compile(r"^True class fish, predicted bird: \d+$"))
+    count = int(cell.inner_text())
+    cell.click()
+    expect(page.get_by_text(f"{count} of 200 images fit the filters.")).to_be_visible(timeout=PATIENCE_MS)
+    finished(page)
+    shown = page.locator(".grid button")
+    expect(shown).to_have_count(count)
+    for text in shown.all_inner_texts():
+        assert re.match(r"bird \d+%\s+true class: fish$", text.strip())
+    expect(page).to_have_url(re.compile("filter.truth=fish&filter.predicted=bird"))
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.get_by_text(re.compile("^200 images; "))).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> None:
+    """Catches an arrow key that leaves the image while a text or a number is edited."""
+    place = page.get_by_role("status").filter(has_text=re.compile("^Image"))
+    expect(place).to_have_text("Image 1 of 200")
+    first = page.url
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    expect(place).to_have_text("Image 2 of 200", timeout=PATIENCE_MS)
+    finished(page)
+    assert page.url != first
+    page.get_by_role("button", name="Next →").click()
+    expect(place).to_have_text("Image 3 of 200", timeout=PATIENCE_MS)
+    page.keyboard.press("ArrowLeft")
+    expect(place).to_have_text("Image 2 of 200", timeout=PATIENCE_MS)
+    finished(page)
+    page.get_by_role("spinbutton", name="Random seed").click()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(1000)
+    finished(page)
+    expect(place).to_have_text("Image 2 of 200")
+
+
+def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
+    """Catches a click that opens an image while images are being selected, and a download of others."""
+    page.goto(f"{explorer.url}/explore?view=Gallery&select=true")
+    finished(page)
+    for k in (0, 2):
+        page.locator(".grid button").nth(k).click()
+        expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(1 + k // 2, timeout=PATIENCE_MS)
+    expect(page.get_by_text("2 selected", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Download").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Images and predictions of 2 (ZIP)").click()
+    assert Path(download.value.path()).read_bytes()[:2] == b"PK"
+    expect(page.get_by_role("button", name="Grid", exact=True).last).to_be_visible()

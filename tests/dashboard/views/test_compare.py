@@ -1,0 +1,62 @@
+"""Comparing two networks: which are offered, and where their heatmaps differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from core.types import Explanation
+from dashboard.explore.figures import HeatmapStyle
+from dashboard.explore.heatmap_jobs import HeatmapRequest
+from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.heatmaps.difference import HIGHER, LOWER, draw_difference, subtract_heatmaps
+from dashboard.explore.source import open_from_set
+from dashboard.explore.table import Cell
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import OTHER, opened
+
+__all__ = ["opened"]  # the fixture
+RENAMED = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
+    "def build", 'CATEGORIES = ["fish", *(f"class {k}" for k in range(15))]\n\n\ndef build'
+)
+
+
+def test_only_networks_with_common_classes_are_offered_and_the_others_named(opened, workspace: Path) -> None:
+    """Catches a comparison of networks without common classes, and a broken file that takes the page with it."""
+    (workspace / "models").mkdir()
+    for name, text in (("alike", OTHER), ("foreign", RENAMED), ("broken", "import nothing_of_that_name")):
+        (workspace / "models" / f"{name}.py").write_text(text)
+    app = opened(view="Compare models", method="Gradient")
+    assert app.selectbox(key="other").options == ["models/alike.py"]
+    said = [c.value for c in app.caption if "is not offered" in c.value]
+    assert len(said) == 2
+    (foreign,) = [text for text in said if "foreign" in text]
+    assert "it shares fewer than two classes with scenes." in foreign
+    (broken,) = [text for text in said if "broken" in text]
+    assert "nothing_of_that_name" in broken
+    assert any(heading.value == "Difference of the heatmaps" for heading in app.subheader)
+    assert any(c.value.startswith("Purple: the heatmap of scenes is higher here") for c in app.caption)
+
+
+def test_the_difference_is_of_heatmaps_that_are_scaled_first(opened) -> None:
+    """Planted: the second network relies on one more place and has a thousandfold unit; only that place differs."""
+    seen = ClassifiedImage("scenes", open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3))
+    request = HeatmapRequest(seen.classifier, "gradient", seen.inputs, 0, 0, {})
+    side = seen.inputs.shape[-1]
+    left = torch.zeros(1, side, side)
+    left[0, :, : side // 4] = 1.0
+    both = left.clone()
+    both[0, :, -side // 4 :] = 1.0
+    row = tuple(Cell(request, Explanation(values, 0.0, ())) for values in (left, both * 1000))
+    found = subtract_heatmaps(row, HeatmapStyle().quantile, (side, side))
+    assert np.abs(found[:, : -side // 4 - 2]).max() < 1e-6
+    np.testing.assert_allclose(found[:, -side // 4 + 2 :], -0.5, atol=1e-6)
+    column = seen.column("")
+    for pair, colour in ((row, LOWER), (row[::-1], HIGHER)):
+        drawn = np.asarray(draw_difference(column, pair, HeatmapStyle().quantile), dtype=float)
+        grey = np.asarray(column.seen.draw(column.seen.size(drawn.shape[1]), "L"), dtype=float)[..., None]
+        place = (slice(None), slice(-20, None))
+        np.testing.assert_allclose(drawn[place], (grey[place] + colour) / 2, atol=1)
+        np.testing.assert_allclose(drawn[:, :200], grey[:, :200].repeat(3, 2), atol=1)
