@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.test_accessibility import grave
 from tests.browser.test_explore import PATIENCE_MS, finished, sheet
 from tests.server import Server, serving
 
@@ -135,3 +136,10 @@ def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
         page.get_by_role("button", name="Images and predictions of 2 (ZIP)").click()
     assert Path(download.value.path()).read_bytes()[:2] == b"PK"
     expect(page.get_by_role("button", name="Grid", exact=True).last).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["Single image", "Gallery", "Compare models"])
+def test_axe_finds_nothing_grave(page: Page, explorer: Server, view: str) -> None:
+    page.goto(f"{explorer.url}/explore?view={view.replace(' ', '+')}")
+    finished(page)
+    assert grave(page) == []
