@@ -1,1 +1,1 @@
-"""Models and images: bring a network and image sets into the workspace."""
+"""Models & images: bring a network and image sets into the workspace."""

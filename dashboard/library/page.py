@@ -1,4 +1,4 @@
-"""Models and images: what is in the workspace, and what is added to it."""
+"""Models & images: what is in the workspace, and what is added to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PARTS = {"Images": images.show, "Networks": models.show}
 
 def page() -> None:
     """Draw the page."""
-    st.title("Models and images", anchor=False)
+    st.title("Models & images", anchor=False)
     st.caption(
         "Your own networks and images, kept in the workspace on this machine. Explore and studies use them. Only "
         "researchers who are logged in see this page."

@@ -56,7 +56,7 @@ def test_a_zip_is_uploaded_and_one_of_its_images_explained(
     """Catches a way from own images to a heatmap that breaks, runs off the screen, or that axe objects to."""
     page, name = walker
     page.goto(f"{server.url}/library")
-    expect(page.locator("h1")).to_have_text("Models and images")
+    expect(page.locator("h1")).to_have_text("Models & images")
     form = page.get_by_test_id("stExpander").filter(has_text="Add images")
     expect(form).to_be_visible()
     if form.locator("details[open]").count() == 0:  # there is a set already

@@ -1,4 +1,4 @@
-"""The page Models and images, run by AppTest over a workspace of the test's own."""
+"""The page Models & images, run by AppTest over a workspace of the test's own."""
 
 from __future__ import annotations
 
