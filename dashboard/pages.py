@@ -17,6 +17,7 @@ STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 .stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
+.stApp [data-testid=stCaptionContainer] a { color: inherit; text-decoration: underline; }
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }

@@ -138,7 +138,7 @@ def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
     expect(page.get_by_role("button", name="Grid", exact=True).last).to_be_visible()
 
 
-@pytest.mark.parametrize("view", ["Single image", "Gallery", "Compare models"])
+@pytest.mark.parametrize("view", ["Single image", "Gallery"])
 def test_axe_finds_nothing_grave(page: Page, explorer: Server, view: str) -> None:
     page.goto(f"{explorer.url}/explore?view={view.replace(' ', '+')}")
     finished(page)

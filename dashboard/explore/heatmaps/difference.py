@@ -36,7 +36,7 @@ def show_difference(shown: HeatmapTable) -> None:
     for name, row in ready.items():
         picture = draw_difference(first, row, shown.look.quantile)
         text = f"{format_name(name)}: {names[0]} minus {names[1]}"
-        st.image(encode_png(picture), caption=escape_markdown(text), alt=text, width=SIDE)
+        st.image(encode_png(picture), caption=escape_markdown(text), alt=text, width="content")
     st.caption(
         escape_markdown(
             f"Purple: the heatmap of {names[0]} is higher here than that of {names[1]}; yellow: lower. Each is first "
