@@ -14,6 +14,7 @@ from tests.browser.test_explore import PATIENCE_MS, finished, sheet
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
+on_desktop = pytest.mark.parametrize("page", ["desktop"], indirect=True)
 SIZES = {"desktop": (1280, 900, "light"), "phone": (390, 844, "dark")}
 
 
@@ -82,6 +83,7 @@ def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Pag
     expect(page.locator(".scroll table")).to_be_visible(timeout=PATIENCE_MS)
 
 
+@on_desktop
 def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(page: Page, explorer: Server) -> None:
     """Catches a click that filters to other images than the cell counts, and a link that does not hold them."""
     page.goto(f"{explorer.url}/explore?view=Gallery")
@@ -101,6 +103,7 @@ def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(page: Page, exp
     expect(page.get_by_text(re.compile("^200 images; "))).to_be_visible(timeout=PATIENCE_MS)
 
 
+@on_desktop
 def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> None:
     """Catches an arrow key that leaves the image while a text or a number is edited."""
     place = page.get_by_role("status").filter(has_text=re.compile("^Image"))
@@ -123,6 +126,7 @@ def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> Non
     expect(place).to_have_text("Image 2 of 200")
 
 
+@on_desktop
 def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
     """Catches a click that opens an image while images are being selected, and a download of others."""
     page.goto(f"{explorer.url}/explore?view=Gallery&select=true")
