@@ -17,6 +17,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.machine import arguments, hand_over
+from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.studyfiles import copy_study
 from study.service import Service
 from study.simulate import simulate
@@ -54,7 +55,7 @@ def measure(rounds: int) -> dict[str, Any]:
         with Service(home) as service:
             bundle = write_bundle(home / "bundles" / "pages-0123456789ab", name="pages", trials=12, practice=2)
             service.researcher.open_study(bundle, per_condition=10)
-            simulate(service, "pages", 8)
+            simulate(service, "pages", 8, parse_mixture(MIXTURE), 0)
         with serving(home) as server, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             context = browser.new_context(viewport={"width": 1280, "height": 900})
