@@ -21,7 +21,7 @@ COPIED = ("core", "data", "study", "dashboard", "foretell.py", ".streamlit")
 PAGE = """
 from streamlit.testing.v1 import AppTest
 home = AppTest.from_file("dashboard/pages.py", default_timeout=120).run()
-assert "Take notes" in [heading.value for heading in home.subheader], home
+assert "**Take notes**" in [text.value for text in home.markdown], home
 script = "import importlib, dashboard.pages as p; importlib.import_module(p.PAGES['notes'].module).page()"
 assert AppTest.from_string(script, default_timeout=120).run().title[0].value == "Notes"
 print("drawn")
