@@ -40,8 +40,8 @@ def show_difference(shown: HeatmapTable) -> None:
     st.caption(
         escape_markdown(
             f"Purple: the heatmap of {names[0]} is higher here than that of {names[1]}; yellow: lower. Each is first "
-            "divided by its own value of full colour, because the units of two networks differ. The difference shows where "
-            "they rely on different places, not which of them is right."
+            "divided by its own value of full colour, because the units of two networks differ. The difference shows "
+            "where they rely on different places, not which of them is right."
         )
     )
 
