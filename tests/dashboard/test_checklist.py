@@ -1,0 +1,57 @@
+"""What should be in place before a study is opened: each point by a study that lacks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dashboard.studies.checklist import list_points
+from dashboard.studies.workspace_studies import Study
+from study.bundle import Bundle
+from study.collection.status import StudyStatus
+from tests.conftest import write_bundle
+
+CONTACT = {"researcher": "Dr Ada Example", "email": "ada@example.org", "board": "Board"}
+ADDRESS = "https://lab.example.org/studies"
+QUESTION = {"text": "Which?", "options": ["a", "b"], "answer": "a"}
+COMPLETE = {"contact": CONTACT, "check": {"questions": [QUESTION]}, "analysis": {}, "allocation": {"per_condition": 4}}
+
+
+def study_with(folder: Path, config: dict[str, object], simulated: int = 4) -> Study:
+    bundle = Bundle(write_bundle(folder, name="mine", config=config))
+    sessions = {"sim": {"none": {"done": simulated}}}
+    version = StudyStatus("mine", "Mine", bundle.study_hash, bundle.folder, "open", sessions, {})
+    return Study("mine", None, None, bundle, (version,), ())
+
+
+def missing(
+    study: Study, address: str = "https://lab.example.org/studies", ways: tuple[str, ...] = ("password",)
+) -> str:
+    return " ".join(point.text for point in list_points(study, address, ways) if not point.holds)
+
+
+def test_nothing_is_missing_where_everything_is_in_place(tmp_path: Path) -> None:
+    assert missing(study_with(tmp_path, COMPLETE)) == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"contact": {**CONTACT, "board": ""}}, "ethics board"),
+        ({"check": {}}, "understood the instructions"),
+    ],
+)
+def test_what_the_study_lacks_is_said(tmp_path: Path, config: dict[str, object], said: str) -> None:
+    """Catches a point that always holds."""
+    assert said in missing(study_with(tmp_path, COMPLETE | config))
+
+
+def test_what_the_server_lacks_is_said(tmp_path: Path) -> None:
+    study = study_with(tmp_path, COMPLETE)
+    assert "have no password" in missing(study, ways=())
+    assert "not encrypted" in missing(study, "http://lab.example.org:8501/studies")
+    assert "this machine only" in missing(study, "http://127.0.0.1:8501/studies")
+    nobody = replace(study, versions=(replace(study.versions[0], sessions={}),))
+    assert "Nobody has completed" in missing(nobody)
