@@ -53,18 +53,14 @@ class Editor:
 
 def change(path: Path, changes: Mapping[str, Any]) -> None:
     """Write new values into a study file; `MISSING` removes one, and a default that the file leaves out stays out."""
-
-    def write(draft: StudyDraft) -> None:
+    with keep_errors():
+        draft = StudyDraft.read(path)
+        before = draft.text
         for place, value in changes.items():
             if value is MISSING:
                 draft.remove(place)
             elif draft.get(place) is not MISSING or not _is_default(place, value):
                 draft.set(place, value)
-
-    with keep_errors():
-        draft = StudyDraft.read(path)
-        before = draft.text
-        write(draft)
         draft.save(path)
         _remember(path, before)
 

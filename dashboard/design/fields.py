@@ -53,9 +53,14 @@ def show(editor: Editor, setting: Setting, rule: Rule | None = None) -> Any:
         _draw(setting, rule, value, options)
     except (TypeError, ValueError):
         st.text_input(setting.label, str(value), disabled=True, help="Correct it under File.")
-    for text in editor.faults_at(setting.place):
-        st.caption(f":red[{escape_markdown(text[:1].upper() + text[1:])}]")
+    show_faults(editor, setting.place)
     return value
+
+
+def show_faults(editor: Editor, place: str) -> None:
+    """Draw what is wrong at a place, under its widget."""
+    for text in editor.faults_at(place):
+        st.caption(f":red[{escape_markdown(text[:1].upper() + text[1:])}]")
 
 
 def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from dashboard.shared.keys import HANDED_IMAGES as IMAGES
 from dashboard.shared.keys import HANDED_METHOD as METHOD
 from dashboard.shared.keys import HANDED_MODEL as MODEL
 from dashboard.shared.names import format_name
+from study.building.splitting import ROLES
 from study.plan.draft import MISSING
 
 
@@ -50,7 +51,7 @@ def apply_handover(path: Path) -> None:
     if model := handed[MODEL]:
         changes["classifier.model"] = relative_model(model)
     if images := handed[IMAGES]:
-        for role in ("pool", "standard", "adversarial"):
+        for role in ROLES:
             changes[f"sets.{role}"] = image_settings(images)
     if method := handed[METHOD]:
         changes["saliency.method"] = method

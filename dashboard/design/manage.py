@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from dashboard.design.editor import ERROR, Editor, keep_errors
+from dashboard.design.editor import Editor, keep_errors
 from dashboard.design.handover import apply_handover, describe_handover
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.plan import studyfiles
@@ -17,8 +17,6 @@ from study.workspace.workspace import home
 
 def show_new() -> None:
     """Draw the form of a new study, and the archive."""
-    if ERROR in st.session_state:
-        st.error(escape_markdown(st.session_state.pop(ERROR)))
     templates = studyfiles.templates()
     for line in describe_handover():
         st.info(escape_markdown(line))

@@ -9,11 +9,10 @@ import streamlit as st
 
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import show
+from dashboard.design.fields import show, show_faults
 from dashboard.design.places import UP, image_settings
 from dashboard.design.settings import RESIZE
 from dashboard.shared import cache
-from dashboard.shared.messages import escape_markdown
 from study.building.splitting import ROLES
 from study.workspace.workspace import home
 
@@ -74,8 +73,7 @@ def _choose_network(editor: Editor) -> None:
         help="One of this workspace, or type a name: resnet50, timm:vit_base_patch16_224, hf:OWNER/NAME, "
         "clip:NAME?names=FILE.",
     )
-    for text in editor.faults_at("classifier.model"):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, "classifier.model")
 
 
 def _choose_role(editor: Editor, role: str) -> None:
@@ -109,8 +107,7 @@ def _choose_role(editor: Editor, role: str) -> None:
         placeholder="a folder with one subfolder per category",
         label_visibility="collapsed",
     )
-    for text in editor.faults_at(place):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, place)
 
 
 def describe_set(settings: dict[str, Any]) -> str:

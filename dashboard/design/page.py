@@ -28,6 +28,8 @@ def page() -> None:
         links.check("study", [NEW, *own], "study file")
         name = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
         links.show()
+        if ERROR in st.session_state:
+            st.error(escape_markdown(st.session_state.pop(ERROR)))
         if name == NEW:
             manage.show_new()
         else:
@@ -35,8 +37,6 @@ def page() -> None:
 
 
 def _edit(path: Path) -> None:
-    if ERROR in st.session_state:
-        st.error(escape_markdown(st.session_state.pop(ERROR)))
     try:
         editor = Editor(path)
     except Exception:

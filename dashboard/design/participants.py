@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import Setting, show_all
+from dashboard.design.fields import Setting, show_all, show_faults
 from dashboard.design.settings import CHECK, CONSENT, DEVICE, LANGUAGES, PACING, RECRUITER
 from dashboard.shared.messages import escape_markdown
 from study.locales import CATALOGUES
@@ -105,8 +105,7 @@ def _edit_rows(
     edited = st.data_editor(
         pd.DataFrame(rows, columns=names), key=key, num_rows="dynamic", hide_index=True, column_config=columns
     )
-    for text in editor.faults_at(place):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, place)
     if not st.button("Write into the study file", key=f"{key}.write"):
         return None
     found = edited.astype(object).where(edited.notna(), None).to_dict("records")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.design.editor import Editor, change, find_study
-from dashboard.design.fields import show_all
+from dashboard.design.fields import show_all, show_faults
 from dashboard.design.settings import EXCLUSIONS, PLAN
 from dashboard.power import planning
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -63,8 +63,7 @@ def _choose_models(editor: Editor) -> None:
         help="Without random slopes the tests reject too often if participants differ in the effect of trial types, or "
         "categories in the effect of explanations.",
     )
-    for text in editor.faults_at("analysis.models"):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, "analysis.models")
 
 
 def _choose_stopping(editor: Editor) -> None:
@@ -84,5 +83,4 @@ def _choose_stopping(editor: Editor) -> None:
     st.caption("After 50%, 75% and all of the planned participants, with bounds by O'Brien and Fleming (1979).")
     if isinstance(found, dict):
         st.markdown(f"Participants per condition at each analysis: {escape_markdown(str(found.get('looks')))}")
-    for text in editor.faults_at("analysis.stopping"):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, "analysis.stopping")

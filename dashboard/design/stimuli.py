@@ -11,9 +11,10 @@ from core.attribution.opening import is_external, open_registered
 from core.parameters import list_parameters, summary
 from core.types import Progress
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import Setting, show, show_all
+from dashboard.design.fields import Setting, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
+from dashboard.explore.parameters import HIDDEN
 from dashboard.shared.keys import digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -25,8 +26,6 @@ from study.plan.texts import complete_texts
 from study.workspace.workspace import home
 
 PARAMETERS = "saliency.parameters"
-HIDDEN = ("chunk",)
-"""Parameters of speed and memory that change no heatmap."""
 
 
 def show_stimuli(editor: Editor) -> None:
@@ -58,8 +57,7 @@ def _choose_conditions(editor: Editor) -> None:
         on_change=write,
         help="Each participant is allocated to one condition.",
     )
-    for text in editor.faults_at("conditions"):
-        st.caption(f":red[{escape_markdown(text)}]")
+    show_faults(editor, "conditions")
     with st.expander("What participants see in each condition"):
         for name in CONDITIONS:
             st.markdown(f"**{format_name(name)}**: {escape_markdown(CONDITIONS.describe(name))}")

@@ -13,7 +13,7 @@ from dashboard.library.jobs import ReadSet
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import await_result
+from dashboard.shared.live import await_result, watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from data.sets.pictures import EXTENSIONS
 from study.network.imagereport import ImageSetReport, match_categories
@@ -49,7 +49,7 @@ def show() -> None:
 def _show_adding() -> None:
     job = pool().find(st.session_state.get(ADDING, ""))
     if job is not None and not job.has_ended:
-        jobs.watch(job)
+        watch(job)
     elif job is not None:
         del st.session_state[ADDING]
         pool().forget(job.key)

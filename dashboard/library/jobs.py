@@ -9,15 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import streamlit as st
-
 from core.errors import ForetellError
 from core.types import Progress
 from dashboard.shared import cache
-from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import POLL_S, describe_progress
-from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.network.imagereport import ImageSetReport, report_images
@@ -156,16 +151,3 @@ def file_task(name: str, content: bytes, keep: bool) -> Task:
         return f"Added {name}: {len(classifier.categories):,} classes."
 
     return Task(digest("add model file", str(base), name, content, str(keep)), work)
-
-
-def watch(job: Job) -> None:
-    """Show the progress of a job with a way to stop it, and draw the page again once it has ended."""
-
-    def part() -> None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(job.share, escape_markdown(describe_progress(job)))
-            st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
-        if job.has_ended:
-            st.rerun()
-
-    st.fragment(part, run_every=POLL_S)()

@@ -12,6 +12,7 @@ from core.sources.offers import describe_weights, list_offers
 from dashboard.library import jobs
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
+from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.tasks import Task
 from study.workspace.imagefolders import format_bytes
@@ -37,7 +38,7 @@ def _show_adding() -> None:
     job = pool().find(st.session_state.get(ADDING, ""))
     if job is not None and not job.has_ended:
         st.caption("Downloading and loading the network. The weights stay in the library's own cache on this machine.")
-        jobs.watch(job)
+        watch(job)
     elif job is not None:
         del st.session_state[ADDING]
         pool().forget(job.key)

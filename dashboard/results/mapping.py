@@ -14,7 +14,6 @@ from study.workspace.spreadsheets import csv_text
 
 NONE = "Not in the file"
 PREVIEW_ROWS = 5
-FACTORS = {"none": (0, 0), "saliency": (1, 0), "examples": (0, 1), "both": (1, 1)}
 
 
 def make_template() -> pd.DataFrame:
@@ -24,15 +23,15 @@ def make_template() -> pd.DataFrame:
             "participant": f"p{number}",
             "category": "bird",
             "trial_type": trial_type,
-            "saliency": FACTORS[condition][0],
-            "examples": FACTORS[condition][1],
+            "saliency": saliency,
+            "examples": examples,
             "correct": (number + trial) % 2,
             "condition": condition,
             "trial": trial,
             "rt_ms": 1500 + 100 * trial,
         }
-        for (number, condition), (trial, trial_type) in product(
-            enumerate(FACTORS, start=1), enumerate(TRIAL_TYPES, start=1)
+        for (number, ((saliency, examples), condition)), (trial, trial_type) in product(
+            enumerate(responses.CONDITION_OF_FACTORS.items(), start=1), enumerate(TRIAL_TYPES, start=1)
         )
     ]
     return pd.DataFrame(rows)

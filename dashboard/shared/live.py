@@ -117,6 +117,19 @@ def await_result(job: Job) -> Any:
     return job.result
 
 
+def watch(job: Job) -> None:
+    """Show the progress of a job with a way to stop it, and draw the page again once it has ended."""
+
+    def part() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(job.share, escape_markdown(describe_progress(job)))
+            st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
+        if job.has_ended:
+            st.rerun()
+
+    st.fragment(part, run_every=POLL_S)()
+
+
 def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> None:
     """Draw the result of one task as soon as it is there; until then its progress, with a stop button."""
 

@@ -10,7 +10,7 @@ import streamlit as st
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import POLL_S, describe_progress
+from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
@@ -40,7 +40,7 @@ def show(study: Study) -> None:
     if "build" in jobs and jobs["build"].has_ended:
         _report_build(jobs["build"])
     if running is not None:
-        _watch(running)
+        watch(running)
     else:
         _buttons(study, tasks)
     if "check" in jobs and jobs["check"].has_ended:
@@ -54,7 +54,7 @@ def show_check(study: Study) -> None:
     task = _check_task(study)
     job = pool().find(task.key)
     if job is not None and not job.has_ended:
-        _watch(job)
+        watch(job)
         return
     _check_button(study, task)
     if job is not None:
@@ -113,19 +113,6 @@ def _report_check(job: Job) -> None:
         st.markdown("**Usable images per category, as the network classifies them**")
         st.dataframe(pd.DataFrame(checked.supply.table()), hide_index=True)
         st.caption(largest_study(checked.supply))
-
-
-def _watch(job: Job) -> None:
-    """Show the progress of a job with a way to stop it, and draw the page again once it has ended."""
-
-    def part() -> None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(job.share, escape_markdown(describe_progress(job)))
-            st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
-        if job.has_ended:
-            st.rerun()
-
-    st.fragment(part, run_every=POLL_S)()
 
 
 def _build_task(study: Study) -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -126,8 +125,7 @@ def _policies() -> Iterator[tuple[str, ...]]:
 def _modules(registry: Registry) -> Iterator[tuple[str, ...]]:
     """Return names whose meaning is in the first line of the module they point to."""
     for name in registry:
-        module = importlib.import_module(registry._table[name].partition(":")[0])
-        yield f"`{name}`", escape_cell(first_sentence(module.__doc__))
+        yield f"`{name}`", escape_cell(first_sentence(registry.describe(name)))
 
 
 def _objects(registry: Any) -> Iterator[tuple[str, ...]]:

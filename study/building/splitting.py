@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -43,8 +42,3 @@ def split_by_errors(predictions: Predictions, seed: int) -> dict[Role, NDArray[n
         roles["pool"] += right[:half].tolist()
         roles["standard"] += [*wrong[len(wrong) // 2 :].tolist(), *right[half:].tolist()]
     return {role: np.array(sorted(indices), dtype=np.int64) for role, indices in roles.items()}
-
-
-def count_roles(roles: Mapping[Role, NDArray[np.int64]]) -> dict[Role, int]:
-    """Count the images of each role."""
-    return {role: len(roles[role]) for role in ROLES}

@@ -25,7 +25,7 @@ def changed(before: str, after: str) -> list[str]:
 
 
 def test_nothing_but_the_line_of_a_setting_changes_and_its_comment_stays() -> None:
-    """Catches a file that is written anew, which would lose comments and order."""
+    """Catches a file that is rewritten as a whole, which would lose comments and order."""
     draft = StudyDraft(DEMO)
     draft.set("trials.per_type", 2)
     assert changed(DEMO, draft.text) == [

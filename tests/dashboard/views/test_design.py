@@ -26,8 +26,8 @@ def script() -> None:
 
 
 @pytest.fixture
-def opened(workspace: Path) -> Open:
-    """``opened(study="mine", part="Trials")``: the page as a link opens it."""
+def open_page(workspace: Path) -> Open:
+    """``open_page(study="mine", part="Trials")``: the page as a link opens it."""
 
     def run(**query: str) -> AppTest:
         app = AppTest.from_function(script, default_timeout=90)
@@ -55,9 +55,9 @@ def settle(app: AppTest) -> AppTest:
     return app
 
 
-def test_a_new_study_is_a_file_without_the_templates_contact(opened: Open, workspace: Path) -> None:
+def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, workspace: Path) -> None:
     """Catches the demo's made-up ethics approval in front of real participants."""
-    app = opened()
+    app = open_page()
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
     named(app.text_input, "Title").input("My *study*")  # type: ignore[attr-defined]
     named(app.button, "Make the study").click()  # type: ignore[attr-defined]
@@ -68,8 +68,8 @@ def test_a_new_study_is_a_file_without_the_templates_contact(opened: Open, works
     assert named(app.selectbox, "Study").value == "mine"  # type: ignore[attr-defined]
 
 
-def test_a_bad_name_is_one_sentence(opened: Open, workspace: Path) -> None:
-    app = opened()
+def test_a_bad_name_is_one_sentence(open_page: Open, workspace: Path) -> None:
+    app = open_page()
     named(app.text_input, "Name").input("../evil")  # type: ignore[attr-defined]
     named(app.button, "Make the study").click()  # type: ignore[attr-defined]
     settle(app)
@@ -78,16 +78,16 @@ def test_a_bad_name_is_one_sentence(opened: Open, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("part", SECTIONS)
-def test_every_section_opens(opened: Open, mine: Path, part: str) -> None:
+def test_every_section_opens(open_page: Open, mine: Path, part: str) -> None:
     before = mine.read_text()
-    app = opened(study="mine", part=part)
+    app = open_page(study="mine", part=part)
     assert not app.error
     assert mine.read_text() == before  # looking changes nothing
 
 
-def test_a_choice_is_a_line_of_the_file_and_can_be_undone(opened: Open, mine: Path) -> None:
+def test_a_choice_is_a_line_of_the_file_and_can_be_undone(open_page: Open, mine: Path) -> None:
     before = mine.read_text()
-    app = opened(study="mine", part="Trials")
+    app = open_page(study="mine", part="Trials")
     named(app.number_input, "Trials of each type in each category").set_value(2)  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).trials.per_type == 2
@@ -98,16 +98,16 @@ def test_a_choice_is_a_line_of_the_file_and_can_be_undone(opened: Open, mine: Pa
     assert mine.read_text() == before
 
 
-def test_a_file_edited_by_hand_is_what_is_shown(opened: Open, mine: Path) -> None:
+def test_a_file_edited_by_hand_is_what_is_shown(open_page: Open, mine: Path) -> None:
     """Catches a widget that keeps what it showed before the file changed."""
-    app = opened(study="mine", part="Trials")
+    app = open_page(study="mine", part="Trials")
     mine.write_text(mine.read_text().replace("practice = 3", "practice = 5"))
     settle(app)
     assert named(app.number_input, "Practice trials").value == 5  # type: ignore[attr-defined]
 
 
-def test_what_is_wrong_is_said_where_it_is(opened: Open, mine: Path) -> None:
-    app = opened(study="mine", part="Study")
+def test_what_is_wrong_is_said_where_it_is(open_page: Open, mine: Path) -> None:
+    app = open_page(study="mine", part="Study")
     named(app.text_input, "E-mail address").input("nobody")  # type: ignore[attr-defined]
     settle(app)
     assert "contact.email" in app.warning[0].value
@@ -118,8 +118,8 @@ def test_what_is_wrong_is_said_where_it_is(opened: Open, mine: Path) -> None:
     assert config.read(mine).contact.email == "ada@example.org"
 
 
-def test_an_emptied_limit_leaves_the_file(opened: Open, mine: Path) -> None:
-    app = opened(study="mine", part="Plan")
+def test_an_emptied_limit_leaves_the_file(open_page: Open, mine: Path) -> None:
+    app = open_page(study="mine", part="Plan")
     label = "A response is too fast below (ms)"
     named(app.number_input, label).set_value(150.0)  # type: ignore[attr-defined]
     settle(app)
@@ -129,9 +129,9 @@ def test_an_emptied_limit_leaves_the_file(opened: Open, mine: Path) -> None:
     assert "analysis" not in tomllib.loads(mine.read_text())
 
 
-def test_another_heatmap_method_begins_with_its_own_parameters(opened: Open, mine: Path) -> None:
+def test_another_heatmap_method_begins_with_its_own_parameters(open_page: Open, mine: Path) -> None:
     """Catches parameters of the last method, which the new one does not take."""
-    app = opened(study="mine", part="Explanations")
+    app = open_page(study="mine", part="Explanations")
     named(app.selectbox, "Heatmap method").set_value("integrated_gradients")  # type: ignore[attr-defined]
     settle(app)
     named(app.number_input, "Steps").set_value(48)  # type: ignore[attr-defined]
@@ -140,15 +140,15 @@ def test_another_heatmap_method_begins_with_its_own_parameters(opened: Open, min
     assert (saliency.method, saliency.parameters) == ("integrated_gradients", {"steps": 48})
 
 
-def test_conditions_are_written_in_the_order_of_the_catalogue(opened: Open, mine: Path) -> None:
-    app = opened(study="mine", part="Explanations")
+def test_conditions_are_written_in_the_order_of_the_catalogue(open_page: Open, mine: Path) -> None:
+    app = open_page(study="mine", part="Explanations")
     named(app.multiselect, "Conditions").set_value(["both", "random_maps", "none"])  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).conditions == ("none", "both", "random_maps")
 
 
-def test_a_text_of_the_study_replaces_the_default_and_goes_again(opened: Open, mine: Path) -> None:
-    app = opened(study="mine", part="Texts")
+def test_a_text_of_the_study_replaces_the_default_and_goes_again(open_page: Open, mine: Path) -> None:
+    app = open_page(study="mine", part="Texts")
     field = named(app.text_area, "question")
     default = field.value  # type: ignore[attr-defined]
     field.input("Which name did it give?")  # type: ignore[attr-defined]
@@ -159,10 +159,10 @@ def test_a_text_of_the_study_replaces_the_default_and_goes_again(opened: Open, m
     assert config.read(mine).texts == {}
 
 
-def test_a_file_that_is_no_toml_opens_as_text(opened: Open, mine: Path) -> None:
+def test_a_file_that_is_no_toml_opens_as_text(open_page: Open, mine: Path) -> None:
     """Catches a typing error in the file that takes the page away from its author."""
     mine.write_text("[study\nname = 3")
-    app = opened(study="mine")
+    app = open_page(study="mine")
     assert "not valid TOML" in app.error[0].value
     named(app.text_area, "Study file").input(DEMO.read_text().replace('name = "demo"', 'name = "mine"'))  # type: ignore[attr-defined]
     settle(app)
@@ -172,14 +172,14 @@ def test_a_file_that_is_no_toml_opens_as_text(opened: Open, mine: Path) -> None:
     assert config.read(mine).study.name == "mine"
 
 
-def test_one_image_set_is_divided_by_errors(opened: Open, mine: Path, workspace: Path) -> None:
+def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspace: Path) -> None:
     """Planted: 12 images of flat colours; whatever the network says, every image has one role and its list is read."""
     for category in ("bird", "boat"):
         (workspace / "pictures" / "flat" / category).mkdir(parents=True)
         for i in range(6):
             image = Image.new("RGB", (32, 32), (40 * i, 20, 250 - 30 * i))
             image.save(workspace / "pictures" / "flat" / category / f"{i}.png")
-    app = opened(study="mine", part="Network and images")
+    app = open_page(study="mine", part="Network and images")
     named(app.button, "Divide").click()  # type: ignore[attr-defined]
     made(settle(app))
     named(app.button, "Use these images").click()  # type: ignore[attr-defined]
@@ -193,9 +193,9 @@ def test_one_image_set_is_divided_by_errors(opened: Open, mine: Path, workspace:
     assert sorted(listed) == sorted(f"{c}/{i}.png" for c in ("bird", "boat") for i in range(6))
 
 
-def test_a_study_that_begins_in_explore_has_its_network_images_and_method(opened: Open, workspace: Path) -> None:
+def test_a_study_that_begins_in_explore_has_its_network_images_and_method(open_page: Open, workspace: Path) -> None:
     (workspace / "pictures" / "flat" / "bird").mkdir(parents=True)
-    app = opened(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")
+    app = open_page(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")
     assert "Grad CAM" in app.info[0].value
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
     named(app.button, "Make the study").click()  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from study.building.splitting import ROLES, count_roles, split_by_errors
+from study.building.splitting import ROLES, split_by_errors
 from study.network.predictions import Predictions
 
 
@@ -22,7 +22,7 @@ def test_the_confident_errors_are_adversarial() -> None:
     assert found["adversarial"].tolist() == [2, 5]
     assert {1, 3, 4} <= set(found["standard"].tolist())
     assert 8 not in {i for role in ROLES for i in found[role].tolist()}
-    assert count_roles(found) == {"pool": 2, "standard": 4, "adversarial": 2}
+    assert {role: len(found[role]) for role in ROLES} == {"pool": 2, "standard": 4, "adversarial": 2}
 
 
 def test_no_image_has_two_roles_and_the_standard_images_keep_the_accuracy() -> None:
