@@ -36,6 +36,8 @@ def show_actions(editor: Editor) -> None:
         )
     with st.popover("Rename"):
         _ask_name("rename", editor, "New name", lambda name: studyfiles.rename_study(editor.path, home(), name))
+    with st.popover("Pilot"):
+        _ask_pilot(editor)
     with st.popover("Compare"):
         _compare(editor)
     with st.popover("Archive"):
@@ -62,6 +64,22 @@ def _ask_name(what: str, editor: Editor, label: str, act: Callable[[str], Path])
 
     st.text_input(label, key=key, placeholder=f"{editor.name}-2")
     st.button(what.capitalize(), key=f"{what}_go", on_click=go)
+
+
+def _ask_pilot(editor: Editor) -> None:
+    """Draw how many participants a pilot has, and a button that makes it."""
+    pilot = studyfiles.name_pilot(editor.name)
+    st.caption(
+        f"A pilot is a study of its own, {pilot}, with the same trials and fewer participants. Its responses stay out "
+        f"of this study, and {editor.name} will turn away whoever took part in it, by the ID in their link."
+    )
+    st.number_input("Participants per condition", 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
+    st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(editor.path,))
+
+
+def _make_pilot(path: Path) -> None:
+    with keep_errors():
+        st.session_state["study"] = studyfiles.copy_pilot(path, home(), st.session_state["pilot_size"]).stem
 
 
 def _archive(path: Path) -> None:

@@ -96,6 +96,12 @@ RECRUITER = (
     Setting("recruiter.screened", "Code if the check is failed"),
     Setting("recruiter.declined", "Code if consent is refused"),
     Setting("recruiter.retention_days", "Days for which recruiters' IDs are kept"),
+    Setting(
+        "recruiter.exclude",
+        "Studies whose participants are turned away, one per line",
+        "Participants are recognised by the ID in their link. Name a pilot here, or an earlier study.",
+        lines=3,
+    ),
     Setting("pay.currency", "Currency of the bonus"),
     Setting("pay.per_right", "Bonus per correct prediction (pence, cents)"),
     Setting("pay.most", "Largest bonus (pence, cents)"),

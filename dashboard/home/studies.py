@@ -37,6 +37,6 @@ def _count(study: Study) -> str:
     """Count who completed a study, with simulated participants named as such."""
     if not study.versions:
         return ""
-    done, simulated = count_finished(study, "live"), count_finished(study, "sim")
+    done, simulated = count_finished(study.versions, "live"), count_finished(study.versions, "sim")
     text = f"{done:,} participant{'s' if done != 1 else ''} completed it"
     return text + (f" · {simulated:,} simulated (not evidence)" if simulated else "")

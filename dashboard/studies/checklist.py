@@ -12,6 +12,7 @@ from dashboard.shared import service
 from dashboard.studies.workspace_studies import Study, count_finished
 from study.plan.preregistration import load_frozen_plan
 from study.plan.procedure import procedure_of
+from study.plan.studyfiles import is_pilot, name_pilot
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -23,7 +24,7 @@ class Point(NamedTuple):
     text: str
 
 
-def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[Point]:
+def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int = 0) -> Iterator[Point]:
     """List what should be in place before participants come; nothing here prevents opening the study.
 
     Parameters
@@ -32,6 +33,8 @@ def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[P
         The URL under which this page is open.
     ways
         Ways to log in to the researcher's pages (`study.collection.access.Access.ways`).
+    piloted
+        Participants who completed the study's pilot.
     """
     assert study.bundle is not None
     manifest = study.bundle.manifest
@@ -55,10 +58,16 @@ def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[P
         "This study was built without an analysis plan: every result will be exploratory",
     )
     yield _judge(
-        count_finished(study, "sim") > 0,
+        count_finished(study.versions, "sim") > 0,
         "Simulated participants have completed the study",
         "Nobody has completed the study yet: run simulated participants, and preview every condition yourself",
     )
+    if not is_pilot(study.name):
+        yield _judge(
+            piloted > 0,
+            f"{piloted} {'participant has' if piloted == 1 else 'participants have'} completed the pilot",
+            "Nobody has completed a pilot: on the page Design, click Pilot",
+        )
     yield _judge(
         bool(ways),
         "The researcher's pages need a password or your provider's login",
@@ -69,7 +78,11 @@ def list_points(study: Study, address: str, ways: tuple[str, ...]) -> Iterator[P
 
 def show_checklist(study: Study) -> None:
     """Draw the list, open where something is missing."""
-    points = list(list_points(study, st.context.url or "", service.get_service().access.ways()))
+    opened = service.get_service()
+    pilot = name_pilot(study.name)
+    versions = tuple(version for version in opened.researcher.studies() if version.name == pilot)
+    piloted = count_finished(versions, "live")
+    points = list(list_points(study, st.context.url or "", opened.access.ways(), piloted))
     missing = sum(not point.holds for point in points)
     said = f"{missing} of {len(points)} points are missing" if missing else "everything is in place"
     with st.expander(f"Before you open the study: {said}", expanded=bool(missing)):

@@ -26,7 +26,7 @@ def show(study: Study) -> None:
         "Responses of",
         get_args(Mode),
         selection_mode="multi",
-        default=["live"] if count_finished(study, "live") else ["sim"],
+        default=["live"] if count_finished(study.versions, "live") else ["sim"],
         format_func=WORDS.__getitem__,
         key=f"export_{study.name}",
     )

@@ -98,7 +98,7 @@ def find_next_action(study: Study) -> NextAction:
     if study.faults:
         return NextAction("See what is wrong", "studies", here)
     if study.versions:
-        has_responses = any(count_finished(study, mode) for mode in ("live", "sim"))
+        has_responses = any(count_finished(study.versions, mode) for mode in ("live", "sim"))
         source = {"results_source": name} if has_responses else {}
         return NextAction("See the results", "results", source)
     if study.bundle is None:
@@ -165,11 +165,9 @@ def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def count_finished(study: Study, mode: str) -> int:
-    """Count the participants of all versions who completed the study."""
-    return sum(
-        stages.get("done", 0) for version in study.versions for stages in version.sessions.get(mode, {}).values()
-    )
+def count_finished(versions: Sequence[StudyStatus], mode: str) -> int:
+    """Count the participants of all versions of a study who completed it."""
+    return sum(stages.get("done", 0) for version in versions for stages in version.sessions.get(mode, {}).values())
 
 
 def overview(studies: Sequence[Study]) -> pd.DataFrame:
@@ -181,8 +179,8 @@ def overview(studies: Sequence[Study]) -> pd.DataFrame:
                 "Title": study.title,
                 "State": study.state,
                 "Trials": len(study.bundle.manifest.trials) if study.bundle else None,
-                "Participants": count_finished(study, "live"),
-                "Simulated": count_finished(study, "sim"),
+                "Participants": count_finished(study.versions, "live"),
+                "Simulated": count_finished(study.versions, "sim"),
             }
             for study in studies
         ]

@@ -101,11 +101,7 @@ class Arrivals:
         """
         of = repository.newest_version_of if mode == "sim" else repository.open_version_of
         version = self._workspace.store.read(lambda db: of(db, study))
-        who = uuid.uuid4().hex
-        if recruit is not None:
-            who = self._workspace.pseudonym_of(study, recruit.source, recruit.person)
-        elif participant is not None:
-            who = self._pseudonym(study, participant)
+        who = self._name(study, recruit, participant) or uuid.uuid4().hex
         token = secrets.token_urlsafe(24)
         signed = recruit is not None and self._is_signed(study, recruit)
         vouched, unsigned = signed, None
@@ -131,6 +127,7 @@ class Arrivals:
                 raise self._make_closed_error(study)
             if mode == "live":
                 self._admit(db, version, who, signed)
+                self._refuse_earlier(db, version, recruit, participant)
                 if source is not None and not self._starts.take(source):
                     raise Refusal(429, "Too many sessions were started from this address.", "refused_busy")
             self._new_session(db, version, mode, who, token, started)
@@ -182,6 +179,14 @@ class Arrivals:
             raise Refusal(410, texts["paused"], "paused")
         if not repository.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
             raise Refusal(410, texts["full"], "full")
+
+    def _refuse_earlier(self, db: Connection, version: Row, recruit: Recruit | None, participant: str | None) -> None:
+        """Refuse a newcomer who agreed to take part in a study that this one excludes."""
+        for study in procedure_of(self._workspace.bundle(version["study_hash"]).manifest).recruiter.exclude:
+            who = self._name(study, recruit, participant)
+            earlier = repository.session_of(db, study, "live", who) if who else None
+            if earlier is not None and earlier["agreed_at"] is not None:
+                raise Refusal(403, f"They took part in {study}, which this study excludes.", "refused_earlier")
 
     def _limit_codes(self, address: str | None) -> None:
         if address is not None and not self._codes.take(self._hash_address(address)):
@@ -256,8 +261,12 @@ class Arrivals:
             raise Refusal(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
-    def _pseudonym(self, study: str, participant: str) -> str:
-        """Hash the name that a program gave with the workspace's key."""
+    def _name(self, study: str, recruit: Recruit | None, participant: str | None) -> str | None:
+        """Return the keyed hash that names a person in a study; None for somebody without an id."""
+        if recruit is not None:
+            return self._workspace.pseudonym_of(study, recruit.source, recruit.person)
+        if participant is None:
+            return None
         return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
 
 

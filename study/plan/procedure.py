@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from study.bundle import Manifest
+from study.bundle import STUDY_NAME, Manifest
 from study.locales import Language
 
 TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
 Count = Annotated[int, Field(ge=0)]
+StudyName = Annotated[str, Field(pattern=rf"^{STUDY_NAME.pattern}$")]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
 
@@ -130,7 +131,8 @@ class Item(Section):
 class Recruiter(Section):
     """``[recruiter]``: the codes it expects ("": each participant gets their own), the link back (with ``{code}``).
 
-    ``retention_days`` is how long its participant IDs are kept, in a separate file.
+    ``retention_days`` is how long its participant IDs are kept, in a separate file. ``exclude`` names studies of this
+    workspace, such as a pilot, whose participants are turned away; they are recognised by the ID in their link.
     """
 
     complete: Code = ""
@@ -139,6 +141,8 @@ class Recruiter(Section):
     partial: Code = ""
     url: Annotated[str, Field(pattern=r"^(https://\S+)?$")] = ""
     retention_days: Annotated[int, Field(ge=1)] = 180
+    exclude: tuple[StudyName, ...] = Field(default=(), exclude_if=lambda found: not found)
+    """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
 
 
 class Pay(Section):

@@ -19,6 +19,13 @@ TEMPLATES = {
 }
 """Study files of the project to begin with."""
 
+PILOT = "-pilot"
+"""How the name of a pilot ends."""
+FULL_SIZE = ("analysis.participants", "analysis.stopping")
+"""Settings that count on the participants of the whole study, which a pilot does not have."""
+PILOT_SIZE = 3
+"""Participants per condition of a pilot, unless another number is chosen."""
+
 
 def folder_of(home: Path) -> Path:
     """Return the folder of the workspace's own study files."""
@@ -47,6 +54,40 @@ def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
         _rebase(draft, source.parent)
     draft.save(target)
     return target
+
+
+def name_pilot(name: str) -> str:
+    """Return the name of a study's pilot."""
+    return f"{name}{PILOT}"
+
+
+def is_pilot(name: str) -> bool:
+    """Whether a study is named as the pilot of another."""
+    return name.endswith(PILOT)
+
+
+def copy_pilot(path: Path, home: Path, per_condition: int) -> Path:
+    """Make a pilot of a study: a study of its own with fewer participants, whom the main study then turns away.
+
+    The pilot has no interim analyses: they are planned for the main study's size.
+
+    Raises
+    ------
+    ForetellError
+        There is a pilot already, the name is too long, or a file cannot be read or written.
+    """
+    main = StudyDraft.read(path)
+    name = main.get("study.name")
+    pilot = copy_study(path, home, name_pilot(name))
+    draft = StudyDraft.read(pilot)
+    draft.set("allocation.per_condition", per_condition)
+    for place in FULL_SIZE:
+        draft.remove(place)
+    draft.save(pilot)
+    excluded = main.get("recruiter.exclude")
+    main.set("recruiter.exclude", [*([] if excluded is MISSING else excluded), name_pilot(name)])
+    main.save(path)
+    return pilot
 
 
 def rename_study(path: Path, home: Path, name: str) -> Path:

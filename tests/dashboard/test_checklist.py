@@ -26,10 +26,8 @@ def study_with(folder: Path, config: dict[str, object], simulated: int = 4) -> S
     return Study("mine", None, None, bundle, (version,), ())
 
 
-def missing(
-    study: Study, address: str = "https://lab.example.org/studies", ways: tuple[str, ...] = ("password",)
-) -> str:
-    return " ".join(point.text for point in list_points(study, address, ways) if not point.holds)
+def missing(study: Study, address: str = ADDRESS, ways: tuple[str, ...] = ("password",), piloted: int = 2) -> str:
+    return " ".join(point.text for point in list_points(study, address, ways, piloted) if not point.holds)
 
 
 def test_nothing_is_missing_where_everything_is_in_place(tmp_path: Path) -> None:
@@ -55,3 +53,12 @@ def test_what_the_server_lacks_is_said(tmp_path: Path) -> None:
     assert "this machine only" in missing(study, "http://127.0.0.1:8501/studies")
     nobody = replace(study, versions=(replace(study.versions[0], sessions={}),))
     assert "Nobody has completed" in missing(nobody)
+
+
+def test_a_pilot_is_asked_for_until_somebody_completed_it(tmp_path: Path) -> None:
+    """Also catches a pilot that is asked for a pilot of its own."""
+    study = study_with(tmp_path, COMPLETE)
+    assert "Nobody has completed a pilot" in missing(study, piloted=0)
+    said = {point.text for point in list_points(study, ADDRESS, ("password",), 1)}
+    assert "1 participant has completed the pilot." in said
+    assert missing(replace(study, name="mine-pilot"), piloted=0) == ""

@@ -33,9 +33,12 @@ Walk = Callable[[TestClient], Reply]
 
 @pytest.fixture
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """A page of the study "deutsch", which everybody may enter."""
+    """A page of the study "deutsch", which everybody may enter, and of "next", closed to who took part in that."""
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    door.get_service().researcher.open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
+    researcher = door.get_service().researcher
+    researcher.open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
+    excluding = CONFIG | {"recruiter": {"exclude": ["deutsch"]}}
+    researcher.open_study(bundle(name="next", config=excluding), per_condition=1)
     headers = {"X-Study": "deutsch"}
     with TestClient(Starlette(routes=routes()), base_url="http://study.test", headers=headers) as opened:
         yield opened
@@ -94,6 +97,12 @@ def known(client: TestClient) -> Reply:
     return begin(client, recruit={"person": "7"})
 
 
+def earlier(client: TestClient) -> Reply:
+    client.headers["X-Session-Token"] = begin(client, recruit={"person": "7"}).json()["token"]
+    assert post(client, "consent", {"agreed": True}).status_code == 200
+    return post(client, "begin", {"study": "next", "recruit": {"person": "7"}}, **{"X-Study": "next"})
+
+
 def guessed(client: TestClient) -> Reply:
     for _ in range(CODES):
         assert post(client, *WITHDRAW).status_code == 404
@@ -123,6 +132,7 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
         "refused_invited",
         managed(lambda service: service.researcher.set_access("deutsch", "personal")),
     ),
+    ("an earlier study", 403, "refused_earlier", earlier),
     ("too many codes", 429, "refused_busy", guessed),
     ("too long", 413, "ui.wrong", after(then="questionnaire", body={"answers": {"how": "x" * MOST_BYTES}})),
     ("too many events", 413, "ui.wrong", after(then="events", body=[{"event_id": "12345678", "kind": "a"}] * 201)),

@@ -50,6 +50,28 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
             studyfiles.copy_study(first, tmp_path, name)
 
 
+def test_a_pilot_is_smaller_and_turned_away_by_the_main_study(tmp_path: Path) -> None:
+    """Catches a pilot with the main study's quota or interim analyses, and one whose participants come again."""
+    path = studyfiles.copy_study(DEMO, tmp_path, "mine")
+    draft = StudyDraft.read(path)
+    contrast = {"more": "saliency", "less": "none"}
+    plan = {"participants": 40, "stopping": {"contrast": contrast, "looks": [20, 40]}}
+    for key, value in plan.items():
+        draft.set(f"analysis.{key}", value)
+    draft.set("recruiter.exclude", ["earlier"])
+    draft.save(path)
+    pilot = config.read(studyfiles.copy_pilot(path, tmp_path, 2))
+    main = config.read(path)
+    assert (pilot.study.name, pilot.allocation.per_condition, pilot.plan.participants) == ("mine-pilot", 2, 2)
+    assert pilot.analysis.stopping is None
+    assert pilot.trials == main.trials
+    assert main.recruiter.exclude == ("earlier", "mine-pilot")
+    assert (main.plan.participants, main.analysis.stopping is None) == (40, False)
+    with pytest.raises(ForetellError, match="already a study mine-pilot"):
+        studyfiles.copy_pilot(path, tmp_path, 2)
+    assert config.read(path) == main
+
+
 def test_a_built_study_keeps_its_name(tmp_path: Path) -> None:
     """Catches a rename that separates a study from its links and responses."""
     path = studyfiles.copy_study(DEMO, tmp_path, "mine")

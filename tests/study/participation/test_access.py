@@ -66,6 +66,23 @@ def test_a_closed_list_lets_in_who_is_on_it(service: Service, study: str) -> Non
     assert "grete" not in str(query(service, "SELECT * FROM invitation"))
 
 
+def test_who_took_part_in_an_excluded_study_is_turned_away(service: Service, bundle: MakeBundle) -> None:
+    """Catches a pilot's participant in the main study, and one turned away who never agreed."""
+    pilot = service.researcher.open_study(bundle(name="mine-pilot"), per_condition=4)
+    main = bundle(name="mine", config={"recruiter": {"exclude": ["mine-pilot"]}})
+    study = service.researcher.open_study(main, per_condition=4)
+    agreed, looked, declined = (Recruit(person=person) for person in ("agreed", "looked", "declined"))
+    to_place(service, service.participant.begin(pilot, recruit=agreed))
+    service.participant.begin(pilot, recruit=looked)
+    service.participant.consent(service.participant.begin(pilot, recruit=declined), False)
+    to_place(service, service.participant.begin(pilot, participant="program"))
+    assert refusal(service, study, recruit=agreed) == (403, "refused_earlier")
+    assert refusal(service, study, participant="program") == (403, "refused_earlier")
+    for arrival in ({"recruit": looked}, {"recruit": declined}, {"recruit": Recruit(person="new")}, {}):
+        assert to_trials(service, service.participant.begin(study, **arrival))["stage"] == "practice"
+    assert service.participant.begin(pilot, recruit=Recruit(person="later"))
+
+
 def test_a_personal_link_starts_one_participation(service: Service, study: str) -> None:
     service.researcher.set_access(study, "personal")
     for arrival in ({}, {"recruit": Recruit(person="grete")}):
