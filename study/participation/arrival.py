@@ -262,7 +262,7 @@ class Arrivals:
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _name(self, study: str, recruit: Recruit | None, participant: str | None) -> str | None:
-        """Return the keyed hash that names a person in a study; None for somebody without an id."""
+        """Return the keyed hash that names a participant in a study; None without an id."""
         if recruit is not None:
             return self._workspace.pseudonym_of(study, recruit.source, recruit.person)
         if participant is None:
