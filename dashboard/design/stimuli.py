@@ -19,6 +19,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
+from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
 from study.building.preview import TrialPreview, preview_trial
 from study.conditions import CONDITIONS
@@ -128,13 +129,6 @@ def draw_preview(preview: TrialPreview) -> None:
         shown = CONDITIONS[name].shown(trial)
         with st.container(border=True):
             st.markdown(f"**{format_name(name)}**")
-            pictures = [shown.target, *([shown.target_map] if shown.target_map else [])]
-            for place, picture in zip(st.columns(4, wrap=False), pictures, strict=False):
-                place.image(str(preview.asset(picture)), width="stretch")
-            st.markdown(escape_markdown(texts["question"]))
-            for place, option in zip(st.columns(2, wrap=False), trial.options, strict=True):
-                with place.container(border=True):
-                    st.markdown(f"**{escape_markdown(option)}**")
-                    samples = shown.examples.get(option, ())
-                    for spot, sample in zip(st.columns(4, wrap=False, gap="xsmall"), samples, strict=False):
-                        spot.image(str(preview.asset(sample)), width="stretch")
+            images = [shown.target, *([shown.target_map] if shown.target_map else [])]
+            options = {name: [preview.asset(a) for a in shown.examples.get(name, ())] for name in trial.options}
+            draw_screen([preview.asset(image) for image in images], texts["question"], options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.monitor import interim_analyses, progress, watching
+from dashboard.monitor import interim_analyses, progress, replay, watching
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
 from study.collection.status import StudyStatus
@@ -24,16 +24,18 @@ def page() -> None:
             st.info("No study has been opened yet. Open one on the Studies page.")
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
-        show_monitor(study)
+        participants = show_monitor(study)
         watching.show_removal_form(study)
         interim_analyses.show(study)
         st.divider()
         watching.show_unblinding_form(study)
+        replay.show_replay(study, participants)
 
 
 @st.fragment(run_every=EVERY_S)
-def show_monitor(study: str) -> None:
-    """Draw the part that refreshes itself."""
+def show_monitor(study: str) -> list[str]:
+    """Draw the part that refreshes itself; return the participants, the newest first."""
+    participants: list[str] = []
     with show_errors():
         seen = service.get_service().researcher.monitor(study)
         versions = [status for status in service.get_service().researcher.studies() if status.name == study]
@@ -48,6 +50,8 @@ def show_monitor(study: str) -> None:
         progress.show_progress(seen)
         watching.show_participants(seen)
         watching.show_problems(seen)
+        participants = list(seen.participants["participant"])
+    return participants
 
 
 def _newest(versions: list[StudyStatus]) -> StudyStatus:

@@ -22,13 +22,26 @@ def show_progress(seen: Monitor) -> None:
         st.plotly_chart(draw_funnel(seen), key="monitor_funnel", config=PLAIN)
     with times:
         st.subheader("Time from consent to completion", anchor=False)
-        if seen.minutes.empty:
-            st.caption("Nobody has completed the study yet.")
-            return
-        st.caption("Minutes: " + ", ".join(f"{name} {seen.minutes.quantile(q):.1f}" for name, q in QUANTILES.items()))
-        st.plotly_chart(
-            draw_minutes(seen), key="monitor_minutes", config={"displaylogo": False, "displayModeBar": False}
-        )
+        _show_minutes(seen)
+    _show_page_times(seen)
+
+
+def _show_minutes(seen: Monitor) -> None:
+    if seen.minutes.empty:
+        st.caption("Nobody has completed the study yet.")
+        return
+    st.caption("Minutes: " + ", ".join(f"{name} {seen.minutes.quantile(q):.1f}" for name, q in QUANTILES.items()))
+    st.plotly_chart(draw_minutes(seen), key="monitor_minutes", config=PLAIN)
+
+
+def _show_page_times(seen: Monitor) -> None:
+    """Show how long each part of the study takes."""
+    if seen.page_times.empty:
+        return
+    st.subheader("Time in each part", anchor=False)
+    st.caption("Minutes, by the server's clock, of the participants who finished each part.")
+    shown = seen.page_times.assign(**{name: seen.page_times[name].map("{:.1f}".format) for name in QUANTILES})
+    st.table(shown.rename(columns=str.capitalize), border="horizontal", hide_index=True)
 
 
 def draw_funnel(seen: Monitor) -> go.Figure:

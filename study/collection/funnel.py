@@ -1,4 +1,4 @@
-"""How far participants came, and how long those who completed took. Blinded: no condition, no outcome."""
+"""How far participants came, and how long they took, in all and by part. Blinded: no condition, no outcome."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ STEPS: dict[str, Callable[[Row], bool]] = {
 }
 """The steps of a participation, in order, and whether a participant took each."""
 QUANTILES = {"10%": 0.1, "Median": 0.5, "90%": 0.9}
+PARTS = ("Consent", "Instructions and comprehension check", "Practice", "Trials", "Questionnaire and last page")
+"""The parts of a study. In a study without a comprehension check, the instructions count as part of what follows."""
 
 
 def tabulate_funnel(sessions: Sequence[Row]) -> pd.DataFrame:
@@ -44,3 +46,40 @@ def list_minutes(sessions: Sequence[Row]) -> pd.Series[float]:
         if row["stage"] == "done" and row["completed_at"] and row["agreed_at"]
     ]
     return pd.Series(times, dtype=float, name="minutes")
+
+
+def tabulate_page_times(sessions: Sequence[Row], milestones: Sequence[Row]) -> pd.DataFrame:
+    """Tabulate how long participants took for each part of the study, by the server's clock.
+
+    A part ends when the server receives what ends it: the consent, the passed check, the last practice response, the
+    last response, the completion. Whoever left in a part, or withdrew, is not counted in it.
+
+    Returns
+    -------
+    DataFrame
+        part, participants, then the minutes of the quantiles in `QUANTILES`. Parts that nobody finished are left out.
+    """
+    reached = {row["session_id"]: row for row in milestones}
+    times: dict[str, list[float]] = {part: [] for part in PARTS}
+    for session in sessions:
+        if session["stage"] == "withdrawn":
+            continue
+        last = session["started_at"]
+        for part, ended in zip(PARTS, _find_ends(session, reached[session["session_id"]]), strict=True):
+            if ended is not None:
+                times[part].append((ended - last) / 60e9)
+                last = ended
+    rows = [(part, len(took), *np.quantile(took, list(QUANTILES.values()))) for part, took in times.items() if took]
+    return pd.DataFrame(rows, columns=["part", "participants", *QUANTILES])
+
+
+def _find_ends(session: Row, reached: Row) -> tuple[int | None, ...]:
+    """Find when each part of `PARTS` ended, in nanoseconds since 1970; None for one that did not, or is not there."""
+    position, practice, trials = session["position"], session["practice"], session["main"]
+    return (
+        session["agreed_at"],
+        reached["passed_at"],
+        reached["practised_at"] if 0 < practice <= position else None,
+        reached["responded_at"] if trials > 0 and practice + trials <= position else None,
+        session["completed_at"] if session["stage"] == "done" else None,
+    )

@@ -14,10 +14,10 @@ import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.frames import pseudonym
-from study.collection.funnel import list_minutes, tabulate_funnel
+from study.collection.funnel import list_minutes, tabulate_funnel, tabulate_page_times
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
-from study.store import Connection, guests, repository, timemark, watch
+from study.store import Connection, guests, history, repository, timemark, watch
 from study.store.rows import Row
 from study.workspace.disk import LEAST_FREE, free_bytes
 
@@ -53,6 +53,8 @@ class Monitor:
         step, participants, share of the step before (`study.collection.funnel`).
     minutes
         From consent to completion, of the participants who completed.
+    page_times
+        part, participants, minutes by quantile (`study.collection.funnel`).
     incidents
         what, count: conflicting responses, pages that could not store anything, lost connections.
     free_bytes, database_bytes
@@ -66,6 +68,7 @@ class Monitor:
     throughput: pd.DataFrame
     funnel: pd.DataFrame
     minutes: pd.Series[float]
+    page_times: pd.DataFrame
     incidents: pd.DataFrame
     free_bytes: int
     database_bytes: int
@@ -100,6 +103,7 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
         _tabulate_throughput(watch.count_responses_by_time(db, study, STEP_NS)),
         tabulate_funnel(sessions),
         list_minutes(sessions),
+        tabulate_page_times(sessions, history.list_milestones(db, study)),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),

@@ -18,6 +18,7 @@ from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
 from study.collection.monitor import Monitor, build_monitor
 from study.collection.participants import participant_frame
+from study.collection.replay import Replay, build_replay, require_unblinded
 from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.answer import Recruit
@@ -119,6 +120,26 @@ class Researcher(Guests):
         self.workspace.require_study(study)
         self.workspace.store.write(lambda db: outcomes.note(db, study, reason, self.workspace.clock(), self.actor))
         return outcomes.table(self.responses(study), self.load_participants(study))
+
+    def replay(self, study: str, participant: str) -> Replay:
+        """Return what happened in one participation and what was on its screen, after logging that it was asked for.
+
+        Raises
+        ------
+        ForetellError
+            The study still collects and was not unblinded, there is no such participant, or they withdrew.
+        """
+        self.workspace.require_study(study)
+
+        def work(db: Connection) -> Replay:
+            require_unblinded(db, study)
+            session = self._participant(db, study, participant)
+            made = build_replay(db, session, self.workspace.manifest_of(session))
+            detail = {"session": session["session_id"]}
+            audit.append(db, self.workspace.clock(), self.actor, "replayed a session", detail)
+            return made
+
+        return self.workspace.store.write(work)
 
     def personal_links(self, study: str, participants: Sequence[str]) -> list[str]:
         """Make the path of a signed link for each id; links cannot be forged, and each starts one participation."""

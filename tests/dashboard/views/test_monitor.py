@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import service
+from study.bundle import Bundle
+from study.participation.answer import TrialResponse
 from tests.conftest import write_bundle
 
 
@@ -77,3 +80,42 @@ def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) ->
 
 def test_a_study_without_planned_looks_offers_none(opened: AppTest) -> None:
     assert not any(button.key == "monitor_look" for button in opened.button)
+
+
+def test_a_session_is_replayed_with_what_was_on_its_screen(workspace: Path) -> None:
+    """Catches a replay that is drawn while the study collects, and a trial drawn with the wrong option as chosen."""
+    folder = write_bundle(workspace / "bundles" / "r-0123456789ab", name="r", trials=6, practice=2)
+    researcher = service.get_service().researcher
+    researcher.open_study(folder, 1)
+    token = service.get_service().participant.begin("r", participant="p")
+    service.get_service().participant.consent(token, True)
+    service.get_service().participant.ready(token)
+    service.get_service().participant.ready(token, "example")
+    target_of = {
+        t.assets.target: t.target for t in (*Bundle(folder).manifest.trials, *Bundle(folder).manifest.practice)
+    }
+    for index in range(4):  # the third response is the AI's prediction, the fourth is not
+        shown = service.get_service().participant.state(token)["trial"]
+        side = "left" if (shown["left"]["name"] == target_of[shown["target"]]) == (index == 2) else "right"
+        sent = TrialResponse(trial_index=index, attempt_id=str(uuid.uuid4()), side=side, input="key", rt_ms=1500.0)  # type: ignore[arg-type]
+        service.get_service().participant.record(token, sent)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    ask = next(button for button in app.button if button.label == "Replay and log")
+    assert "cannot be replayed yet" in ask.click().run().error[0].value
+    assert not [text for text in app.markdown if "condition:" in text.value]
+    researcher.close_study("r")
+    app = next(button for button in app.button if button.label == "Replay and log").click().run()
+    assert not app.exception
+    assert not app.error
+    row = researcher.load_participants("r").iloc[0]
+    assert f"**{row['participant']}**, condition: " in "".join(text.value for text in app.markdown)
+    for number, badges in {3: [["AI", "Chosen"], []], 4: [["AI"], ["Chosen"]]}.items():
+        app.select_slider[0].set_value(number).run()
+        answered = researcher.responses("r").set_index("trial").loc[number - 2]
+        said = next(text.value for text in app.markdown if text.value.startswith(f"Trial {number}"))
+        assert f"{answered['choice']} (" in said
+        assert "1.50 s, key" in said
+        texts = [text.value for text in app.markdown]
+        for option, wanted in zip((answered["category"], answered["alternative"]), badges, strict=True):
+            after = texts[texts.index(f"**{option}**") + 1 :][: len(wanted) + 1]
+            assert [word for word in ("AI", "Chosen") if any(f"[{word}]" in text for text in after)] == wanted

@@ -1,0 +1,132 @@
+"""Replay one participation: its events along time, and each trial as the participant saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard.shared import files
+from dashboard.shared import service as door
+from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.names import format_name
+from dashboard.shared.screens import draw_screen
+from study.analysis.figures import LABELS
+from study.bundle import Bundle
+from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
+from study.plan.texts import texts_of
+
+PLAIN = {"displaylogo": False, "displayModeBar": False}
+PHASES = {"practice": "Practice", "catch": "Attention check"}
+RIGHT, WRONG, OTHER = "#2b8a6b", "#c4561e", "#8a90a0"
+
+
+def show_replay(study: str, participants: Sequence[str]) -> None:
+    """Draw the choice of a participant and, once it was asked for, the replay."""
+    with st.expander("Replay a session"):
+        st.caption(
+            "What happened in one participation, and what was on the screen. It shows the condition and the responses: "
+            "unblind the study first, or close it. The audit trail records each replay."
+        )
+        if not participants:
+            st.caption("No participant has started yet.")
+            return
+        key = f"replay_{study}"
+        with st.form(key, border=False):
+            participant = st.selectbox("Participant", participants, key=f"{key}_who", width=420)
+            asked = st.form_submit_button("Replay and log")
+        if asked:
+            st.session_state.pop(f"{key}_made", None)
+            with show_errors():
+                st.session_state[f"{key}_made"] = door.get_acting_researcher().replay(study, participant)
+        made = st.session_state.get(f"{key}_made")
+        if made is not None:
+            _draw(made, key)
+
+
+@st.fragment
+def _draw(replay: Replay, key: str) -> None:
+    condition = "not allocated" if replay.condition is None else format_name(replay.condition)
+    st.markdown(f"**{replay.participant}**, condition: {condition}, last page: {replay.stage}")
+    st.plotly_chart(draw_timeline(replay), key=f"{key}_timeline", config=PLAIN)
+    given = [trial for trial in replay.trials if trial.choice is not None]
+    if given:
+        _draw_trial(replay, given, key)
+    with st.expander("All events"):
+        st.caption(
+            "Seconds since the study was opened, by the server's clock. A page sends its events with "
+            "the next response or a little later."
+        )
+        st.dataframe(
+            replay.timeline.rename(columns=str.capitalize),
+            hide_index=True,
+            key=f"{key}_events",
+            column_config={"Seconds": st.column_config.NumberColumn(format="%.1f")},
+        )
+        name = f"{replay.participant}_events.csv"
+        files.offer_download(name, lambda: replay.timeline.to_csv(index=False), name, "text/csv")
+
+
+def draw_timeline(replay: Replay) -> go.Figure:
+    """Draw each trial as a bar from its onset to its response, as high as the response time, and other events below."""
+    figure, timeline = go.Figure(), replay.timeline
+    given = [trial for trial in replay.trials if trial.choice is not None]
+    at = timeline[timeline["event"] == RESPONDED].set_index("trial")["seconds"]
+    for label, colour, wanted in (("Predicted the AI", RIGHT, True), ("Did not", WRONG, False)):
+        mine = [trial for trial in given if trial.correct is wanted]
+        figure.add_bar(
+            x=[(at[trial.number] - trial.response["rt_ms"] / 2000) / 60 for trial in mine],
+            y=[trial.response["rt_ms"] / 1000 for trial in mine],
+            width=[trial.response["rt_ms"] / 60_000 for trial in mine],
+            name=label,
+            marker_color=colour,
+            text=[f"Trial {trial.number}: {describe_response(trial)}" for trial in mine],
+            textposition="none",
+            hovertemplate="%{text}<extra></extra>",
+        )
+    rest = timeline[timeline["event"] != RESPONDED]
+    figure.add_scatter(
+        x=rest["seconds"] / 60,
+        y=[0] * len(rest),
+        mode="markers",
+        name="Other events",
+        marker={"symbol": "line-ns-open", "size": 12, "color": OTHER},
+        text=[" ".join(filter(None, pair)) for pair in zip(rest["event"], rest["detail"], strict=True)],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    figure.update_xaxes(title="Minutes since the study was opened", rangemode="tozero")
+    figure.update_yaxes(title="Response time, s")
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1}
+    figure.update_layout(height=260, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend=legend)
+    return figure
+
+
+def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
+    """Draw one trial, chosen by a slider, with what was chosen and what the AI predicted."""
+    numbers = [trial.number for trial in given]
+    chosen = st.select_slider("Trial", numbers, key=f"{key}_trial") if len(numbers) > 1 else numbers[0]
+    trial = given[numbers.index(chosen)]
+    kind = PHASES.get(trial.phase) or LABELS[trial.trial.trial_type]
+    st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
+    st.caption("AI: the option that the AI predicts. Chosen: the participant's response.")
+    bundle, screen = _bundle_of(replay), trial.screen
+    images = [bundle.asset(name) for name in (screen["target"], screen["map"]) if name]
+    options = {screen[side]["name"]: [bundle.asset(a) for a in screen[side]["samples"]] for side in ("left", "right")}
+    manifest = bundle.manifest
+    question = texts_of(manifest)["question"]
+    if "asked" in screen:
+        question = texts_of(manifest)["catch"].replace("{name}", screen["asked"])
+    draw_screen(images, question, options, _badges(trial))
+
+
+def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
+    asked = "Requested" if trial.phase == "catch" else "AI"
+    badges: dict[str, list[str]] = {trial.trial.target: [asked]}
+    badges.setdefault(str(trial.choice), []).append("Chosen")
+    return badges
+
+
+def _bundle_of(replay: Replay) -> Bundle:
+    folders = {status.study_hash: status.folder for status in door.get_service().researcher.studies()}
+    return Bundle(folders[replay.study_hash])

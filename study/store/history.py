@@ -1,0 +1,91 @@
+"""Everything that is stored of one participation, table by table; and when participants passed each milestone."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Subquery, and_, case, func, select
+
+from study.store.rows import Row, every
+from study.store.tables import (
+    comprehension,
+    consent,
+    page_event,
+    questionnaire,
+    response,
+    response_conflict,
+    screen,
+    session,
+    trial_plan,
+)
+
+
+def list_consents(db: Connection, session_id: str) -> list[Row]:
+    """List the participant's decisions on the consent page: agreed, at."""
+    return every(db, select(consent.c.agreed, consent.c.at).where(consent.c.session_id == session_id))
+
+
+def list_attempts(db: Connection, session_id: str) -> list[Row]:
+    """List the attempts of the comprehension check, the first first: attempt, passed, received_at."""
+    columns = (comprehension.c.attempt, comprehension.c.passed, comprehension.c.received_at)
+    return every(db, select(*columns).where(comprehension.c.session_id == session_id).order_by(comprehension.c.attempt))
+
+
+def list_trials(db: Connection, session_id: str) -> list[Row]:
+    """List every planned trial in order, with its screen and the response to it, whose columns are None until given."""
+    same = and_(response.c.session_id == trial_plan.c.session_id, response.c.trial_index == trial_plan.c.trial_index)
+    given = [column for column in response.c if column.name not in ("session_id", "trial_index", "shown_sha256")]
+    query = (
+        select(trial_plan, screen.c.screen_json, *given)
+        .join(screen, screen.c.screen_id == trial_plan.c.screen_id)
+        .outerjoin(response, same)
+        .where(trial_plan.c.session_id == session_id)
+    )
+    return every(db, query.order_by(trial_plan.c.trial_index))
+
+
+def list_events(db: Connection, session_id: str) -> list[Row]:
+    """List what the participant's page noticed, in the order of receipt and, within one, of the page's clock."""
+    order = (page_event.c.received_at, page_event.c.t_client_ms, page_event.c.event_id)
+    return every(db, select(page_event).where(page_event.c.session_id == session_id).order_by(*order))
+
+
+def list_conflicts(db: Connection, session_id: str) -> list[Row]:
+    """List the responses that were not counted: trial_index, reason, received_at."""
+    columns = (response_conflict.c.trial_index, response_conflict.c.reason, response_conflict.c.received_at)
+    return every(db, select(*columns).where(response_conflict.c.session_id == session_id))
+
+
+def list_filled_at(db: Connection, session_id: str) -> list[int]:
+    """List when the questionnaire was received, in nanoseconds since 1970: once, or not at all."""
+    query = select(questionnaire.c.received_at).where(questionnaire.c.session_id == session_id).distinct()
+    return [int(at) for at in db.execute(query).scalars()]
+
+
+def list_milestones(db: Connection, study: str) -> list[Row]:
+    """List by participant when the check was passed, and when the last practice and main responses were received.
+
+    session_id, passed_at, practised_at, responded_at: nanoseconds since 1970, or None.
+    """
+    mine = and_(session.c.study == study, session.c.mode == "live")
+    passed, answered = _passed(), _answered()
+    query = (
+        select(session.c.session_id, passed.c.passed_at, answered.c.practised_at, answered.c.responded_at)
+        .outerjoin(passed, passed.c.session_id == session.c.session_id)
+        .outerjoin(answered, answered.c.session_id == session.c.session_id)
+        .where(mine)
+    )
+    return every(db, query)
+
+
+def _passed() -> Subquery:
+    query = select(comprehension.c.session_id, func.min(comprehension.c.received_at).label("passed_at"))
+    return query.where(comprehension.c.passed == 1).group_by(comprehension.c.session_id).subquery()
+
+
+def _answered() -> Subquery:
+    practising = response.c.trial_index < session.c.practice
+    query = select(
+        response.c.session_id,
+        func.max(case((practising, response.c.received_at))).label("practised_at"),
+        func.max(case((~practising, response.c.received_at))).label("responded_at"),
+    ).join(session, session.c.session_id == response.c.session_id)
+    return query.group_by(response.c.session_id).subquery()
