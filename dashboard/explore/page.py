@@ -9,7 +9,7 @@ from dashboard.explore import parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import grid, single
+from dashboard.explore.heatmaps import grid, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -91,6 +91,7 @@ def _show_view(
         ((method, given),) = settings.items()
         _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
+        region.show(seen[0], seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1 and source.list_others(seen[0].model):

@@ -327,3 +327,32 @@ def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explor
     says = first.locator("figure + span").inner_text().split()[0]
     first.click()
     expect(page.get_by_test_id("stHeading").nth(1)).to_contain_text(f"The AI predicts {says}", timeout=PATIENCE_MS)
+
+
+def test_a_region_is_drawn_on_the_image_and_replaced(explorer: Server, page: Page) -> None:
+    """Catches a line that the browser does not report, and a region elsewhere than it was drawn."""
+    opened(page, f"{explorer.url}/explore?method=Gradient&region=A+drawn+region&region.with=Black")
+    field = page.locator(".nsewdrag").first
+    field.scroll_into_view_if_needed()
+    box = field.bounding_box()
+    assert box is not None
+    corners = [(0.5, 0.02), (0.98, 0.02), (0.98, 0.48), (0.5, 0.48), (0.5, 0.02)]  # the upper right quarter, about
+    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for x, y in at[1:]:
+        page.mouse.move(x, y, steps=5)
+    page.mouse.up()
+    shown = page.get_by_role("img", name="With the region replaced")
+    expect(shown).to_be_visible(timeout=PATIENCE_MS)
+    expect(
+        page.get_by_text(re.compile(r"^The AI (still|now) predicts .* 2\d% of the image is replaced\.$"))
+    ).to_be_visible()
+    source = shown.get_attribute("src") or ""
+    drawn = page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
+    pixels = np.asarray(Image.open(io.BytesIO(drawn)).convert("L"), dtype=float)
+    side = len(pixels)
+    black = pixels < 3
+    assert black[side // 8 : 3 * side // 8, 5 * side // 8 : 7 * side // 8].all()
+    assert black[:, : 3 * side // 8].mean() < 0.1
+    assert black[5 * side // 8 :].mean() < 0.1

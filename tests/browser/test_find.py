@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.test_accessibility import grave
 from tests.browser.test_explore import PATIENCE_MS, finished, sheet
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
-on_desktop = pytest.mark.parametrize("page", ["desktop"], indirect=True)
+on_desktop = pytest.mark.parametrize("visitor", ["desktop"], indirect=True)
 SIZES = {"desktop": (1280, 900, "light"), "phone": (390, 844, "dark")}
 
 
@@ -24,14 +24,20 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(params=SIZES)
-def page(chromium: Browser, explorer: Server, request: pytest.FixtureRequest) -> Iterator[Page]:
+@pytest.fixture(params=SIZES, scope="module")
+def visitor(chromium: Browser, explorer: Server, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
+    """One researcher's browser of a size for all tests: the scripts are fetched once."""
     width, height, scheme = SIZES[request.param]
     with chromium.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
     ) as context:
         explorer.let_in(context)
-        page = context.new_page()
+        yield context
+
+
+@pytest.fixture
+def page(visitor: BrowserContext, explorer: Server) -> Iterator[Page]:
+    with visitor.new_page() as page:
         page.goto(f"{explorer.url}/explore")
         expect(page.locator("h1")).to_have_text("Explore", timeout=PATIENCE_MS)
         finished(page)
