@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.explore import parameters, picker, source
+from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find.filters import set_filter
@@ -41,14 +41,18 @@ def page() -> None:
     st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
     unknown = st.container()
     links.check("view", VIEWS, "view")
-    view = st.segmented_control(
-        "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = st.segmented_control(
+            "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
+        )
+        saved = st.container(width="content")
     try:
         _view(view)
     finally:
         with unknown:
             links.show()
+        with saved, show_errors():
+            notes.show_saved_views()  # last: what the view has put into the link is saved with it
 
 
 def _view(view: str) -> None:
@@ -91,6 +95,7 @@ def _show_view(
         ((method, given),) = settings.items()
         _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
+        _show_note(seen[0])
         region.show(seen[0], seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
@@ -119,6 +124,14 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
         parameters.select_methods(list_methods(seen.classifier))
 
     st.button("All methods for this image", icon=":material/apps:", on_click=open_grid)
+
+
+def _show_note(seen: ClassifiedImage) -> None:
+    """Show the note on an image of a set; an uploaded image stays with its owner."""
+    if st.session_state["source"] != source.OWN:
+        name = source.SCENES.get(st.session_state["source"], st.session_state["source"])
+        with show_errors():
+            notes.show_note(name, seen.chosen.name)
 
 
 def _classifier() -> str:

@@ -18,8 +18,8 @@ from study.network.sources import plain
 ANY = "Any class"
 Verdict = Literal["Right or wrong", "Right", "Wrong"]
 EITHER: Verdict = "Right or wrong"
-TRUTH_KEY, PREDICTED_KEY, VERDICT_KEY, CONFIDENCE_KEY, TEXT_KEY, SELECTED_KEY = (
-    f"filter.{name}" for name in ("truth", "predicted", "verdict", "confidence", "text", "selected")
+TRUTH_KEY, PREDICTED_KEY, VERDICT_KEY, CONFIDENCE_KEY, TEXT_KEY, SELECTED_KEY, NOTED_KEY = (
+    f"filter.{name}" for name in ("truth", "predicted", "verdict", "confidence", "text", "selected", "noted")
 )
 """In the session and in the link."""
 DEFAULTS: dict[str, Any] = {
@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     CONFIDENCE_KEY: (0, 100),
     TEXT_KEY: "",
     SELECTED_KEY: False,
+    NOTED_KEY: False,
 }
 
 
@@ -82,8 +83,8 @@ def name_classes(categories: Sequence[str]) -> list[str]:
     return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
 
 
-def choose_filter(gallery: Gallery, selected: frozenset[int]) -> ImageFilter:
-    """Draw the filters; ``selected`` are the images of the selection, to which they can be limited."""
+def choose_filter(gallery: Gallery, selected: frozenset[int], noted: frozenset[int]) -> ImageFilter:
+    """Draw the filters; they can be limited to the images ``selected``, and to those with a note."""
     names = name_classes(gallery.categories)
     truth = _class_box("True class", TRUTH_KEY, _occurring(gallery.images.categories, gallery.images.labels))
     predicted = _class_box("Predicted class", PREDICTED_KEY, _occurring(names, gallery.predictions.predicted))
@@ -94,7 +95,10 @@ def choose_filter(gallery: Gallery, selected: frozenset[int]) -> ImageFilter:
     )
     text = st.text_input("Text in the image's id", key=TEXT_KEY, bind="query-params", width=160)
     only = bool(selected) and st.toggle(f"Only the {len(selected):,} selected", key=SELECTED_KEY, bind="query-params")
-    return ImageFilter(truth, predicted, verdict, confidence, text.strip(), selected if only else None)
+    among = selected if only else None
+    if noted and st.toggle(f"Only the {len(noted):,} with a note", key=NOTED_KEY, bind="query-params"):
+        among = noted if among is None else among & noted
+    return ImageFilter(truth, predicted, verdict, confidence, text.strip(), among)
 
 
 def set_filter(**values: Any) -> None:

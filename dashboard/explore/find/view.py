@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.errors import ForetellError
 from dashboard.explore.find import filters, orders
 from dashboard.explore.find.filters import ImageFilter
 from dashboard.explore.find.jobs import make_method_task
@@ -15,6 +17,10 @@ from dashboard.explore.find.selection import read_selection
 from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import begin, format_duration
+from study.workspace.notes import read_notes
+from study.workspace.workspace import home
+
+_NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ def find_images(search: Search, *, wide: bool) -> FoundImages:
         order = _choose_order(search)
         shortcut = st.container(width="content") if wide else None
     with _place_filters() if wide else st.expander("Filter"):
-        chosen = filters.choose_filter(gallery, frozenset(selected))
+        chosen = filters.choose_filter(gallery, frozenset(selected), _find_noted(search))
     fit = chosen.fits(gallery)
     fitting = [i for i in orders.rank_images(gallery, order if order in ORDERS else orders.FIRST_ORDER) if fit[i]]
     if shortcut is not None and fitting and order != METHODS_DISAGREE:
@@ -62,6 +68,14 @@ def find_images(search: Search, *, wide: bool) -> FoundImages:
     _say_count(chosen, len(fitting), len(gallery.images))
     ranking = _rank(search, order, fitting) if fitting else Ranking([])
     return FoundImages(ranking, len(gallery.images), chosen)
+
+
+def _find_noted(search: Search) -> frozenset[int]:
+    """Find the images of a set that have a note."""
+    with suppress(ForetellError):  # a damaged file of notes is reported where notes are shown
+        noted = read_notes(home(), search.name)
+        return frozenset(i for i, name in enumerate(search.gallery.images.ids) if name in noted) if noted else _NONE
+    return _NONE
 
 
 def _place_filters() -> DeltaGenerator:
