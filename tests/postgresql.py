@@ -32,7 +32,9 @@ class Postgresql:
     def start(self) -> None:
         """Start and wait until it answers."""
         options = " ".join(f"-c {setting}" for setting in SETTINGS.split()) + f" -p {self.port} -k {self._folder}"
-        self._run("pg_ctl", "-D", str(self._data), "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+        self._run(
+            "pg_ctl", "-D", str(self._data), "-w", "-t", "300", "-l", str(self._folder / "log"), "-o", options, "start"
+        )
 
     def kill(self) -> None:
         """No goodbye: the postmaster and everyone it serves."""

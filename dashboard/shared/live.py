@@ -19,6 +19,8 @@ AT_ONCE_S = 0.5
 """Work that is done in this time is shown without a progress bar."""
 HESITATE_S = 30.0
 """Work that takes longer starts only after a click."""
+MOST_UNKNOWN = 12
+"""So many tasks of unknown duration start without a click: the methods of a usual grid."""
 Drawn = TypeVar("Drawn")
 
 
@@ -38,7 +40,9 @@ class JobCollector:
     def hold_together(self, tasks: Iterable[Task]) -> None:
         """Let tasks that take long altogether wait for one click, although none of them takes long alone."""
         missing = {task.key: task for task in tasks if _is_missing(task.key) and task.key not in _keys(STARTED_KEY)}
-        if sum(task.seconds or 0.0 for task in missing.values()) > HESITATE_S:
+        seconds = [task.seconds for task in missing.values()]
+        # Until the network's speed is measured nobody knows how long many tasks take: they may not start by themselves.
+        if sum(known or 0.0 for known in seconds) > HESITATE_S or seconds.count(None) > MOST_UNKNOWN:
             self._together |= missing.keys()
 
     def __call__(self, task: Task) -> Job | None:
