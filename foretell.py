@@ -48,6 +48,9 @@ TUNING = {
 # the statistics of tests/core/test_concepts.py took 16 times the processor time.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
+# Tests of browsers and servers wait for about half of their time: as many test processes as cores left the cores idle.
+WAITING = 2
+
 # Weights from others are loaded as numbers, never as a program (torch.load).
 SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
@@ -211,7 +214,8 @@ def run_tests(arguments: list[str]) -> int:
         arguments += ["-m", "not browser"]
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
         # A file's tests share its servers; tests/conftest.py puts the slow files first.
-        arguments = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
+        workers = (os.cpu_count() or 1) + WAITING
+        arguments = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
     environment = ONE_THREAD | environment
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
 
