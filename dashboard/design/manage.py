@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from dashboard.design.editor import Editor, keep_errors
+from dashboard.design.editor import Editor, keep_errors, list_own, may_design
 from dashboard.design.handover import apply_handover, describe_handover
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.service import get_acting_researcher
 from study.plan import studyfiles
 from study.workspace.workspace import home
 
@@ -32,10 +33,10 @@ def show_actions(editor: Editor) -> None:
     """Draw what can be done with the file as a whole."""
     with st.popover("Duplicate"):
         _ask_name(
-            "duplicate", editor, "Name of the copy", lambda name: studyfiles.copy_study(editor.path, home(), name)
+            "duplicate", editor, "Name of the copy", lambda name: get_acting_researcher().copy_study(editor.path, name)
         )
     with st.popover("Rename"):
-        _ask_name("rename", editor, "New name", lambda name: studyfiles.rename_study(editor.path, home(), name))
+        _ask_name("rename", editor, "New name", lambda name: get_acting_researcher().rename_study(editor.path, name))
     with st.popover("Pilot"):
         _ask_pilot(editor)
     with st.popover("Compare"):
@@ -49,7 +50,7 @@ def _make() -> None:
     given = st.session_state
     with keep_errors():
         name = given["new_name"].strip()
-        path = studyfiles.copy_study(given["new_template"], home(), name, given["new_title"].strip())
+        path = get_acting_researcher().copy_study(given["new_template"], name, given["new_title"].strip())
         apply_handover(path)
         given["study"] = path.stem
 
@@ -79,17 +80,17 @@ def _ask_pilot(editor: Editor) -> None:
 
 def _make_pilot(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = studyfiles.copy_pilot(path, home(), st.session_state["pilot_size"]).stem
+        st.session_state["study"] = get_acting_researcher().copy_pilot(path, st.session_state["pilot_size"]).stem
 
 
 def _archive(path: Path) -> None:
     with keep_errors():
-        studyfiles.archive_study(path)
+        get_acting_researcher().archive_study(path)
         st.session_state.pop("study", None)
 
 
 def _show_archive() -> None:
-    archived = studyfiles.list_archived(home())
+    archived = [path for path in studyfiles.list_archived(home()) if may_design(path)]
     if not archived:
         return
     with st.expander(f"Archive ({len(archived)})"):
@@ -101,11 +102,11 @@ def _show_archive() -> None:
 
 def _restore(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = studyfiles.restore_study(path).stem
+        st.session_state["study"] = get_acting_researcher().restore_study(path).stem
 
 
 def _compare(editor: Editor) -> None:
-    others = [path for path in sorted(editor.path.parent.glob("*.toml")) if path != editor.path]
+    others = [path for path in list_own(home()) if path != editor.path]
     others += list(studyfiles.templates())
     other = st.selectbox("Compare with", others, format_func=lambda path: path.stem, key="compare_with")
     with show_errors():

@@ -41,7 +41,7 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
     )
     st.html(_draw_overview())
     with show_errors():
-        statuses = service.get_service().researcher.studies()
+        statuses = service.get_acting_researcher().studies()
         _offer_demo(statuses)
     st.space("small")
     st.html(STYLE)
