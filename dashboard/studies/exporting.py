@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from study.collection.permissions import Permission
 from study.collection.researcher import Researcher
 from study.service import Mode
 
-WORDS: dict[Mode, str] = {"live": "Participants", "sim": "Simulated participants", "preview": "Previews"}
+WORDS = {"live": "Participants", "sim": "Simulated participants", "preview": "Previews"}
 
 
 def show(study: Study) -> None:
@@ -27,7 +27,7 @@ def show(study: Study) -> None:
         return
     researcher = service.get_acting_researcher()
     refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study.name)
-    modes: list[Mode] = [mode for mode in get_args(Mode) if refusal is None or mode != "live"]
+    modes: list[Any] = [mode for mode in get_args(Mode) if refusal is None or mode != "live"]
     if refusal is not None:
         st.caption(escape_markdown(refusal))
     chosen = st.pills(
