@@ -57,6 +57,8 @@ class Designing(Guarded):
         studyfiles.check_free(home, name)
         with self._claim(name, like=old):
             made = studyfiles.rename_study(path, home, name)
+        if not self._study_exists(old):
+            self.workspace.store.write(lambda db: self._unassign(db, old))
         self._log("renamed a study", name, before=old)
         return made
 

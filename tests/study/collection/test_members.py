@@ -315,6 +315,7 @@ def test_a_new_study_belongs_to_who_makes_it_and_nobody_claims_one_that_exists(s
         assert not (made.parent / "mine.toml").exists()
         renamed = editor.rename_study(made, "later")
         assert (door.name_of_file(renamed), editor.find_role("later")) == ("later", "owner")
+        assert editor.find_role("fresh") is None
     told = [row["act"] for row in service_acts(service.workspace.home)]
     assert told[-1] == "renamed a study"
 
