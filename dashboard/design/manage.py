@@ -10,10 +10,16 @@ import streamlit as st
 
 from dashboard.design.editor import Editor, keep_errors, list_own, may_design
 from dashboard.design.handover import apply_handover, describe_handover
+from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
-from dashboard.shared.service import get_acting_researcher
+from study.collection.researcher import Researcher
 from study.plan import studyfiles
 from study.workspace.workspace import home
+
+
+def door() -> Researcher:
+    """Return the door of this browser's login."""
+    return service.get_acting_researcher()
 
 
 def show_new() -> None:
@@ -33,10 +39,13 @@ def show_actions(editor: Editor) -> None:
     """Draw what can be done with the file as a whole."""
     with st.popover("Duplicate"):
         _ask_name(
-            "duplicate", editor, "Name of the copy", lambda name: get_acting_researcher().copy_study(editor.path, name)
+            "duplicate",
+            editor,
+            "Name of the copy",
+            lambda name: door().copy_study(editor.path, name),
         )
     with st.popover("Rename"):
-        _ask_name("rename", editor, "New name", lambda name: get_acting_researcher().rename_study(editor.path, name))
+        _ask_name("rename", editor, "New name", lambda name: door().rename_study(editor.path, name))
     with st.popover("Pilot"):
         _ask_pilot(editor)
     with st.popover("Compare"):
@@ -50,7 +59,7 @@ def _make() -> None:
     given = st.session_state
     with keep_errors():
         name = given["new_name"].strip()
-        path = get_acting_researcher().copy_study(given["new_template"], name, given["new_title"].strip())
+        path = door().copy_study(given["new_template"], name, given["new_title"].strip())
         apply_handover(path)
         given["study"] = path.stem
 
@@ -80,12 +89,12 @@ def _ask_pilot(editor: Editor) -> None:
 
 def _make_pilot(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = get_acting_researcher().copy_pilot(path, st.session_state["pilot_size"]).stem
+        st.session_state["study"] = door().copy_pilot(path, st.session_state["pilot_size"]).stem
 
 
 def _archive(path: Path) -> None:
     with keep_errors():
-        get_acting_researcher().archive_study(path)
+        door().archive_study(path)
         st.session_state.pop("study", None)
 
 
@@ -102,7 +111,7 @@ def _show_archive() -> None:
 
 def _restore(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = get_acting_researcher().restore_study(path).stem
+        st.session_state["study"] = door().restore_study(path).stem
 
 
 def _compare(editor: Editor) -> None:

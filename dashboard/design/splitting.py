@@ -11,10 +11,9 @@ import streamlit as st
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.places import image_settings
-from dashboard.shared import cache
+from dashboard.shared import cache, service
 from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
-from dashboard.shared.service import get_acting_researcher
 from dashboard.shared.tasks import Task
 from study.building.splitting import ROLES, split_by_errors
 from study.collection.door import name_of_file
@@ -107,7 +106,7 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
     folder = path.parent / f"{path.stem}.images"
     changes: dict[str, Any] = {}
     with keep_errors():
-        get_acting_researcher().require(Permission.DESIGN, name_of_file(path))
+        service.get_acting_researcher().require(Permission.DESIGN, name_of_file(path))
         folder.mkdir(exist_ok=True)
         for role in ROLES:
             ids = table.loc[table["Use as"] == role, "Image"]

@@ -10,11 +10,10 @@ import streamlit as st
 
 from core.sources.offers import describe_weights, list_offers
 from dashboard.library import jobs
-from dashboard.shared import cache
+from dashboard.shared import cache, service
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
-from dashboard.shared.service import get_acting_researcher
 from dashboard.shared.tasks import Task
 from study.collection.permissions import Permission
 from study.workspace.imagefolders import format_bytes
@@ -99,7 +98,7 @@ def _clip() -> Task | None:
 
 
 def _file() -> Task | None:
-    refusal = get_acting_researcher().explain_refusal(Permission.ADMINISTER)
+    refusal = service.get_acting_researcher().explain_refusal(Permission.ADMINISTER)
     if refusal is not None:  # what runs here can read every response
         st.info(escape_markdown(f"A file is run on this machine. {refusal}"))
         return None

@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from core.types import Progress
+from dashboard.shared import service
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.service import get_acting_researcher
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
 from study.building.build import build
@@ -142,14 +142,14 @@ def _check_task(study: Study) -> Task:
 
 def _explain_lack(study: Study) -> bool:
     """Explain why the account cannot build the study, if so."""
-    refusal = get_acting_researcher().explain_refusal(Permission.DESIGN, study.name)
+    refusal = service.get_acting_researcher().explain_refusal(Permission.DESIGN, study.name)
     if refusal is not None:
         st.caption(escape_markdown(refusal))
     return refusal is not None
 
 
 def _start(study: Study, task: Task, is_build: bool = False) -> None:
-    researcher = get_acting_researcher()
+    researcher = service.get_acting_researcher()
     if study.file is None or not researcher.may(Permission.DESIGN, study.name):
         return  # no longer; the page then says why
     if is_build:

@@ -1,4 +1,7 @@
-"""Study files as the researcher's door changes them; a new study belongs to the account that makes it."""
+"""Study files as the researcher's door changes them; a new study belongs to the account that makes it.
+
+Reading study files imports torch, so they are imported where they are needed.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,30 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from study.collection.door import Guarded, name_of_file
 from study.collection.permissions import Permission
 from study.participation.refusals import Refusal
-from study.plan import studyfiles
-from study.plan.draft import StudyDraft
 from study.store import Connection, audit, members, repository
 from study.workspace.workspace import bundles, study_files, study_name
+
+if TYPE_CHECKING:
+    from study.plan.draft import StudyDraft
 
 
 class Designing(Guarded):
     """The part of the researcher's door that writes study files."""
 
     def save_study_file(self, path: Path, draft: StudyDraft) -> None:
-        """Write a study file; a new name in it must be free, or of a study that this account may design."""
+        """Write a study file; a new name in it must be free, or of a study that this account may design.
+
+        A study that is given a free name by its file keeps its members, so an editor does not become its owner.
+        """
         named = draft.get("study.name")
         before = name_of_file(path)
         if isinstance(named, str) and named and named != before:
-            with self._claim(named):
+            with self._claim(named, like=before):
                 draft.save(path)
         else:
             draft.save(path)
@@ -33,6 +41,8 @@ class Designing(Guarded):
 
     def copy_study(self, source: Path, name: str, title: str = "") -> Path:
         """Make a study under a new name from a template or another study; see `study.plan.studyfiles.copy_study`."""
+        from study.plan import studyfiles
+
         home = self.workspace.home
         if source not in studyfiles.templates():
             self.require(Permission.DESIGN, name_of_file(source))
@@ -44,6 +54,8 @@ class Designing(Guarded):
 
     def copy_pilot(self, path: Path, per_condition: int) -> Path:
         """Make the pilot of a study, with the same members; see `study.plan.studyfiles.copy_pilot`."""
+        from study.plan import studyfiles
+
         main, home = name_of_file(path), self.workspace.home
         studyfiles.check_free(home, studyfiles.name_pilot(main))
         with self._claim(studyfiles.name_pilot(main), like=main):
@@ -53,6 +65,8 @@ class Designing(Guarded):
 
     def rename_study(self, path: Path, name: str) -> Path:
         """Rename a study that is not built, with its members; see `study.plan.studyfiles.rename_study`."""
+        from study.plan import studyfiles
+
         old, home = name_of_file(path), self.workspace.home
         studyfiles.check_free(home, name)
         with self._claim(name, like=old):
@@ -64,11 +78,15 @@ class Designing(Guarded):
 
     def archive_study(self, path: Path) -> Path:
         """Put a study file away; see `study.plan.studyfiles.archive_study`."""
+        from study.plan import studyfiles
+
         self._log("archived a study file", name_of_file(path))
         return studyfiles.archive_study(path)
 
     def restore_study(self, path: Path) -> Path:
         """Bring a study file back from the archive; see `study.plan.studyfiles.restore_study`."""
+        from study.plan import studyfiles
+
         self._log("restored a study file", name_of_file(path))
         return studyfiles.restore_study(path)
 
@@ -133,6 +151,8 @@ class Designing(Guarded):
             audit.append(db, self.workspace.clock(), self.actor, "removed a member", detail)
 
     def _names_on_disk(self) -> set[str]:
+        from study.plan import studyfiles
+
         home = self.workspace.home
         built = {study_name(folder) for folder in bundles(home)}
         return built | {name_of_file(file) for file in (*study_files(home), *studyfiles.list_archived(home))}

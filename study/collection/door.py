@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ForetellError
 from study.bundle import Bundle
 from study.collection.accounts import ADMINISTRATOR, Account
 from study.collection.permissions import DOOR, ROLES, Permission, Role, Rule
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
-from study.plan.draft import StudyDraft
 from study.store import Connection, members, repository
 
 Door = TypeVar("Door", bound=type["Guarded"])
@@ -157,7 +156,9 @@ def find_studies(workspace: OpenWorkspace, rule: Rule, arguments: Mapping[str, A
 def name_of_file(path: Path) -> str:
     """Return the study's name that a study file says, or else that of the file."""
     try:
-        named = StudyDraft.read(path).get("study.name")
-    except ForetellError:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return path.stem
+    study = content.get("study")
+    named = study.get("name") if isinstance(study, dict) else None
     return named if isinstance(named, str) and named else path.stem

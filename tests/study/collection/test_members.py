@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.collection import designing, door
+from study.collection import door
 from study.collection.accounts import Account
 from study.collection.export import export
 from study.collection.permissions import DOOR, ROLES, Permission, Role
 from study.collection.psychds import export as export_psychds
 from study.collection.researcher import Researcher
 from study.participation.refusals import Refusal
+from study.plan import studyfiles
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import templates
 from study.service import Service
@@ -310,11 +311,18 @@ def test_a_new_study_belongs_to_who_makes_it_and_nobody_claims_one_that_exists(s
             with pytest.raises(Refusal):
                 editor.save_study_file(made, draft)
             assert door.name_of_file(made) == "fresh"
+        service.researcher.set_member("fresh", "owner@example.org", "owner")
+        service.researcher.set_member("fresh", "editor@example.org", "editor")
+        draft.set("study.name", "hijacked")
+        editor.save_study_file(made, draft)
+        assert editor.find_role("hijacked") == "editor"
+        draft.set("study.name", "fresh")
+        editor.save_study_file(made, draft)
         assert is_refused(service.act_as("viewer@example.org").copy_study, template, "mine")
         assert is_refused(service.act_as(STRANGER).copy_study, made, "mine")
         assert not (made.parent / "mine.toml").exists()
         renamed = editor.rename_study(made, "later")
-        assert (door.name_of_file(renamed), editor.find_role("later")) == ("later", "owner")
+        assert (door.name_of_file(renamed), editor.find_role("later")) == ("later", "editor")
         assert editor.find_role("fresh") is None
     told = [row["act"] for row in service_acts(service.workspace.home)]
     assert told[-1] == "renamed a study"
@@ -332,7 +340,7 @@ def test_a_study_that_could_not_be_made_is_claimed_by_nobody(service: Service, m
         raise ForetellError("The disk is full.")
 
     (template,) = [path for path in templates() if path.stem == "demo"]
-    monkeypatch.setattr(designing.studyfiles, "copy_study", fail)
+    monkeypatch.setattr(studyfiles, "copy_study", fail)
     with service:
         with pytest.raises(ForetellError, match="disk"):
             service.act_as("editor@example.org").copy_study(template, "fresh")
