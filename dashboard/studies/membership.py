@@ -18,73 +18,89 @@ from study.collection.permissions import ROLES, Permission, Role
 
 SAID, LINK = "members_said", "members_link"
 """In the session: what the last change did, and the last link, each with the study it belongs to."""
+FIRST: Role = "owner"
+USUAL: Role = "viewer"
+"""Role that is offered first, as it may do least."""
 
 
 def show(study: Study) -> None:
-    """Draw the table of members, and the controls of those who may change it."""
+    """Draw the members, and the controls of those who may change them."""
     researcher = service.get_acting_researcher()
     found = researcher.list_members(study.name)
+    refusal = researcher.explain_refusal(Permission.MANAGE_MEMBERS, study.name)
     st.caption(
         "Each member logs in under their own e-mail address, and the audit trail records what they do under it. "
         "Administrators (the shared password, and this server's command line) may do everything."
     )
+    _show_said(study.name)
     if not found:
         st.info("This study has no members yet: everyone who logs in as before may use it. Add its owner first.")
-    _show_table(found, researcher.account.address)
-    refusal = researcher.explain_refusal(Permission.MANAGE_MEMBERS, study.name)
-    if refusal is not None:
-        st.caption(escape_markdown(refusal))
+    for one in found:
+        _show_member(study.name, one, is_own=one.account == researcher.account.address, may_change=refusal is None)
+    if refusal is None:
+        _show_adding(study.name, bool(found))
     else:
-        _show_controls(study.name, found)
+        st.caption(escape_markdown(refusal))
     with st.expander("What each role may do"):
         rights = pd.DataFrame([(role.title, role.summary) for role in ROLES.values()], columns=["Role", "May"])
         st.table(rights, border="horizontal", hide_index=True)
 
 
-def _show_table(found: list[Member], own: str | None) -> None:
-    rows = [
-        {
-            "Member": escape_markdown(f"{one.account}{' (you)' if one.account == own else ''}"),
-            "Role": ROLES[one.role].title,
-            "Login": escape_markdown(one.login),
-            "Added": escape_markdown(f"{one.added_at:%Y-%m-%d} by {one.added_by}"),
-        }
-        for one in found
-    ]
-    if rows:
-        st.table(pd.DataFrame(rows), border="horizontal", hide_index=True)
+def _show_member(study: str, one: Member, *, is_own: bool, may_change: bool) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(width="stretch", gap=None):
+            st.markdown(f"**{escape_markdown(one.account)}**{' (you)' if is_own else ''}")
+            st.caption(escape_markdown(f"Login: {one.login} · added {one.added_at:%Y-%m-%d} by {one.added_by}"))
+        if not may_change:
+            st.markdown(ROLES[one.role].title, width="content")
+            return
+        key, account = f"member_role_{study}_{one.account}", one.account
+        st.session_state[key] = one.role  # what is stored, whoever changed it
+        st.selectbox(
+            f"Role of {account}",
+            list(ROLES),
+            key=key,
+            format_func=_title_of,
+            label_visibility="collapsed",
+            on_change=_change,
+            args=(study, account, key),
+            width=200,
+        )
+        st.button(
+            "Login link",
+            key=f"member_link_{study}_{account}",
+            help="Makes a link with which a member without a login chooses a password, once, within 7 days.",
+            on_click=_make_link,
+            args=(study, account),
+        )
+        st.button("Remove", key=f"member_remove_{study}_{account}", on_click=_remove, args=(study, account))
 
 
-def _show_controls(study: str, found: list[Member]) -> None:
-    _show_said(study)
-    st.subheader("Add or change a member", anchor=False)
+def _show_adding(study: str, has_members: bool) -> None:
+    st.subheader("Add a member", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("E-mail address", key=f"member_address_{study}", placeholder="ada@example.org", width=320)
-        roles: list[Role] = list(ROLES) if found else ["owner"]
-        st.selectbox("Role", roles, key=f"member_role_{study}", format_func=lambda role: ROLES[role].title, width=220)
-        st.button("Save member", key=f"member_save_{study}", type="primary", on_click=_save, args=(study,))
-    if not found:
-        return
-    st.subheader("Link or removal", anchor=False)
-    st.caption(
-        "A member without a login needs a link, with which they choose a password once, within 7 days. Whoever opens "
-        "the link first becomes this member: send it to them only."
-    )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        accounts = [one.account for one in found]
-        st.selectbox("Member", accounts, key=f"member_chosen_{study}", width=320)
-        st.button("Make a login link", key=f"member_link_{study}", on_click=_link, args=(study,))
-        st.button("Remove from the study", key=f"member_remove_{study}", on_click=_remove, args=(study,))
+        roles: list[Role] = list(ROLES) if has_members else [FIRST]
+        st.selectbox(
+            "Role",
+            roles,
+            roles.index(USUAL) if USUAL in roles else 0,
+            key=f"member_role_{study}",
+            format_func=_title_of,
+            width=220,
+        )
+        st.button("Add", key=f"member_add_{study}", type="primary", on_click=_add, args=(study,))
 
 
 def _show_said(study: str) -> None:
+    """Show what the last change did; a link is shown once."""
     said, link = st.session_state.pop(SAID, None), st.session_state.pop(LINK, None)
     if said is not None and said[0] == study:
         (st.success if said[1] else st.error)(escape_markdown(said[2]))
     if link is not None and link[0] == study:
         parts = urlsplit(st.context.url or "")
         st.code(f"{parts.scheme}://{parts.netloc}{link[1]}" if parts.netloc else link[1], language=None)
-        st.caption("This link is shown only now.")
+        st.caption("It is shown only now. Whoever uses it first becomes this member: send it to them only.")
 
 
 @contextmanager
@@ -97,20 +113,29 @@ def _saying(study: str, done: str) -> Iterator[None]:
         st.session_state[SAID] = (study, False, str(error))
 
 
-def _save(study: str) -> None:
-    address, role = st.session_state[f"member_address_{study}"], st.session_state[f"member_role_{study}"]
-    with _saying(study, f"{address.strip()}: {ROLES[role].title.lower()} of {study}."):
+def _title_of(role: Role) -> str:
+    return ROLES[role].title
+
+
+def _add(study: str) -> None:
+    key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
+    address = st.session_state[key].strip()
+    with _saying(study, f"{address}: {_title_of(role).lower()} of {study}."):
         service.get_acting_researcher().set_member(study, address, role)
-        st.session_state[f"member_address_{study}"] = ""
+        st.session_state[key] = ""
 
 
-def _remove(study: str) -> None:
-    address = st.session_state[f"member_chosen_{study}"]
-    with _saying(study, f"{address} is no longer a member of {study}."):
-        service.get_acting_researcher().remove_member(study, address)
+def _change(study: str, account: str, key: str) -> None:
+    role = st.session_state[key]
+    with _saying(study, f"{account}: {_title_of(role).lower()} of {study}."):
+        service.get_acting_researcher().set_member(study, account, role)
 
 
-def _link(study: str) -> None:
-    address = st.session_state[f"member_chosen_{study}"]
-    with _saying(study, f"A login link for {address}, for 7 days and one use:"):
-        st.session_state[LINK] = (study, service.get_acting_researcher().make_member_link(study, address))
+def _remove(study: str, account: str) -> None:
+    with _saying(study, f"{account} is no longer a member of {study}."):
+        service.get_acting_researcher().remove_member(study, account)
+
+
+def _make_link(study: str, account: str) -> None:
+    with _saying(study, f"Login link for {account}, for 7 days and one use:"):
+        st.session_state[LINK] = (study, service.get_acting_researcher().make_member_link(study, account))

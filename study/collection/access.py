@@ -14,7 +14,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
-from study.collection.accounts import ADMINISTRATOR, Account
+from study.collection.accounts import ADMINISTRATOR, Account, name_author
 from study.collection.provider import Provider, is_address, parse_address, plain, provider_of
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
@@ -163,7 +163,7 @@ class Access:
         def describe(address: str) -> str:
             if self.provider is not None and self.provider.allows(address):
                 return self.provider.name
-            return f"own password (link by {invited_by[address]})" if address in invited_by else "none yet"
+            return f"own password (link by {name_author(invited_by[address])})" if address in invited_by else "none yet"
 
         return {address: describe(address) for address in addresses}
 

@@ -33,3 +33,8 @@ class Account:
 
 ADMINISTRATOR = Account(None, is_administrator=True, sees_unassigned=True)
 """The account of the command line, of the shared password, and of a login link without a person."""
+
+
+def name_author(actor: str) -> str:
+    """Name the author of an act in words."""
+    return "an administrator" if actor == audit.RESEARCHER else actor

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from core.errors import ForetellError
 from study.collection.access import Access
+from study.collection.accounts import name_author
 from study.collection.door import Guarded
 from study.collection.permissions import ROLES, Permission, Role
 from study.collection.provider import parse_address
@@ -23,7 +24,7 @@ class Member:
     account, role
         E-mail address, and its role in this study.
     added_at, added_by
-        When (UTC), and by which account.
+        When (UTC), and by whom, in words.
     login
         How the member logs in, in words.
     """
@@ -47,7 +48,7 @@ class Members(Guarded):
                 row["account"],
                 row["role"],
                 datetime.fromtimestamp(row["added_at"] / 1e9, UTC),
-                row["added_by"],
+                name_author(row["added_by"]),
                 logins[row["account"]],
             )
             for row in rows
