@@ -13,6 +13,7 @@ from core.errors import ForetellError
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies.workspace_studies import Study
+from study.collection.accounts import Account
 from study.collection.members import Member
 from study.collection.permissions import ROLES, Permission, Role
 
@@ -36,7 +37,7 @@ def show(study: Study) -> None:
     if not found:
         st.info("This study has no members yet: everyone who logs in as before may use it. Add its owner first.")
     for one in found:
-        _show_member(study.name, one, is_own=one.account == researcher.account.address, may_change=refusal is None)
+        _show_member(study.name, one, researcher.account, may_change=refusal is None)
     if refusal is None:
         _show_adding(study.name, bool(found))
     else:
@@ -46,7 +47,8 @@ def show(study: Study) -> None:
         st.table(rights, border="horizontal", hide_index=True)
 
 
-def _show_member(study: str, one: Member, *, is_own: bool, may_change: bool) -> None:
+def _show_member(study: str, one: Member, viewer: Account, *, may_change: bool) -> None:
+    is_own = one.account == viewer.address
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         with st.container(width="stretch", gap=None):
             st.markdown(f"**{escape_markdown(one.account)}**{' (you)' if is_own else ''}")
@@ -66,13 +68,14 @@ def _show_member(study: str, one: Member, *, is_own: bool, may_change: bool) -> 
             args=(study, account, key),
             width=200,
         )
-        st.button(
-            "Login link",
-            key=f"member_link_{study}_{account}",
-            help="Makes a link with which a member without a login chooses a password, once, within 7 days.",
-            on_click=_make_link,
-            args=(study, account),
-        )
+        if not one.has_login or viewer.is_administrator:
+            st.button(
+                "Login link",
+                key=f"member_link_{study}_{account}",
+                help="Makes a link with which this member chooses a password, once, within 7 days.",
+                on_click=_make_link,
+                args=(study, account),
+            )
         st.button("Remove", key=f"member_remove_{study}_{account}", on_click=_remove, args=(study, account))
 
 

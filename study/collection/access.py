@@ -34,6 +34,7 @@ MOST_TRIES = 5
 MOST_TRIES_IN_ALL = 100
 """Tries allowed from all addresses together, except by browsers that were logged in before and by providers."""
 PASSWORD, DEVICE = "password", "device"
+NO_LOGIN = "none yet"
 _UNKNOWN_LINK = "This login link is unknown, used or expired. Ask for another one."
 
 LoginState = Literal["in", "out"]
@@ -163,7 +164,7 @@ class Access:
         def describe(address: str) -> str:
             if self.provider is not None and self.provider.allows(address):
                 return self.provider.name
-            return f"own password (link by {name_author(invited_by[address])})" if address in invited_by else "none yet"
+            return f"own password (link by {name_author(invited_by[address])})" if address in invited_by else NO_LOGIN
 
         return {address: describe(address) for address in addresses}
 

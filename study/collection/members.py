@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.errors import ForetellError
-from study.collection.access import Access
+from study.collection.access import NO_LOGIN, Access
 from study.collection.accounts import name_author
 from study.collection.door import Guarded
 from study.collection.permissions import ROLES, Permission, Role
@@ -34,6 +34,11 @@ class Member:
     added_at: datetime
     added_by: str
     login: str
+
+    @property
+    def has_login(self) -> bool:
+        """Whether the member can log in already."""
+        return self.login != NO_LOGIN
 
 
 class Members(Guarded):
