@@ -62,7 +62,7 @@ async def page(request: Request, message: str = "", code: int = 200) -> Response
 
 
 async def _show(request: Request, message: str, code: int, key: str = "", invited: str = "") -> Response:
-    """Show the page: with a link's secret, the form that sets the password of who is invited."""
+    """Show the page: with a link's secret, the form that sets the password of an account."""
     headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
     try:
         shown = await run_in_threadpool(_fill_page, request.cookies.get(COOKIE, ""), message, key, invited)
@@ -113,7 +113,7 @@ async def _enter(request: Request) -> Response:
 
 
 async def _choose(request: Request) -> Response:
-    """Set the password of who was invited by a link, and log in; the link is used up."""
+    """Set the password of a link's account, and log in; the link is used up."""
     sent = await _read_form(request)
     if isinstance(sent, Response):
         return sent

@@ -32,7 +32,7 @@ class Account:
 
 
 ADMINISTRATOR = Account(None, is_administrator=True, sees_unassigned=True)
-"""The account of the command line, of the shared password, and of a login link without a person."""
+"""The account of the command line, of the shared password, and of a login link without an address."""
 
 
 def name_author(actor: str) -> str:

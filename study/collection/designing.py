@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.collection.door import Guarded, name_of_file
+from study.collection.door import ResearcherDoor, name_of_file
 from study.collection.permissions import Permission
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, members, repository
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from study.plan.draft import StudyDraft
 
 
-class Designing(Guarded):
+class Designing(ResearcherDoor):
     """The part of the researcher's door that writes study files."""
 
     def save_study_file(self, path: Path, draft: StudyDraft) -> None:

@@ -16,10 +16,10 @@ from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, members, repository
 
-Door = TypeVar("Door", bound=type["Guarded"])
+Door = TypeVar("Door", bound=type["ResearcherDoor"])
 
 
-class Guarded:
+class ResearcherDoor:
     """What the parts of the door share: the workspace, the account, and the check of its permissions.
 
     Roles are read at every check, so that a change counts from the next act on.
@@ -119,7 +119,7 @@ def _guard_function(function: Callable[..., Any], rule: Rule) -> Callable[..., A
         raise TypeError(f"{function.__name__} has no argument {rule.of}.")
 
     @functools.wraps(function)
-    def guarded(self: Guarded, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: ResearcherDoor, *args: Any, **kwargs: Any) -> Any:
         if not self.account.is_administrator:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()

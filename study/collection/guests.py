@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from core.errors import ForetellError
-from study.collection.door import Guarded
+from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, repository
@@ -26,7 +26,7 @@ BY_RESEARCHER = "excluded by a researcher"
 """Rule by which Monitor counts researchers' exclusions, before the reason."""
 
 
-class Guests(Guarded):
+class Guests(ResearcherDoor):
     """The part of the researcher's door that is about participants: access modes, places and exclusions."""
 
     def set_access(self, study: str, access: AccessMode, ids: Sequence[str] = ()) -> int:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from core.errors import ForetellError
 from study.collection.access import NO_LOGIN, Access
 from study.collection.accounts import name_author
-from study.collection.door import Guarded
+from study.collection.door import ResearcherDoor
 from study.collection.permissions import ROLES, Permission, Role
 from study.collection.provider import parse_address
 from study.participation.refusals import Refusal
@@ -41,7 +41,7 @@ class Member:
         return self.login != NO_LOGIN
 
 
-class Members(Guarded):
+class Members(ResearcherDoor):
     """The part of the researcher's door that is about members."""
 
     def list_members(self, study: str) -> list[Member]:
@@ -115,7 +115,7 @@ class Members(Guarded):
         ------
         ForetellError
             Not a member, or they can log in already (only an administrator replaces a forgotten password), or they
-            are a member of a study of somebody else: whoever makes the link could log in there.
+            are a member of a study of another owner: whoever makes the link could log in there.
         """
         account = parse_address(address)
         theirs = {row["study"] for row in self.workspace.store.read(lambda db: members.of_account(db, account))}

@@ -68,7 +68,7 @@ class Rule:
     Attributes
     ----------
     permission
-        The permission, or None: the function answers about its own account only.
+        The permission, or None: the function is about its own account only.
     of
         The argument that names the study: its name, its hash, the folder of its bundle, the path of its file, or
         "" for the workspace as a whole.
@@ -86,7 +86,7 @@ WORKSPACE = Rule(P.ADMINISTER, "")
 RESPONSES = Rule(P.SEE_OUTCOMES, simulated=P.DESIGN)
 
 DOOR: Mapping[str, Rule] = {
-    # About the account itself: each answers only with what the account may see.
+    # About the account itself: each tells only what the account may see.
     "studies": OWN,
     "may": OWN,
     "sees": OWN,

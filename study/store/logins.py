@@ -26,7 +26,7 @@ ACCOUNTS = (
     "ALTER TABLE login_link ADD COLUMN person TEXT",
     "ALTER TABLE login_link ADD COLUMN made_by TEXT",
 )
-"""Table of accounts with a password of their own; a link with a person sets that password, once."""
+"""Table of accounts with a password of their own; a link with an address sets that password, once."""
 
 _METADATA = MetaData()
 password = table("password", _METADATA, id=WHOLE, hash=TEXT, set_at=WHOLE)
@@ -75,7 +75,7 @@ def open_login(db: Connection, token_hash: str, email: str | None, now: int, unt
 def add_link(
     db: Connection, token_hash: str, now: int, until: int, person: str | None = None, by: str | None = None
 ) -> None:
-    """Allow logging in by a link for a time, and forget expired links; a person has one link at a time."""
+    """Allow logging in by a link for a time, and forget expired links; an account has one link at a time."""
     db.execute(delete(login_link).where(login_link.c.expires_at <= now))
     if person is not None:
         db.execute(delete(login_link).where(login_link.c.person == person))
@@ -89,7 +89,7 @@ def find_link(db: Connection, token_hash: str, now: int) -> Row | None:
 
 
 def use_up_link(db: Connection, token_hash: str, now: int) -> Row | None:
-    """Remove a person's link and return it; None if it is unknown, expired or used before."""
+    """Remove an account's link and return it; None if it is unknown, expired or used before."""
     found = find_link(db, token_hash, now)
     if found is None or found["person"] is None:
         return None
