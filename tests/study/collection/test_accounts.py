@@ -163,12 +163,16 @@ def test_whom_the_provider_logs_in_has_no_other_password(
             service.access.make_account_link(ADA)
         assert service.researcher.list_members("demo")[0].login == "The University"
         claims = {"email": "root@example.org", "email_verified": True}
-        root = service.access.find_account(service.access.admit(claims, "b"))
+        token = service.access.admit(claims, "b")
+        root = service.access.find_account(token)
         assert root is not None
         assert (root.is_administrator, root.name) == (True, "root@example.org")
         ada = service.access.find_account(service.access.admit({**claims, "email": ADA}, "b"))
         assert ada is not None
         assert (ada.is_administrator, ada.sees_unassigned) == (False, True)
+    (home / "oidc.toml").unlink()
+    with Service(home) as service:
+        assert service.access.find_account(token) is None
 
 
 def test_a_database_of_the_last_version_has_no_members_and_keeps_its_logins(tmp_path: Path, bundle: MakeBundle) -> None:

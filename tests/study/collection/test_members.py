@@ -152,6 +152,8 @@ def test_what_each_role_may_do(service: Service, tmp_path: Path, bundle: MakeBun
                     found[name] |= {role}
                     file.write_text('[study]\nname = "demo"\n')
         assert found == ALLOWED
+        refused = {ADDRESSES["viewer"], STRANGER}  # a refused act leaves no trace that says it was done
+        assert [row["act"] for row in service.workspace.store.read(audit.acts) if row["actor"] in refused] == []
 
 
 def test_every_function_of_the_door_has_a_rule_and_is_checked() -> None:
