@@ -10,7 +10,9 @@ import pytest
 import streamlit as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from dashboard.cli import main as cli
 from dashboard.server import api, login
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE, get_acting_researcher
@@ -110,3 +112,25 @@ def test_a_page_has_the_door_of_its_cookie_and_none_after_the_login(
         Context.cookies = cookies
         with pytest.raises(Refusal, match="login has ended"):
             get_acting_researcher()
+
+
+def test_the_commands_act_as_an_administrator(workspace: Path) -> None:
+    """Catches a command that does not do what it says, and an error that is no sentence."""
+    folder = write_bundle(workspace / "bundles" / "demo-0123456789ab", name="demo", trials=2, practice=0)
+    service.get_service().researcher.open_study(folder, 2)
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli.build_app(), list(arguments))
+        return done.output if done.exit_code == 0 else f"refused: {done.output}{done.exception}"
+
+    assert "Add its owner first" in run("members", "demo", "--add", "ada@example.org")
+    assert run("members", "demo", "--add", "Ada@example.org", "--role", "owner") == (
+        "ada@example.org: owner, login: none yet\n"
+    )
+    assert "last owner" in run("members", "demo", "--remove", "ada@example.org")
+    link = run("account", "ada@example.org", "--address", "https://study.example.org/").strip()
+    assert link.startswith("https://study.example.org/login?key=")
+    token = service.get_service().access.choose_password(link.partition("=")[2], PASSWORD)
+    assert "own password (link by an administrator)" in run("members", "demo")
+    assert "can no longer log in" in run("account", "ada@example.org", "--remove")
+    assert service.get_service().access.find_account(token) is None
