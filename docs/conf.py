@@ -79,6 +79,7 @@ SECTIONS = {
         "../notebooks/*",
         "test-your-own-explanation",
         "../deploy",
+        "several-researchers",
         "imagenet",
         "spread-targets",
         "compare-policies",

@@ -57,8 +57,8 @@ class Service:
         self.close()
 
     def act_as(self, person: str) -> Researcher:
-        """Return the researcher's interface whose acts are logged under this name in the audit trail."""
-        return Researcher(self.workspace, person)
+        """Return the researcher's interface of an account, with its permissions and its name in the audit trail."""
+        return Researcher(self.workspace, self.access.account_of(person))
 
     def close(self) -> None:
         """Commit what is queued and close the databases."""

@@ -94,6 +94,8 @@ COMMANDS = {
     "login": Command(
         "dashboard.cli.access:login", "print a link that logs in to the researcher's pages", opens_workspace=True
     ),
+    "members": Command("dashboard.cli.members:members", "list, add and remove the members of a study"),
+    "account": Command("dashboard.cli.members:account", "print a link that sets a researcher's own password"),
     "backup": Command(
         "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", opens_workspace=True
     ),

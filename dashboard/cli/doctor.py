@@ -124,6 +124,8 @@ def _sso() -> str:
     if provider is None:
         return f"no provider ({home() / FILE} does not exist)"
     listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
+    if provider.administrators:
+        listed += f", {len(provider.administrators)} addresses as administrators"
     return f"{provider.name}, {provider.issuer}; {listed}; callback URL to register: {provider.callback}"
 
 

@@ -59,12 +59,13 @@ def serve(
 
 
 def _login_path() -> str:
-    """Return the path of a login link if there is no other way to log in."""
+    """Return the path of a login link if there is no other way to log in as an administrator."""
     from study.service import Service
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        return "" if service.access.ways() else service.access.login_link()
+        has_administrator = {"password", "sso"} & set(service.access.ways())
+        return "" if has_administrator else service.access.login_link()
 
 
 def _demo() -> None:

@@ -13,7 +13,10 @@ from core.errors import ForetellError
 from dashboard.design.schema import rule_at
 from dashboard.shared import service
 from dashboard.studies.workspace_studies import Study, list_studies
+from study.collection.door import name_of_file
+from study.collection.permissions import Permission
 from study.plan.draft import MISSING, StudyDraft
+from study.plan.studyfiles import folder_of
 from study.workspace.workspace import home
 
 UNDO, ERROR = "design_undo", "design_error"
@@ -61,7 +64,7 @@ def change(path: Path, changes: Mapping[str, Any]) -> None:
                 draft.remove(place)
             elif draft.get(place) is not MISSING or not _is_default(place, value):
                 draft.set(place, value)
-        draft.save(path)
+        service.get_acting_researcher().save_study_file(path, draft)
         _remember(path, before)
 
 
@@ -69,7 +72,7 @@ def replace_text(path: Path, text: str) -> None:
     """Replace the whole file by a text that was edited by hand."""
     with keep_errors():
         before, draft = path.read_text(encoding="utf-8"), StudyDraft(text)
-        draft.save(path)
+        service.get_acting_researcher().save_study_file(path, draft)
         _remember(path, before)
 
 
@@ -79,7 +82,7 @@ def undo(path: Path) -> None:
     last = next((i for i in reversed(range(len(texts))) if texts[i][0] == str(path)), None)
     if last is not None:
         with keep_errors():
-            StudyDraft(texts[last][1]).save(path)
+            service.get_acting_researcher().save_study_file(path, StudyDraft(texts[last][1]))
             st.session_state[UNDO] = texts[:last] + texts[last + 1 :]
 
 
@@ -109,6 +112,18 @@ def _is_default(place: str, value: Any) -> bool:
         return False
 
 
+def may_design(path: Path) -> bool:
+    """Whether the account may design the study of this file."""
+    return service.get_acting_researcher().may(Permission.DESIGN, name_of_file(path))
+
+
+def list_own(home: Path) -> list[Path]:
+    """List the workspace's own study files that the account may design."""
+    return [path for path in sorted(folder_of(home).glob("*.toml")) if may_design(path)]
+
+
 def find_study(editor: Editor) -> Study | None:
     """Return the study of a file as the workspace knows it; None while the file has faults."""
-    return next((study for study in list_studies(home(), service.get_service()) if study.file == editor.path), None)
+    return next(
+        (study for study in list_studies(home(), service.get_acting_researcher()) if study.file == editor.path), None
+    )

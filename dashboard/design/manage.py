@@ -8,11 +8,18 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from dashboard.design.editor import Editor, keep_errors
+from dashboard.design.editor import Editor, keep_errors, list_own, may_design
 from dashboard.design.handover import apply_handover, describe_handover
+from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
+from study.collection.researcher import Researcher
 from study.plan import studyfiles
 from study.workspace.workspace import home
+
+
+def door() -> Researcher:
+    """Return the door of this browser's login."""
+    return service.get_acting_researcher()
 
 
 def show_new() -> None:
@@ -32,10 +39,13 @@ def show_actions(editor: Editor) -> None:
     """Draw what can be done with the file as a whole."""
     with st.popover("Duplicate"):
         _ask_name(
-            "duplicate", editor, "Name of the copy", lambda name: studyfiles.copy_study(editor.path, home(), name)
+            "duplicate",
+            editor,
+            "Name of the copy",
+            lambda name: door().copy_study(editor.path, name),
         )
     with st.popover("Rename"):
-        _ask_name("rename", editor, "New name", lambda name: studyfiles.rename_study(editor.path, home(), name))
+        _ask_name("rename", editor, "New name", lambda name: door().rename_study(editor.path, name))
     with st.popover("Pilot"):
         _ask_pilot(editor)
     with st.popover("Compare"):
@@ -49,7 +59,7 @@ def _make() -> None:
     given = st.session_state
     with keep_errors():
         name = given["new_name"].strip()
-        path = studyfiles.copy_study(given["new_template"], home(), name, given["new_title"].strip())
+        path = door().copy_study(given["new_template"], name, given["new_title"].strip())
         apply_handover(path)
         given["study"] = path.stem
 
@@ -79,17 +89,17 @@ def _ask_pilot(editor: Editor) -> None:
 
 def _make_pilot(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = studyfiles.copy_pilot(path, home(), st.session_state["pilot_size"]).stem
+        st.session_state["study"] = door().copy_pilot(path, st.session_state["pilot_size"]).stem
 
 
 def _archive(path: Path) -> None:
     with keep_errors():
-        studyfiles.archive_study(path)
+        door().archive_study(path)
         st.session_state.pop("study", None)
 
 
 def _show_archive() -> None:
-    archived = studyfiles.list_archived(home())
+    archived = [path for path in studyfiles.list_archived(home()) if may_design(path)]
     if not archived:
         return
     with st.expander(f"Archive ({len(archived)})"):
@@ -101,11 +111,11 @@ def _show_archive() -> None:
 
 def _restore(path: Path) -> None:
     with keep_errors():
-        st.session_state["study"] = studyfiles.restore_study(path).stem
+        st.session_state["study"] = door().restore_study(path).stem
 
 
 def _compare(editor: Editor) -> None:
-    others = [path for path in sorted(editor.path.parent.glob("*.toml")) if path != editor.path]
+    others = [path for path in list_own(home()) if path != editor.path]
     others += list(studyfiles.templates())
     other = st.selectbox("Compare with", others, format_func=lambda path: path.stem, key="compare_with")
     with show_errors():

@@ -8,14 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.design import file, manage, network, participants, plan, stimuli, trials
-from dashboard.design.editor import ERROR, Editor, can_undo, find_study, undo
+from dashboard.design.editor import ERROR, Editor, can_undo, find_study, list_own, undo
 from dashboard.design.fields import show_all
 from dashboard.design.settings import CONTACT, STUDY
 from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import building
-from study.plan import studyfiles
 from study.workspace.workspace import home
 
 
@@ -24,7 +23,7 @@ def page() -> None:
     st.title("Design a study", anchor=False)
     st.caption("Every choice is written into the study file at once. Nothing is frozen until you build the study.")
     with show_errors():
-        own = {path.stem: path for path in sorted(studyfiles.folder_of(home()).glob("*.toml"))}
+        own = {path.stem: path for path in list_own(home())}
         links.check("study", [NEW, *own], "study file")
         name = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
         links.show()

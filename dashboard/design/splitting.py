@@ -11,11 +11,13 @@ import streamlit as st
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.places import image_settings
-from dashboard.shared import cache
+from dashboard.shared import cache, service
 from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
 from dashboard.shared.tasks import Task
 from study.building.splitting import ROLES, split_by_errors
+from study.collection.door import name_of_file
+from study.collection.permissions import Permission
 from study.network.predictions import predict
 from study.network.sources import open_classifier, open_set, plain
 from study.plan.config import ImageSource
@@ -104,6 +106,7 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
     folder = path.parent / f"{path.stem}.images"
     changes: dict[str, Any] = {}
     with keep_errors():
+        service.get_acting_researcher().require(Permission.DESIGN, name_of_file(path))
         folder.mkdir(exist_ok=True)
         for role in ROLES:
             ids = table.loc[table["Use as"] == role, "Image"]

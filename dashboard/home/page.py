@@ -12,6 +12,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
+from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 from study.workspace.templates import load_templates
 from study.workspace.workspace import home
@@ -41,8 +42,9 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
     )
     st.html(_draw_overview())
     with show_errors():
-        statuses = service.get_service().researcher.studies()
-        _offer_demo(statuses)
+        statuses = service.get_acting_researcher().studies()
+        if service.get_acting_researcher().may(Permission.PREVIEW, DEMO):
+            _offer_demo(statuses)
     st.space("small")
     st.html(STYLE)
     grid = st.grid(len(steps), min_column_width=190)

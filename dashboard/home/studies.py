@@ -9,21 +9,36 @@ from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown
-from dashboard.studies.workspace_studies import COLOURS, Study, count_finished, find_next_action, list_studies
+from dashboard.studies.workspace_studies import (
+    COLOURS,
+    NextAction,
+    Study,
+    count_finished,
+    find_next_action,
+    list_studies,
+)
+from study.collection.permissions import Permission
+from study.collection.researcher import Researcher
 from study.workspace.workspace import home
+
+NEEDED = {"studies": Permission.DESIGN, "results": Permission.SEE_OUTCOMES}
+"""The permission that the next action on a page needs."""
 
 
 def show(linked: Mapping[str, StreamlitPage]) -> None:
     """Draw the list; ``linked`` are all pages by name."""
     st.subheader("Your studies", anchor=False)
-    for study in list_studies(home(), service.get_service()):
-        action = find_next_action(study)
+    researcher = service.get_acting_researcher()
+    for study in list_studies(home(), researcher):
+        action = _find_action(researcher, study)
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             with st.container(width="stretch", gap=None):
                 st.markdown(f"**{escape_markdown(study.name)}** :{COLOURS[study.state]}-badge[{study.state}]")
                 st.caption(escape_markdown(" · ".join(filter(None, [study.title, _count(study)]))))
                 for fault in study.faults:
                     st.markdown(f":red[{escape_markdown(fault)}]")
+            if action is None:
+                continue
             st.page_link(
                 linked[action.page],
                 label=f":primary[**{action.label}**]",
@@ -31,6 +46,14 @@ def show(linked: Mapping[str, StreamlitPage]) -> None:
                 icon_position="right",
                 query_params=action.query,
             )
+
+
+def _find_action(researcher: Researcher, study: Study) -> NextAction | None:
+    """Return what comes next for a study as far as the account may do it; else following it, once it was opened."""
+    action = find_next_action(study)
+    if action.page == "monitor" or researcher.may(NEEDED[action.page], study.name):
+        return action
+    return NextAction("Follow it", "monitor", {"monitor_study": study.name}) if study.versions else None
 
 
 def _count(study: Study) -> str:

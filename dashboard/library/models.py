@@ -10,11 +10,12 @@ import streamlit as st
 
 from core.sources.offers import describe_weights, list_offers
 from dashboard.library import jobs
-from dashboard.shared import cache
+from dashboard.shared import cache, service
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.tasks import Task
+from study.collection.permissions import Permission
 from study.workspace.imagefolders import format_bytes
 from study.workspace.modelfiles import ENDINGS, read_lines, remove_file, remove_line
 from study.workspace.workspace import home
@@ -97,6 +98,10 @@ def _clip() -> Task | None:
 
 
 def _file() -> Task | None:
+    refusal = service.get_acting_researcher().explain_refusal(Permission.ADMINISTER)
+    if refusal is not None:  # what runs here can read every response
+        st.info(escape_markdown(f"A file is run on this machine. {refusal}"))
+        return None
     st.warning(
         "A Python file or an exported program is run on this machine, with the rights of the user who runs Foretell. "
         "Add only files that you trust."

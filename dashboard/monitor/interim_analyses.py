@@ -6,13 +6,14 @@ import streamlit as st
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
+from study.collection.permissions import Permission
 
 BOUND = st.column_config.NumberColumn("Bound on |z|", format="%.3f")
 
 
 def show(study: str) -> None:
     """Show the interim analyses, if the plan declares any."""
-    standing = service.get_service().researcher.load_interim_status(study)
+    standing = service.get_acting_researcher().load_interim_status(study)
     if standing is None:
         return
     st.subheader("Planned interim analyses", anchor=False)
@@ -26,9 +27,10 @@ def show(study: str) -> None:
     st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
     st.caption(f"Completed participants in the smallest condition: {standing.finished}.")
     with show_errors():
-        due = standing.due is not None
-        label = f"Run interim analysis {standing.due}" if due else "No interim analysis is due"
-        if st.button(label, type="primary", disabled=not due, key="monitor_look"):
+        refusal = service.get_acting_researcher().explain_refusal(Permission.SEE_OUTCOMES, study)
+        due = standing.due is not None and refusal is None
+        label = f"Run interim analysis {standing.due}" if standing.due is not None else "No interim analysis is due"
+        if st.button(label, type="primary", disabled=not due, key="monitor_look", help=refusal):
             with st.spinner("Fitting the planned model …"):
                 service.get_acting_researcher().run_interim_analysis(study)
             st.rerun()

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dashboard.monitor import interim_analyses, progress, replay, watching
 from dashboard.shared import service
-from dashboard.shared.messages import show_errors
+from dashboard.shared.messages import escape_markdown, show_errors
+from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 
 EVERY_S = 5
@@ -19,17 +20,23 @@ def page() -> None:
         "Progress of participants and quality of the data. Blinded: nothing here shows how well any condition performs."
     )
     with show_errors():
-        names = list(dict.fromkeys(status.name for status in reversed(service.get_service().researcher.studies())))
+        names = list(dict.fromkeys(status.name for status in reversed(service.get_acting_researcher().studies())))
         if not names:
             st.info("No study has been opened yet. Open one on the Studies page.")
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
         participants = show_monitor(study)
-        watching.show_removal_form(study)
+        researcher = service.get_acting_researcher()
+        if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
+            watching.show_removal_form(study)
         interim_analyses.show(study)
         st.divider()
-        watching.show_unblinding_form(study)
-        replay.show_replay(study, participants)
+        refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study)
+        if refusal is None:
+            watching.show_unblinding_form(study)
+            replay.show_replay(study, participants)
+        else:
+            st.caption(escape_markdown(refusal))
 
 
 @st.fragment(run_every=EVERY_S)
@@ -37,8 +44,8 @@ def show_monitor(study: str) -> list[str]:
     """Draw the part that refreshes itself; return the participants, the newest first."""
     participants: list[str] = []
     with show_errors():
-        seen = service.get_service().researcher.monitor(study)
-        versions = [status for status in service.get_service().researcher.studies() if status.name == study]
+        seen = service.get_acting_researcher().monitor(study)
+        versions = [status for status in service.get_acting_researcher().studies() if status.name == study]
         watching.show_pause_and_close(study, _newest(versions))
         watching.show_clock_jump(seen)
         watching.show_counts(seen)

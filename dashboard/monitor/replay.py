@@ -128,5 +128,5 @@ def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
 
 
 def _bundle_of(replay: Replay) -> Bundle:
-    folders = {status.study_hash: status.folder for status in door.get_service().researcher.studies()}
+    folders = {status.study_hash: status.folder for status in door.get_acting_researcher().studies()}
     return Bundle(folders[replay.study_hash])

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.monitor import STEP_NS, Monitor
+from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 
 MIB = 1 << 20
@@ -30,6 +31,9 @@ SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
 def show_pause_and_close(study: str, version: StudyStatus) -> None:
     """Show whether new participants can start, and the buttons that change it."""
     service, state = door.get_acting_researcher(), version.state if version.state in COLOURS else "closed"
+    if not service.may(Permission.COLLECT, study):
+        st.badge(state, color=COLOURS[state])
+        return
     acts: dict[str, Callable[[], object]] = {}
     if state == "open":
         acts["Pause"] = lambda: service.pause_study(study)
@@ -59,7 +63,9 @@ def show_clock_jump(seen: Monitor) -> None:
         "before: the server was off, or its clock is wrong. Until this is resolved, no session times out, no quota "
         "place is reallocated and no id is erased."
     )
-    if st.button("The clock is correct", help="Check the date and time of the server first.", key="monitor_clock"):
+    if not door.get_acting_researcher().may(Permission.ADMINISTER):
+        st.caption("An administrator can confirm the clock.")
+    elif st.button("The clock is correct", help="Check the date and time of the server first.", key="monitor_clock"):
         door.get_acting_researcher().confirm_time()
         st.rerun()
 

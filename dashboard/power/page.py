@@ -8,6 +8,7 @@ from dashboard.power import planning
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies.workspace_studies import list_studies
+from study.collection.permissions import Permission
 from study.workspace.workspace import home
 
 
@@ -19,8 +20,9 @@ def page() -> None:
         "good as the assumed effects: check half the effect as well."
     )
     with show_errors():
-        found = {study.name: study for study in list_studies(home(), service.get_service())}
-        studies = {name: study for name, study in found.items() if study.settings is not None}
+        researcher = service.get_acting_researcher()
+        found = {study.name: study for study in list_studies(home(), researcher) if study.settings is not None}
+        studies = {name: study for name, study in found.items() if researcher.may(Permission.DESIGN, name)}
         if not studies:
             st.info("There is no study file yet. [Design one](/design).")
             return

@@ -17,6 +17,9 @@ from study.analysis import responses
 from study.analysis.records import InterimAnalysis
 from study.analysis.responses import Responses
 from study.bundle import Bundle
+from study.collection.permissions import Permission
+from study.collection.researcher import Researcher
+from study.participation.open_workspace import Mode
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
@@ -44,24 +47,39 @@ class ChosenResponses:
         """Return the interim analyses made of the study's responses; None if unknown."""
         if self.data.has_simulated:
             return ()
-        return (
-            None
-            if self.bundle is None
-            else service.get_service().researcher.load_interim_analyses(self.bundle.study_hash)
-        )
+        if self.bundle is None:
+            return None
+        researcher, manifest = service.get_acting_researcher(), self.bundle.manifest
+        if not researcher.may(Permission.SEE_OUTCOMES, manifest.name):
+            return None
+        return researcher.load_interim_analyses(manifest.study_hash)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
-    """Return the collected studies by name."""
-    statuses = service.get_service().researcher.studies()
-    names = dict.fromkeys(status.name for status in statuses if status.sessions)
-    seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
-    return {name: functools.partial(_load_collected, digest(str(home()), name, seen[name]), name) for name in names}
+    """Return the collected studies by name, as far as the account may see their responses.
+
+    Without the permission to see outcomes these are simulated ones only.
+    """
+    researcher = service.get_acting_researcher()
+    statuses = researcher.studies()
+    frames = {}
+    for name in dict.fromkeys(status.name for status in statuses if status.sessions):
+        seen = str([status.sessions for status in statuses if status.name == name])
+        if researcher.may(Permission.SEE_OUTCOMES, name):
+            modes: tuple[Mode, ...] = ("live", "sim")
+        elif researcher.may(Permission.DESIGN, name) and any("sim" in s.sessions for s in statuses if s.name == name):
+            modes = ("sim",)
+        else:
+            continue
+        # The modes are part of the key: what an owner has read is not in the cache of an editor.
+        key = digest(str(home()), name, seen, *modes)
+        frames[name] = functools.partial(_load_collected, key, name, modes, researcher)
+    return frames
 
 
 @st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the responses …")
-def _load_collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
-    return service.get_service().researcher.responses(_name, ("live", "sim"))
+def _load_collected(key: str, _name: str, _modes: tuple[Mode, ...], _researcher: Researcher) -> pd.DataFrame:  # noqa: ARG001
+    return _researcher.responses(_name, _modes)
 
 
 def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> ChosenResponses | None:
@@ -85,8 +103,8 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
     data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
     bundle = _find_bundle(frame)
-    if bundle is not None and not data.has_simulated:
-        data = replace(data, excluded=service.get_service().researcher.count_exclusions(bundle.study_hash))
+    if bundle is not None and not data.has_simulated:  # real participants: only for whom may see outcomes
+        data = replace(data, excluded=service.get_acting_researcher().count_exclusions(bundle.study_hash))
     return ChosenResponses(data, bundle)
 
 
@@ -121,7 +139,7 @@ def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
     """Return the frozen study of collected responses."""
     if "study_hash" not in frame or frame.empty:
         return None
-    folders = {status.study_hash: status.folder for status in service.get_service().researcher.studies()}
+    folders = {status.study_hash: status.folder for status in service.get_acting_researcher().studies()}
     folder = folders.get(frame["study_hash"].iloc[0])
     return None if folder is None else Bundle(folder)
 
@@ -142,7 +160,8 @@ def _file(place: str) -> ChosenResponses | None:
 
 def _choose_study(place: str) -> Bundle | None:
     """Choose the study that the file's responses belong to, for its plan and its trials."""
-    built = sorted({study_name(folder) for folder in bundles(home())})
+    sees = service.get_acting_researcher().sees
+    built = sorted(name for name in {study_name(folder) for folder in bundles(home())} if sees(name))
     if not built:
         return None
     name = st.selectbox(

@@ -20,6 +20,7 @@ from core.errors import ForetellError
 from dashboard.server import gate
 from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, is_foreign_origin, source_of
 from dashboard.shared import service as door
+from dashboard.shared.service import COOKIE
 from study.participation.answer import (
     CheckAnswers,
     ClientDevice,
@@ -140,7 +141,8 @@ def _begin(participant: Participant, call: PageRequest) -> tuple[int, Any]:
         refusal = gate.find_refusal(call.asked)
         if refusal is not None:
             raise Refusal(*refusal, "refused_preview")
-        return 201, {"token": participant.begin(sent.study, mode="preview", condition=sent.condition)}
+        researcher = door.get_researcher_of(call.asked.cookies.get(COOKIE, ""))
+        return 201, {"token": researcher.begin_preview(sent.study, sent.condition)}
     begun = participant.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
     return 201, {"token": begun}
 

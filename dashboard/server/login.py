@@ -16,7 +16,7 @@ from dashboard.server.gate import LOGIN
 from dashboard.server.headers import FRESH, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
-from study.collection.access import LINK_KEY, LOGIN_NS, WINDOW_NS
+from study.collection.access import LINK_KEY, LOGIN_NS, SHORTEST, WINDOW_NS
 from study.participation.refusals import Refusal
 from study.store import StoreError
 from study.workspace.templates import load_templates
@@ -41,6 +41,7 @@ def routes() -> list[Route]:
     return [
         Route(LOGIN, page),
         Route(LOGIN, _enter, methods=["POST"]),
+        Route(f"{LOGIN}/password", _choose, methods=["POST"]),
         Route(f"{LOGIN}/out", _leave, methods=["POST"]),
         Route(FORMER, _redirect_login),
     ]
@@ -53,15 +54,21 @@ async def _redirect_login(request: Request) -> Response:
 
 
 async def page(request: Request, message: str = "", code: int = 200) -> Response:
-    """Show how to log in, or the button to log out; a login link logs in at once."""
+    """Show how to log in, or the button to log out; a login link logs in at once, or asks for a new password."""
     key = request.query_params.get(LINK_KEY)
     if key is not None and not message:
         return await _enter_by_link(request, key)
+    return await _show(request, message, code)
+
+
+async def _show(request: Request, message: str, code: int, key: str = "", invited: str = "") -> Response:
+    """Show the page: with a link's secret, the form that sets the password of an account."""
     headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
     try:
-        shown = await run_in_threadpool(_fill_page, request.cookies.get(COOKIE, ""), message)
+        shown = await run_in_threadpool(_fill_page, request.cookies.get(COOKIE, ""), message, key, invited)
     except ForetellError as error:
-        shown = PAGE.render(standing="out", ways=["password"], message=str(error), person="", name="")
+        empty = dict.fromkeys(("person", "name", "key", "shortest"), "")
+        shown = PAGE.render(standing="out", ways=["password"], message=str(error), **empty)
         code = 503
     return HTMLResponse(shown, code, headers)
 
@@ -77,7 +84,12 @@ def let_in(request: Request, token: str) -> Response:
 
 
 async def _enter_by_link(request: Request, key: str) -> Response:
+    access = door.get_service().access
     try:
+        # A mail program that opens the link to check it must not use it up: only the form does.
+        invited = await run_in_threadpool(access.find_invited, key)
+        if invited is not None:
+            return await _show(request, "", 200, key, invited)
         return let_in(request, await run_in_threadpool(door.get_service().access.login_by_link, key))
     except Refusal as error:
         return await page(request, str(error), error.code)
@@ -86,6 +98,41 @@ async def _enter_by_link(request: Request, key: str) -> Response:
 
 
 async def _enter(request: Request) -> Response:
+    sent = await _read_form(request)
+    if isinstance(sent, Response):
+        return sent
+    try:
+        device, person = request.cookies.get(DEVICE, ""), sent.get("person", "").strip()
+        login = door.get_service().access.login
+        token = await run_in_threadpool(login, sent.get("password", ""), source_of(request), device, person)
+    except Refusal as error:
+        return await page(request, str(error), error.code)
+    except ForetellError as error:
+        return await page(request, str(error), 503)
+    return let_in(request, token)
+
+
+async def _choose(request: Request) -> Response:
+    """Set the password of a link's account, and log in; the link is used up."""
+    sent = await _read_form(request)
+    if isinstance(sent, Response):
+        return sent
+    access, key, password = door.get_service().access, sent.get(LINK_KEY, ""), sent.get("password", "")
+    try:
+        invited = await run_in_threadpool(access.find_invited, key)
+        if invited is not None and password != sent.get("repeated", ""):
+            return await _show(request, "The two passwords differ. Type the same one twice.", 422, key, invited)
+        return let_in(request, await run_in_threadpool(access.choose_password, key, password))
+    except Refusal as error:
+        return await page(request, str(error), error.code)
+    except StoreError as error:
+        return await page(request, str(error), 503)
+    except ForetellError as error:  # too short: the link still works
+        return await _show(request, str(error), 422, key, invited or "")
+
+
+async def _read_form(request: Request) -> dict[str, str] | Response:
+    """Read a form of this page; a response instead to another site, and to what is too long or too slow."""
     if is_foreign_origin(request):
         return await page(request, "This request came from another site.", 403)
     body = bytearray()
@@ -97,15 +144,8 @@ async def _enter(request: Request) -> Response:
                     return await page(request, "This is not a password.", 413)
     except (ClientDisconnect, TimeoutError):
         return Response(status_code=408, headers=HEADERS)
-    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
-    try:
-        device = request.cookies.get(DEVICE, "")
-        token = await run_in_threadpool(door.get_service().access.login, sent, source_of(request), device)
-    except Refusal as error:
-        return await page(request, str(error), error.code)
-    except ForetellError as error:
-        return await page(request, str(error), 503)
-    return let_in(request, token)
+    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in sent.items()}
 
 
 async def _leave(request: Request) -> Response:
@@ -120,12 +160,17 @@ async def _leave(request: Request) -> Response:
     return reply
 
 
-def _fill_page(token: str, message: str) -> str:
+def _fill_page(token: str, message: str, key: str, invited: str) -> str:
     service = door.get_service()
+    standing: str
     standing, ways, person = (
         service.access.find_login_state(token),
         service.access.ways(),
         service.access.find_address(token),
     )
     name = service.access.provider.name if service.access.provider else ""
-    return PAGE.render(standing=standing, ways=ways, message=message, person=person, name=name)
+    if invited:
+        standing, person = "invited", invited
+    return PAGE.render(
+        standing=standing, ways=ways, message=message, person=person, name=name, key=key, shortest=SHORTEST
+    )

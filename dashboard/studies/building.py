@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.types import Progress
+from dashboard.shared import service
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import watch
@@ -19,6 +20,7 @@ from study.building.categories import largest_study
 from study.building.check import StudyCheck, check
 from study.building.workers import helpers_here
 from study.bundle import Bundle
+from study.collection.permissions import Permission
 from study.workspace.parallel import workers_here
 from study.workspace.workspace import home
 
@@ -32,7 +34,7 @@ def show(study: Study) -> None:
         )
     elif study.has_changed:
         st.warning("The study file has changed since this study was built. Build it again to use the changes.")
-    if study.file is None:
+    if study.file is None or _explain_lack(study):
         return
     tasks = {"check": _check_task(study), "build": _build_task(study)}
     jobs = {name: job for name, task in tasks.items() if (job := pool().find(task.key)) is not None}
@@ -49,7 +51,7 @@ def show(study: Study) -> None:
 
 def show_check(study: Study) -> None:
     """Draw the check alone: what the images allow, what is missing and how long the build takes."""
-    if study.file is None:
+    if study.file is None or _explain_lack(study):
         return
     task = _check_task(study)
     job = pool().find(task.key)
@@ -70,7 +72,7 @@ def _buttons(study: Study, tasks: dict[str, Task]) -> None:
             key=f"build_{study.name}",
             help="Finished parts are not computed again.",
             on_click=_start,
-            args=(tasks["build"],),
+            args=(study, tasks["build"], True),
         )
         _check_button(study, tasks["check"])
 
@@ -81,7 +83,7 @@ def _check_button(study: Study, task: Task) -> None:
         key=f"check_{study.name}",
         help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
         on_click=_start,
-        args=(task,),
+        args=(study, task),
     )
 
 
@@ -138,6 +140,19 @@ def _check_task(study: Study) -> Task:
     return Task(digest("check", str(folder), study.name, content), work)
 
 
-def _start(task: Task) -> None:
+def _explain_lack(study: Study) -> bool:
+    """Explain why the account cannot build the study, if so."""
+    refusal = service.get_acting_researcher().explain_refusal(Permission.DESIGN, study.name)
+    if refusal is not None:
+        st.caption(escape_markdown(refusal))
+    return refusal is not None
+
+
+def _start(study: Study, task: Task, is_build: bool = False) -> None:
+    researcher = service.get_acting_researcher()
+    if study.file is None or not researcher.may(Permission.DESIGN, study.name):
+        return  # no longer; the page then says why
+    if is_build:
+        researcher.start_build(study.file)
     pool().forget(task.key)
     task.ask()

@@ -78,11 +78,11 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
 
 def show_checklist(study: Study) -> None:
     """Draw the list, open where something is missing."""
-    opened = service.get_service()
+    ways = service.get_service().access.ways()
     pilot = name_pilot(study.name)
-    versions = tuple(version for version in opened.researcher.studies() if version.name == pilot)
+    versions = tuple(version for version in service.get_acting_researcher().studies() if version.name == pilot)
     piloted = count_finished(versions, "live")
-    points = list(list_points(study, st.context.url or "", opened.access.ways(), piloted))
+    points = list(list_points(study, st.context.url or "", ways, piloted))
     missing = sum(not point.holds for point in points)
     said = f"{missing} of {len(points)} points are missing" if missing else "everything is in place"
     with st.expander(f"Before you open the study: {said}", expanded=bool(missing)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
@@ -14,24 +15,32 @@ from dashboard.studies import building, workspace_studies
 from dashboard.studies.checklist import show_checklist
 from dashboard.studies.workspace_studies import Study
 from study.collection.guests import ACCESS
+from study.collection.permissions import Permission
 from study.plan.config import Allocation
 
 
 def show(study: Study) -> None:
     """Show the steps of a collection that are possible now."""
+    may = functools.partial(_may, study.name)
     building.show(study)
-    if study.bundle is not None:
+    if study.bundle is not None and may(Permission.COLLECT):
         show_checklist(study)
         _opening(study)
     if study.open_version is not None:
-        _access(study)
-        _links(study)
+        if may(Permission.ADMIT):
+            _access(study)
+        if may(Permission.PREVIEW):
+            _links(study)
         st.subheader("Participation", anchor=False)
         st.table(
             workspace_studies.count_participants(study.open_version, study.conditions),
             border="horizontal",
             hide_index=True,
         )
+
+
+def _may(name: str, permission: Permission) -> bool:
+    return service.get_acting_researcher().may(permission, name)
 
 
 def _opening(study: Study) -> None:

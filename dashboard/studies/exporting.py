@@ -5,13 +5,16 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
 from dashboard.shared import service
+from dashboard.shared.messages import escape_markdown
 from dashboard.studies.workspace_studies import Study, count_finished
 from study.collection.export import export
+from study.collection.permissions import Permission
+from study.collection.researcher import Researcher
 from study.service import Mode
 
 WORDS = {"live": "Participants", "sim": "Simulated participants", "preview": "Previews"}
@@ -22,15 +25,20 @@ def show(study: Study) -> None:
     if not study.versions:
         st.info("No responses have been collected yet.")
         return
+    researcher = service.get_acting_researcher()
+    refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study.name)
+    modes: list[Any] = [mode for mode in get_args(Mode) if refusal is None or mode != "live"]
+    if refusal is not None:
+        st.caption(escape_markdown(refusal))
     chosen = st.pills(
         "Responses of",
-        get_args(Mode),
+        modes,
         selection_mode="multi",
-        default=["live"] if count_finished(study.versions, "live") else ["sim"],
+        default=["live"] if count_finished(study.versions, "live") and "live" in modes else ["sim"],
         format_func=WORDS.__getitem__,
         key=f"export_{study.name}",
     )
-    frame = service.get_service().researcher.responses(study.name, chosen)
+    frame = researcher.responses(study.name, chosen)
     st.caption(f"{len(frame):,} responses, one row each, pseudonymous. The data dictionary describes every column.")
     if chosen and len(frame):
         st.dataframe(frame.head(100), hide_index=True, height=260)
@@ -41,7 +49,7 @@ def show(study: Study) -> None:
         ):
             st.download_button(
                 label,
-                partial(_file, study.name, chosen, name),
+                partial(_file, researcher, study.name, chosen, name),
                 name,
                 mime,
                 disabled=frame.empty,
@@ -50,7 +58,7 @@ def show(study: Study) -> None:
             )
 
 
-def _file(study: str, modes: list[Mode], name: str) -> bytes:
+def _file(researcher: Researcher, study: str, modes: list[Mode], name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        export(service.get_acting_researcher(), study, Path(folder) / f"{study}.csv", modes)
+        export(researcher, study, Path(folder) / f"{study}.csv", modes)
         return (Path(folder) / name).read_bytes()

@@ -6,8 +6,9 @@ import streamlit as st
 
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
-from dashboard.studies import collection, exporting, simulation, trials
+from dashboard.studies import collection, exporting, membership, simulation, trials
 from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
+from study.collection.permissions import Permission
 from study.workspace.workspace import home
 
 
@@ -19,7 +20,7 @@ def page() -> None:
         "heatmaps; participants then open it by a link."
     )
     with show_errors():
-        studies = list_studies(home(), service.get_service())
+        studies = list_studies(home(), service.get_acting_researcher())
         if not studies:
             st.info("There is no study yet. [Design one](/design).")
             return
@@ -38,13 +39,14 @@ def _details(study: Study) -> None:
     if study.bundle is not None:
         st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
     sections = {"Collection": lambda: collection.show(study)}
-    if study.bundle is not None:
+    if study.bundle is not None and service.get_acting_researcher().may(Permission.DESIGN, study.name):
         bundle = study.bundle
         sections |= {
             "Trials": lambda: trials.show(bundle),
             "Simulate": lambda: simulation.show(study),
             "Export": lambda: exporting.show(study),
         }
+    sections["Members"] = lambda: membership.show(study)
     section = st.segmented_control(
         "Section",
         list(sections),

@@ -59,6 +59,7 @@ def _simulate(name: str, people: int, chosen: dict[str, float], seed: int) -> No
             st.info("Participants are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
+            service.get_acting_researcher().start_simulation(name, people)
             new = simulate(service.get_service(), name, people, chosen, seed, report)
         st.success(
             f"{new:,} new responses." if new else "These simulated participants exist already: nothing was added."

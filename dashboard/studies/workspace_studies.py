@@ -11,9 +11,9 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.bundle import Bundle
+from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.plan import config
-from study.service import Service
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
 
 COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
@@ -108,13 +108,14 @@ def find_next_action(study: Study) -> NextAction:
     return NextAction("Preview and open it", "studies", here)
 
 
-def list_studies(home: Path, service: Service) -> list[Study]:
-    """List all studies by name; a damaged one is listed with its faults."""
+def list_studies(home: Path, researcher: Researcher) -> list[Study]:
+    """List the studies that the account may see, by name; a damaged one is listed with its faults."""
     files, faults = _files(home)
-    statuses = service.researcher.studies()
+    statuses = researcher.studies()
     built = {study_name(folder) for folder in bundles(home)}
     names = sorted({*files, *built, *faults, *(status.name for status in statuses)})
-    return [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in names]
+    seen = [name for name in names if researcher.sees(name)]
+    return [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in seen]
 
 
 def _files(home: Path) -> tuple[dict[str, tuple[Path, config.StudyConfig]], dict[str, list[str]]]:

@@ -9,6 +9,7 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import building
 from dashboard.studies.workspace_studies import list_studies
 from dashboard.teaching import lesson
+from study.collection.permissions import Permission
 from study.workspace.workspace import home
 
 
@@ -17,7 +18,9 @@ def page() -> None:
     st.title("Teaching", anchor=False)
     st.caption("Examples are chosen so that a learner who sees them infers the AI's prediction. Choose a trial.")
     with show_errors():
-        studies = {study.name: study for study in list_studies(home(), service.get_service())}
+        researcher = service.get_acting_researcher()
+        found = list_studies(home(), researcher)
+        studies = {study.name: study for study in found if researcher.may(Permission.DESIGN, study.name)}
         if not studies:
             st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
             return

@@ -53,9 +53,9 @@ def export(
     A path that ends with ``.parquet`` makes Parquet files of both. With `published`, columns have the names of
     `study.collection.published`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     answers, people = tables(researcher, study, modes, published=published)
-    researcher.note("exported", {"study": study, "modes": list(modes), "answers": len(answers.frame)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    researcher.log_export(study, modes, len(answers.frame))
     write(answers.frame, path)
     write(people.frame, path.with_name(f"{path.stem}.people{path.suffix}"))
     for name, table in (("data-dictionary.json", answers), ("people-dictionary.json", people)):

@@ -9,8 +9,8 @@ from typing import Literal
 import pandas as pd
 
 from core.errors import ForetellError
+from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
-from study.participation.open_workspace import OpenWorkspace
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, repository
 from study.store.rows import Row
@@ -26,15 +26,8 @@ BY_RESEARCHER = "excluded by a researcher"
 """Rule by which Monitor counts researchers' exclusions, before the reason."""
 
 
-class Guests:
-    """Access modes, reallocated places and exclusions.
-
-    ``actor`` is the author of these acts in the audit trail.
-    """
-
-    def __init__(self, workspace: OpenWorkspace, actor: str = audit.RESEARCHER) -> None:
-        self.workspace = workspace
-        self.actor = actor
+class Guests(ResearcherDoor):
+    """The part of the researcher's door that is about participants: access modes, places and exclusions."""
 
     def set_access(self, study: str, access: AccessMode, ids: Sequence[str] = ()) -> int:
         """Set who may start the open version and add `ids` to its closed list; return the length of the list.

@@ -28,7 +28,15 @@ def plain(address: str) -> str:
 
 def is_address(value: str) -> bool:
     """Tell whether a text is an e-mail address."""
-    return _ADDRESS.fullmatch(value) is not None
+    return _ADDRESS.fullmatch(value) is not None and value.isprintable()
+
+
+def parse_address(value: str) -> str:
+    """Return an e-mail address in its normalised form; raise `ForetellError` for anything else."""
+    found = value.strip()
+    if not is_address(found):
+        raise ForetellError(f"{value!r} is not an e-mail address. Write it as ada@example.org.")
+    return plain(found)
 
 
 def _address(value: str) -> str:
@@ -74,6 +82,8 @@ class Provider(BaseModel):
     """Environment variable with the client secret."""
     address: Annotated[str, AfterValidator(_origin)]
     """Scheme and name under which browsers reach the researcher's pages."""
+    administrators: tuple[Annotated[str, AfterValidator(_address)], ...] = ()
+    """Addresses that may log in and may do everything, in every study."""
     people: tuple[Annotated[str, AfterValidator(_address)], ...] = ()
     domains: tuple[Annotated[str, AfterValidator(_domain)], ...] = ()
     contact: Annotated[str, Field(min_length=1, max_length=200)]
@@ -84,14 +94,14 @@ class Provider(BaseModel):
     def _check_sources(self) -> Provider:
         if (self.secret_file is None) == (self.secret_variable is None):
             raise ValueError("name the source of the client secret: either secret_file or secret_variable.")
-        if not self.people and not self.domains:
-            raise ValueError("no one may log in: name addresses in people, or domains.")
+        if not self.people and not self.domains and not self.administrators:
+            raise ValueError("no one may log in: name addresses in people, domains or administrators.")
         return self
 
     def allows(self, address: str) -> bool:
         """Tell whether this address, or its whole domain, is on the list."""
         one = plain(address)
-        return one in self.people or one.rpartition("@")[2] in self.domains
+        return one in (*self.people, *self.administrators) or one.rpartition("@")[2] in self.domains
 
     @property
     def callback(self) -> str:

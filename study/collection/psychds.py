@@ -21,8 +21,9 @@ def export(
     researcher: Researcher, study: str, folder: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
 ) -> Path:
     """Write the data set into `folder`, created if missing; files of the same names are replaced."""
-    (folder / "data").mkdir(parents=True, exist_ok=True)
     both = tables(researcher, study, modes, published=published)
+    researcher.log_export(study, modes, len(both[0].frame))
+    (folder / "data").mkdir(parents=True, exist_ok=True)
     short = re.sub(r"[^a-zA-Z0-9]", "", study)
     for table in both:
         write_csv(table.frame, folder / "data" / f"study-{short}_desc-{table.name}_data.csv")

@@ -12,10 +12,13 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.bundle import Bundle
 from study.collection import interim, outcomes, recruiting
+from study.collection.designing import Designing
+from study.collection.door import guard
 from study.collection.frames import response_frame
 from study.collection.guests import Guests
 from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
+from study.collection.members import Members
 from study.collection.monitor import Monitor, build_monitor
 from study.collection.participants import participant_frame
 from study.collection.replay import Replay, build_replay, require_unblinded
@@ -24,6 +27,7 @@ from study.participation import entrance
 from study.participation.answer import Recruit
 from study.participation.links import sign_path
 from study.participation.open_workspace import Mode
+from study.participation.participant import Participant
 from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, repository, responses, timemark, witness
@@ -33,8 +37,13 @@ if TYPE_CHECKING:
     from study.analysis.records import InterimAnalysis
 
 
-class Researcher(Guests):
-    """The actions of the pages and the command line."""
+@guard
+class Researcher(Guests, Designing, Members):
+    """The actions of the pages and the command line, each with the permission that it needs.
+
+    Permissions are in `study.collection.permissions`; a function without one cannot be added. `Refusal` (403) is
+    raised where the account lacks it.
+    """
 
     def open_study(self, bundle_folder: Path, per_condition: int) -> str:
         """Verify a bundle and open it to new participants; return its name.
@@ -78,11 +87,12 @@ class Researcher(Guests):
         self._change(study, "resumed", lambda db: repository.pause_version(db, study, False))
 
     def studies(self) -> list[StudyStatus]:
-        """List every version ever opened, the oldest first."""
+        """List every version ever opened of the studies that the account may see, the oldest first."""
         versions, sessions, slots = self.workspace.store.read(
             lambda db: (repository.versions(db), repository.session_counts(db), repository.slot_counts(db))
         )
-        return [self._status(version, sessions, slots) for version in versions]
+        seen = {name for name in {version["name"] for version in versions} if self.sees(name)}
+        return [self._status(version, sessions, slots) for version in versions if version["name"] in seen]
 
     def responses(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
         """Tabulate every response to a main trial; columns are described in `study.collection.export.DICTIONARY`.
@@ -144,7 +154,9 @@ class Researcher(Guests):
     def personal_links(self, study: str, participants: Sequence[str]) -> list[str]:
         """Make the path of a signed link for each id; links cannot be forged, and each starts one participation."""
         self.workspace.require_study(study)
-        return [sign_path(self.workspace.key, study, Recruit(person=id_).person) for id_ in participants]
+        paths = [sign_path(self.workspace.key, study, Recruit(person=id_).person) for id_ in participants]
+        self.workspace.note(self.actor, "signed personal links", {"study": study, "count": len(paths)})
+        return paths
 
     def load_interim_status(self, study: str) -> InterimStatus | None:
         """Load the state of the newest version's interim analyses; None if its plan declares none."""
@@ -180,6 +192,14 @@ class Researcher(Guests):
             lambda db: interim.keep(db, study, manifest.study_hash, made, self.workspace.clock(), self.actor)
         )
         return made
+
+    def begin_preview(self, study: str, condition: str | None) -> str:
+        """Begin a preview of the open version in one condition; return the token of its session."""
+        return Participant(self.workspace).begin(study, mode="preview", condition=condition)
+
+    def log_export(self, study: str, modes: Sequence[Mode], count: int) -> None:
+        """Log in the audit trail that this many responses were exported."""
+        self.workspace.note(self.actor, "exported", {"study": study, "modes": list(modes), "answers": count})
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Log an administrative act in the audit trail; `detail` must not identify a participant."""

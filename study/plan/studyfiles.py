@@ -147,6 +147,17 @@ def _flatten(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
             yield f"{above}{key}", value
 
 
+def check_free(home: Path, name: str) -> None:
+    """Refuse a name for a new study that cannot be in a link, or that another file or bundle has.
+
+    Raises
+    ------
+    ForetellError
+        The name is not free.
+    """
+    _free_path(home, name)
+
+
 def _free_path(home: Path, name: str) -> Path:
     """Return the path of a new study file, or refuse a name that is no name or is taken."""
     if not STUDY_NAME.fullmatch(name):

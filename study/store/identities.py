@@ -27,6 +27,7 @@ CREATE TABLE identity(
     logins.STATEMENTS,
     logins.ADD_ADDRESS,
     logins.LINKS,
+    logins.ACCOUNTS,
 )
 
 identity = table(

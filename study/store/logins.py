@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, MetaData, delete, func, insert, select
 
-from study.store.rows import Row, at_most_one
+from study.store.rows import Row, at_most_one, every
 from study.store.tables import TEXT, WHOLE, table
 from study.store.upsert import insert_or
 
@@ -20,15 +20,24 @@ ADD_ADDRESS = ("ALTER TABLE login ADD COLUMN person TEXT",)
 LINKS = ("CREATE TABLE login_link(token_hash TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) STRICT",)
 """Table of the secrets of login links, as hashes."""
 
+ACCOUNTS = (
+    "CREATE TABLE account(address TEXT PRIMARY KEY, hash TEXT NOT NULL, set_at INTEGER NOT NULL, "
+    "invited_by TEXT NOT NULL) STRICT",
+    "ALTER TABLE login_link ADD COLUMN person TEXT",
+    "ALTER TABLE login_link ADD COLUMN made_by TEXT",
+)
+"""Table of accounts with a password of their own; a link with an address sets that password, once."""
+
 _METADATA = MetaData()
 password = table("password", _METADATA, id=WHOLE, hash=TEXT, set_at=WHOLE)
 login = table("login", _METADATA, token_hash=TEXT, opened_at=WHOLE, expires_at=WHOLE, person=TEXT)
-login_link = table("login_link", _METADATA, token_hash=TEXT, expires_at=WHOLE)
+login_link = table("login_link", _METADATA, token_hash=TEXT, expires_at=WHOLE, person=TEXT, made_by=TEXT)
+account = table("account", _METADATA, address=TEXT, hash=TEXT, set_at=WHOLE, invited_by=TEXT)
 login_try = table("login_try", _METADATA, try_id=WHOLE, source=TEXT, at=WHOLE)
 
 
 def set_password(db: Connection, hashed: str, at: int) -> None:
-    """Change the password; this ends every login and every login link."""
+    """Change the shared password; this ends every login and every login link, and no account."""
     row = {"id": 1, "hash": hashed, "set_at": at}
     db.execute(insert_or(db, password).values(row).on_conflict_do_update(index_elements=["id"], set_=row))
     for emptied in (login, login_link, login_try):
@@ -63,16 +72,53 @@ def open_login(db: Connection, token_hash: str, email: str | None, now: int, unt
     db.execute(insert(login).values(token_hash=token_hash, person=email, opened_at=now, expires_at=until))
 
 
-def add_link(db: Connection, token_hash: str, now: int, until: int) -> None:
-    """Allow logging in by a link for a time, and forget expired links."""
+def add_link(
+    db: Connection, token_hash: str, now: int, until: int, person: str | None = None, by: str | None = None
+) -> None:
+    """Allow logging in by a link for a time, and forget expired links; an account has one link at a time."""
     db.execute(delete(login_link).where(login_link.c.expires_at <= now))
-    db.execute(insert(login_link).values(token_hash=token_hash, expires_at=until))
+    if person is not None:
+        db.execute(delete(login_link).where(login_link.c.person == person))
+    db.execute(insert(login_link).values(token_hash=token_hash, expires_at=until, person=person, made_by=by))
 
 
-def is_link(db: Connection, token_hash: str, now: int) -> bool:
-    """Tell whether a login link has this secret and has not expired."""
+def find_link(db: Connection, token_hash: str, now: int) -> Row | None:
+    """Find the login link with this secret, unless it has expired."""
     mine = (login_link.c.token_hash == token_hash, login_link.c.expires_at > now)
-    return db.execute(select(login_link.c.expires_at).where(*mine)).first() is not None
+    return at_most_one(db, select(login_link).where(*mine))
+
+
+def use_up_link(db: Connection, token_hash: str, now: int) -> Row | None:
+    """Remove an account's link and return it; None if it is unknown, expired or used before."""
+    found = find_link(db, token_hash, now)
+    if found is None or found["person"] is None:
+        return None
+    db.execute(delete(login_link).where(login_link.c.token_hash == token_hash))
+    return found
+
+
+def set_own_password(db: Connection, address: str, hashed: str, at: int, by: str) -> None:
+    """Set the password of an account, new or not; this ends its logins."""
+    row = {"address": address, "hash": hashed, "set_at": at, "invited_by": by}
+    db.execute(insert_or(db, account).values(row).on_conflict_do_update(index_elements=["address"], set_=row))
+    db.execute(delete(login).where(login.c.person == address))
+
+
+def own_hash(db: Connection, address: str) -> str | None:
+    """Return the stored hash of an account's own password, if it has one."""
+    return db.execute(select(account.c.hash).where(account.c.address == address)).scalar_one_or_none()
+
+
+def accounts(db: Connection) -> list[Row]:
+    """List the accounts with a password of their own, by address, without the hashes."""
+    return every(db, select(account.c.address, account.c.invited_by).order_by(account.c.address))
+
+
+def remove_account(db: Connection, address: str) -> int:
+    """Remove an account's password, links and logins; return how many accounts or links were removed."""
+    db.execute(delete(login).where(login.c.person == address))
+    links = db.execute(delete(login_link).where(login_link.c.person == address)).rowcount
+    return links + db.execute(delete(account).where(account.c.address == address)).rowcount
 
 
 def find_login(db: Connection, token_hash: str, now: int) -> Row | None:

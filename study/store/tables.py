@@ -73,4 +73,5 @@ erased_answer = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEX
 audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)
 invitation = table("invitation", study=TEXT, participant_id=TEXT)
 exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)
+study_member = table("study_member", study=TEXT, account=TEXT, role=TEXT, added_at=WHOLE, added_by=TEXT)
 time_mark = table("time_mark", id=WHOLE, reached=WHOLE, since=WHOLE, latest=WHOLE)

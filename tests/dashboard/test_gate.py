@@ -140,7 +140,7 @@ def test_a_login_link_ends(tmp_path: Path) -> None:
         now[0] += LINK_NS - 1
         assert service.access.find_login_state(service.access.login_by_link(key)) == "in"
         now[0] += 1
-        with pytest.raises(Refusal, match="unknown or has expired"):
+        with pytest.raises(Refusal, match="unknown, used or expired"):
             service.access.login_by_link(key)
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert key.encode() not in kept

@@ -11,12 +11,19 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
-from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages
+from study.store.migrations import (
+    v0001_initial,
+    v0002_road,
+    v0003_pause,
+    v0004_access,
+    v0005_fewer_pages,
+    v0006_members,
+)
 from study.store.migrations.translation import Migrations, Statements, translate
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
-_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages)
+_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages, v0006_members)
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
     "postgresql": tuple(version.POSTGRESQL for version in _VERSIONS),

@@ -105,7 +105,8 @@ def test_a_broken_file_does_not_hide_a_running_study(workspace: Path) -> None:
     service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="aquarium"), 2)
     (workspace / "studies").mkdir()
     (workspace / "studies" / "aquarium.toml").write_text("[study\n", encoding="utf-8")
-    (found,) = [study for study in list_studies(workspace, service.get_service()) if study.name == "aquarium"]
+    studies = list_studies(workspace, service.get_service().researcher)
+    (found,) = [study for study in studies if study.name == "aquarium"]
     assert found.faults
     assert find_next_action(found).page == "monitor"
 
@@ -115,7 +116,8 @@ def test_a_changed_file_is_built_again(workspace: Path) -> None:
     write_bundle(workspace / "bundles" / "mine-00", name="mine")
     (workspace / "studies").mkdir()
     (workspace / "studies" / "mine.toml").write_text(STUDY_FILE, encoding="utf-8")
-    (found,) = [study for study in list_studies(workspace, service.get_service()) if study.name == "mine"]
+    studies = list_studies(workspace, service.get_service().researcher)
+    (found,) = [study for study in studies if study.name == "mine"]
     assert find_next_action(found).label == "Build it again"
 
 

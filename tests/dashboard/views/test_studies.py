@@ -56,7 +56,7 @@ def test_the_demo_is_listed_before_it_is_built(opened: Open) -> None:
     assert not app.exception
     assert "gray-badge[not built]" in app.header[0].value
     assert [b.label for b in app.button] == ["Build", "Check"]
-    assert app.button_group(key="section").options == ["Collection"]
+    assert app.button_group(key="section").options == ["Collection", "Members"]
 
 
 def test_open_add_places_close(opened: Open, tiny: Path) -> None:
@@ -128,7 +128,8 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     assert not app.exception
     assert len(_trials(app)) == 6
     known = dict(_trials(app)[0].to_numpy().tolist())
-    trial = workspace_studies.list_studies(tiny.parents[1], service.get_service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
+    listed = workspace_studies.list_studies(tiny.parents[1], service.get_service().researcher)
+    trial = listed[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
     assert known["True class"] == trial.truth
     assert known["Prediction"] == f"{trial.target} (75.0%)"
     assert known["Learner's P after the examples"] == "0.900"
@@ -186,9 +187,10 @@ def test_export(opened: Open, tiny: Path) -> None:
     app = opened(study="tiny", section="Export")
     assert not app.exception
     assert [b.label for b in app.download_button] == ["Responses (CSV)", "Data dictionary (JSON)"]
-    rows = list(csv.DictReader(exporting._file("tiny", ["sim"], "tiny.csv").decode().splitlines()))
+    researcher = service.get_service().researcher
+    rows = list(csv.DictReader(exporting._file(researcher, "tiny", ["sim"], "tiny.csv").decode().splitlines()))
     assert len(rows) == 4 * 12
-    dictionary = json.loads(exporting._file("tiny", ["sim"], "data-dictionary.json"))
+    dictionary = json.loads(exporting._file(researcher, "tiny", ["sim"], "data-dictionary.json"))
     assert set(dictionary) == set(rows[0])
 
 

@@ -55,6 +55,7 @@ def test_who_was_logged_in_before_persons_were_kept_still_is(tmp_path: Path) -> 
     with sqlite3.connect(tmp_path / "identity.db") as db:
         db.execute("ALTER TABLE login DROP COLUMN person")
         db.execute("DROP TABLE login_link")
+        db.execute("DROP TABLE account")
         db.execute("DELETE FROM schema_version WHERE version >= 3")
         assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (2,)
     Store(f"sqlite:///{tmp_path / 'identity.db'}", identities.MIGRATIONS, "identity").close()

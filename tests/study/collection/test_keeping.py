@@ -85,7 +85,7 @@ def test_a_bad_study_file_hides_no_other(service: Service, content: bytes) -> No
     """A number with 5,000 digits, or lists 5,000 deep, took the Studies page down."""
     (service.workspace.home / "studies").mkdir()
     (service.workspace.home / "studies" / "bad.toml").write_bytes(content)
-    found = {study.name: study.faults for study in list_studies(service.workspace.home, service)}
+    found = {study.name: study.faults for study in list_studies(service.workspace.home, service.researcher)}
     assert "demo" in found
     assert found["bad"]
 
@@ -96,7 +96,7 @@ def test_a_bundle_that_cannot_be_read_hides_no_other(service: Service, bundle: M
     (service.workspace.home / "bundles" / "gone-1" / "manifest.json").symlink_to("nowhere")
     (service.workspace.home / "bundles" / "folder-1" / "manifest.json").mkdir()
     assert [path.name for path in bundles(service.workspace.home)] == ["folder-1"]
-    found = {study.name: study.faults for study in list_studies(service.workspace.home, service)}
+    found = {study.name: study.faults for study in list_studies(service.workspace.home, service.researcher)}
     assert "cannot be read (Is a directory)" in found["folder"][0]
 
 

@@ -1,0 +1,55 @@
+"""``members``, ``account``: who has which role in a study, and how they log in."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import typer
+
+from dashboard.cli.terminal import escape_controls, say
+
+Address = Annotated[str, typer.Option(help="Address of the server.")]
+LOCAL = "http://127.0.0.1:8501"
+
+
+def members(
+    study: Annotated[str, typer.Argument(help="The study's name.")],
+    add: Annotated[str | None, typer.Option(help="E-mail address to add, or to give another role.")] = None,
+    role: Annotated[str, typer.Option(help="owner, editor, viewer or manager (of participants).")] = "viewer",
+    remove: Annotated[str | None, typer.Option(help="E-mail address to remove.")] = None,
+) -> None:
+    """List the members of a study, after adding or removing one. The first member must be an owner.
+
+    Example: python foretell.py members demo --add ada@example.org --role owner
+    """
+    from study.collection.permissions import Role
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        if add is not None:
+            service.researcher.set_member(study, add, cast(Role, role))
+        if remove is not None:
+            service.researcher.remove_member(study, remove)
+        for one in service.researcher.list_members(study):
+            say(f"{escape_controls(one.account)}: {one.role}, login: {escape_controls(one.login)}")
+
+
+def account(
+    email: Annotated[str, typer.Argument(help="E-mail address of the researcher.")],
+    remove: Annotated[bool, typer.Option("--remove", help="End their password, links and logins instead.")] = False,
+    address: Address = LOCAL,
+) -> None:
+    """Print a link with which a researcher chooses a new password, once, within 7 days. Roles stay as they are.
+
+    Example: python foretell.py account ada@example.org --address https://study.example.org
+    """
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        if remove:
+            service.access.remove_account(email)
+            say(f"{escape_controls(email)} can no longer log in with a password.")
+        else:
+            say(address.rstrip("/") + service.access.make_account_link(email))

@@ -1,0 +1,144 @@
+"""Members of a study: who has which role, and the controls to add, change and remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import ForetellError
+from dashboard.shared import service
+from dashboard.shared.messages import escape_markdown
+from dashboard.studies.workspace_studies import Study
+from study.collection.accounts import Account
+from study.collection.members import Member
+from study.collection.permissions import ROLES, Permission, Role
+
+SAID, LINK = "members_said", "members_link"
+"""In the session: what the last change did, and the last link, each with the study it belongs to."""
+FIRST: Role = "owner"
+USUAL: Role = "viewer"
+"""Role that is offered first, as it may do least."""
+
+
+def show(study: Study) -> None:
+    """Draw the members, and the controls of those who may change them."""
+    researcher = service.get_acting_researcher()
+    found = researcher.list_members(study.name)
+    refusal = researcher.explain_refusal(Permission.MANAGE_MEMBERS, study.name)
+    st.caption(
+        "Each member logs in under their own e-mail address, and the audit trail records what they do under it. "
+        "Administrators (the shared password, and this server's command line) may do everything."
+    )
+    _show_said(study.name)
+    if not found:
+        st.info("This study has no members yet: everyone who logs in as before may use it. Add its owner first.")
+    for one in found:
+        _show_member(study.name, one, researcher.account, may_change=refusal is None)
+    if refusal is None:
+        _show_adding(study.name, bool(found))
+    else:
+        st.caption(escape_markdown(refusal))
+    with st.expander("What each role may do"):
+        rights = pd.DataFrame([(role.title, role.summary) for role in ROLES.values()], columns=["Role", "May"])
+        st.table(rights, border="horizontal", hide_index=True)
+
+
+def _show_member(study: str, one: Member, viewer: Account, *, may_change: bool) -> None:
+    is_own = one.account == viewer.address
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(width="stretch", gap=None):
+            st.markdown(f"**{escape_markdown(one.account)}**{' (you)' if is_own else ''}")
+            st.caption(escape_markdown(f"Login: {one.login} · added {one.added_at:%Y-%m-%d} by {one.added_by}"))
+        if not may_change:
+            st.markdown(ROLES[one.role].title, width="content")
+            return
+        key, account = f"member_role_{study}_{one.account}", one.account
+        st.session_state[key] = one.role  # what is stored, whoever changed it
+        st.selectbox(
+            f"Role of {account}",
+            list(ROLES),
+            key=key,
+            format_func=_title_of,
+            label_visibility="collapsed",
+            on_change=_change,
+            args=(study, account, key),
+            width=200,
+        )
+        if not one.has_login or viewer.is_administrator:
+            st.button(
+                "Login link",
+                key=f"member_link_{study}_{account}",
+                help="Makes a link with which this member chooses a password, once, within 7 days.",
+                on_click=_make_link,
+                args=(study, account),
+            )
+        st.button("Remove", key=f"member_remove_{study}_{account}", on_click=_remove, args=(study, account))
+
+
+def _show_adding(study: str, has_members: bool) -> None:
+    st.subheader("Add a member", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("E-mail address", key=f"member_address_{study}", placeholder="ada@example.org", width=320)
+        roles: list[Role] = list(ROLES) if has_members else [FIRST]
+        st.selectbox(
+            "Role",
+            roles,
+            roles.index(USUAL) if USUAL in roles else 0,
+            key=f"member_role_{study}",
+            format_func=_title_of,
+            width=220,
+        )
+        st.button("Add", key=f"member_add_{study}", type="primary", on_click=_add, args=(study,))
+
+
+def _show_said(study: str) -> None:
+    """Show what the last change did; a link is shown once."""
+    said, link = st.session_state.pop(SAID, None), st.session_state.pop(LINK, None)
+    if said is not None and said[0] == study:
+        (st.success if said[1] else st.error)(escape_markdown(said[2]))
+    if link is not None and link[0] == study:
+        parts = urlsplit(st.context.url or "")
+        st.code(f"{parts.scheme}://{parts.netloc}{link[1]}" if parts.netloc else link[1], language=None)
+        st.caption("It is shown only now. Whoever uses it first becomes this member: send it to them only.")
+
+
+@contextmanager
+def _saying(study: str, done: str) -> Iterator[None]:
+    """Keep what a callback did, or why it did not, for the run that follows it."""
+    try:
+        yield
+        st.session_state[SAID] = (study, True, done)
+    except ForetellError as error:
+        st.session_state[SAID] = (study, False, str(error))
+
+
+def _title_of(role: Role) -> str:
+    return ROLES[role].title
+
+
+def _add(study: str) -> None:
+    key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
+    address = st.session_state[key].strip()
+    with _saying(study, f"{address}: {_title_of(role).lower()} of {study}."):
+        service.get_acting_researcher().set_member(study, address, role)
+        st.session_state[key] = ""
+
+
+def _change(study: str, account: str, key: str) -> None:
+    role = st.session_state[key]
+    with _saying(study, f"{account}: {_title_of(role).lower()} of {study}."):
+        service.get_acting_researcher().set_member(study, account, role)
+
+
+def _remove(study: str, account: str) -> None:
+    with _saying(study, f"{account} is no longer a member of {study}."):
+        service.get_acting_researcher().remove_member(study, account)
+
+
+def _make_link(study: str, account: str) -> None:
+    with _saying(study, f"Login link for {account}, for 7 days and one use:"):
+        st.session_state[LINK] = (study, service.get_acting_researcher().make_member_link(study, account))

@@ -1,0 +1,141 @@
+"""The pages as members of a study see them: what is hidden, and what is refused even if it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.results.responses import study_frames
+from dashboard.shared import service
+from study.collection.permissions import ROLES
+from study.simulate import simulate
+from tests.conftest import write_bundle
+from tests.study.participants import take_part
+
+PAGES = ("studies", "monitor", "results", "teaching", "power", "design")
+
+
+def script(page: str) -> None:
+    import importlib
+
+    importlib.import_module(f"dashboard.{page}.page").page()
+
+
+@pytest.fixture
+def collected(workspace: Path) -> Path:
+    folder = write_bundle(workspace / "bundles" / "demo-0123456789ab", name="demo", trials=6, practice=0)
+    opened = service.get_service()
+    opened.researcher.open_study(folder, 2)
+    for role in ROLES:
+        opened.researcher.set_member("demo", f"{role}@example.org", role)
+    simulate(opened, "demo", 4, {"guesser": 1.0}, 0)
+    return workspace
+
+
+def log_in(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Let the pages find the login of this account, as they find a browser's."""
+    monkeypatch.setattr(service, "get_acting_researcher", lambda: service.get_service().act_as(address))
+
+
+def run(page: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=120, args=(page,)).run()
+    assert not app.exception
+    return app
+
+
+def labels(app: AppTest) -> set[str]:
+    return {button.label for button in app.button}
+
+
+@pytest.mark.parametrize(
+    ("role", "shown", "hidden"),
+    [
+        ("owner", {"Close", "Pause", "Unblind and log", "Exclude this participant"}, set()),
+        ("editor", {"Close", "Pause"}, {"Unblind and log", "Exclude this participant"}),
+        ("manager", {"Exclude this participant"}, {"Close", "Pause", "Unblind and log"}),
+        ("viewer", set(), {"Close", "Pause", "Unblind and log", "Exclude this participant"}),
+    ],
+)
+def test_the_monitor_has_the_buttons_of_the_role(
+    collected: Path, monkeypatch: pytest.MonkeyPatch, role: str, shown: set[str], hidden: set[str]
+) -> None:
+    """Catches a button that the role may not press, and one that is missing."""
+    log_in(monkeypatch, f"{role}@example.org")
+    app = run("monitor")
+    assert labels(app) >= shown
+    assert labels(app) & hidden == set()
+    said = [caption.value for caption in app.caption if "you may not" in caption.value]
+    assert bool(said) == (role != "owner")
+
+
+def find_choices(app: AppTest, key: str) -> list[Any]:
+    return [box.options for box in app.selectbox if box.key == key]
+
+
+def test_results_shows_responses_as_far_as_the_role_goes(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches responses that an owner has loaded, and that another's page then takes from the cache."""
+    token = service.get_service().participant.begin("demo", participant="p")
+    take_part(service.get_service(), token)
+    seen = {}
+    for role in ROLES:
+        log_in(monkeypatch, f"{role}@example.org")
+        frames = study_frames()
+        seen[role] = set(frames["demo"]()["mode"]) if "demo" in frames else set()
+    assert seen == {"owner": {"live", "sim"}, "editor": {"sim"}, "viewer": set(), "manager": set()}
+    assert "demo" not in find_choices(run("results"), "results_source")[0]
+
+
+def test_the_sections_of_a_study_are_those_of_the_role(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a section with trials or responses for an account that may only follow the collection."""
+    for role, sections in (
+        ("owner", ["Collection", "Trials", "Simulate", "Export", "Members"]),
+        ("viewer", ["Collection", "Members"]),
+    ):
+        log_in(monkeypatch, f"{role}@example.org")
+        (control,) = [one for one in run("studies").get("button_group") if one.proto.label == "Section"]
+        assert [option.content for option in control.proto.options] == sections
+
+
+def test_a_stranger_finds_no_study_on_any_page(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a page that lists the studies of others."""
+    log_in(monkeypatch, "stranger@example.org")
+    for page in PAGES:
+        app = run(page)
+        assert "demo" not in [option for box in app.selectbox for option in box.options], page
+        assert not [table for table in app.table if "demo" in table.value.to_string()], page
+
+
+def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> None:
+    """Catches controls that do something else than they say, and an error that stops the page."""
+    app = AppTest.from_function(script, default_timeout=120, args=("studies",))
+    app.query_params["section"] = "Members"
+    app.run()
+    assert app.selectbox(key="member_role_demo").value == "viewer"  # what may do least
+    odd = "ada_[x](y)@example.org"
+    app.text_input(key="member_address_demo").set_value(odd.title())
+    app.button(key="member_add_demo").click().run()
+    assert not app.exception
+    assert "viewer of demo" in app.success[0].value
+    assert any(r"\[x\](y)" in text.value for text in app.markdown)
+    app.selectbox(key=f"member_role_demo_{odd}").set_value("editor").run()
+    assert roles()[odd] == "editor"
+    app.button(key=f"member_link_demo_{odd}").click().run()
+    assert "/login?key=" in app.code[0].value
+    app.run()
+    assert not app.code  # shown once
+    owner = "owner@example.org"
+    app.button(key=f"member_remove_demo_{owner}").click().run()
+    assert "last owner" in app.error[0].value
+    app.selectbox(key=f"member_role_demo_{owner}").set_value("viewer").run()
+    assert "last owner" in app.error[0].value
+    assert app.selectbox(key=f"member_role_demo_{owner}").value == "owner"  # as it is stored
+    app.button(key=f"member_remove_demo_{odd}").click().run()
+    assert odd not in roles()
+    assert len(roles()) == len(ROLES)
+
+
+def roles() -> dict[str, str]:
+    return {one.account: one.role for one in service.get_service().researcher.list_members("demo")}
