@@ -17,6 +17,7 @@ from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
+from dashboard.shared.cards import show_card
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -123,6 +124,7 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
 def _classifier() -> str:
     links.check("classifier", cache.list_models(), "network")
     name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
+    show_card(name)
     st.caption("[Add a network](/library?part=Networks)")
     return name
 
