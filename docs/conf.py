@@ -91,6 +91,7 @@ SECTIONS = {
         "folke2021",
         "statistics",
         "faithfulness",
+        "zoo",
         "concepts",
         "uncertainty",
         "architecture",

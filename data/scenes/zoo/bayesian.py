@@ -27,7 +27,7 @@ RATES = (0.0, 0.0, 0.1, 0.1, 0.2, 0.2)
 """Dropout after each convolution."""
 HEAD_RATE = 0.3
 SEED = 7
-EPOCHS = 9
+EPOCHS = 7
 DRAWS = 20
 
 

@@ -25,7 +25,7 @@ DIFFERENCE = (
 WIDTHS = ((3, 12, 2), (12, 24, 2), (24, 32, 1), (32, 40, 2), (40, 48, 1), (48, 56, 2))
 """Input channels, output channels, stride of each convolution."""
 SEED = 8
-EPOCHS = 7
+EPOCHS = 5
 TEMPERATURE = 3.0
 
 

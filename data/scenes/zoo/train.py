@@ -25,7 +25,7 @@ from data.scenes.zoo.material import CHANGED, HELD_OUT, HELD_OUT_SEED, Images, M
 from data.scenes.zoo.weights import PREFIX, read_card, store, write_card
 
 SPLITS = ("standard", "adversarial")
-FIRST = 160
+FIRST = 80
 """The first held-out images of each split: the card counts their correct predictions, and a test counts again."""
 
 

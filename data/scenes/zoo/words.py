@@ -71,8 +71,8 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     images = material.training()
     network = WordsNet()
     _set_words(network, images, torch.Generator().manual_seed(SEED))
-    with torch.inference_mode():
-        described = torch.cat([network.describe(normalise(part)) for part in images.pixels.split(256)]).clone()
+    with torch.no_grad():
+        described = torch.cat([network.describe(normalise(part)) for part in images.pixels.split(256)])
     _fit_head(network.head, described, images.labels)
     return network.eval(), {"images": len(images), "words": WORDS, "patches": PATCHES, "seed": SEED}
 
