@@ -25,7 +25,7 @@ can participants tell two AIs apart?
 python foretell.py explain --model scenes:blind --image fish.png --method grad_cam
 ```
 
-The names work wherever a network is named: in commands, in Explore and Compare models, in `foretell.load` and in a
+The names work wherever a network is named: in commands, in Explore and Compare models, in a notebook and in a
 study file (`[classifier] model = "scenes:blind"`). Weights and cards are in `data/scenes/zoo`; `python -m
 data.scenes.zoo.train NAME` trains one again, seeded, on one core.
 
@@ -136,9 +136,9 @@ def _ablation(cards: dict[str, dict[str, Any]]) -> list[str]:
         cells = [name.replace("_", " "), _effect(one["do(context)"]["true_class"]), *shares, read]
         rows.append(f"| {' | '.join(cells)} |")
     said = (
-        "Randomised contexts remove the effect; the adversary then removes the rest of what can be read of the context, "
-        f"at some cost in accuracy. `scenes:blind` uses both, on {training['images']:,} images for {training['epochs']} "
-        f"epochs with λ = {training['lambda']}; its adversary reads the context of "
+        "Randomised contexts remove the effect; the adversary then removes the rest of what can be read of it, "
+        f"at some cost in accuracy. `scenes:blind` uses both, on {training['images']:,} images for "
+        f"{training['epochs']} epochs with λ = {training['lambda']}; its adversary reads the context of "
         f"{training['context_read_by_the_perceptron']:.1%} of the images (chance is 10%).\n"
     )
     text = LESSONS.format(epochs=ablation["epochs"], images=ablation["images"], weight=ablation["lambda"])
@@ -160,8 +160,9 @@ def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
             error, shared = further[split]["calibration_error"], further[split]["mutual_information"]
             lines.append(
                 f"- `scenes:bayesian`, {split}: calibration error {error['plain']:.3f} plain and "
-                f"{error['mean_of_draws']:.3f} for the mean of {further['draws']} draws; mutual information between "
-                f"prediction and weights {shared['right']:.3f} nats where it is right, {shared['wrong']:.3f} where wrong."
+                f"{error['mean_of_draws']:.3f} for the mean of {further['draws']} draws; mutual information of "
+                f"prediction and weights {shared['right']:.3f} nats where it is right and {shared['wrong']:.3f} where "
+                "it is wrong."
             )
     return [*lines, ""]
 

@@ -89,9 +89,7 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
     if model in data.CLASSIFIERS:
         return load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model, whole=whole)
     if model.startswith(ZOO):
-        raise ForetellError(
-            f"There is no network {model}. The networks of the scenes are: {', '.join(data.CLASSIFIERS)}."
-        )
+        raise ForetellError(f"There is no network {model!r}. For the scenes there are: {', '.join(data.CLASSIFIERS)}.")
     return load(model, device=place, base=base, whole=whole)
 
 

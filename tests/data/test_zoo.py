@@ -19,7 +19,7 @@ from data.scenes.generator import USUAL_SHARE, render
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import context_of
 from data.scenes.zoo.effects import exchange_band, measure_accuracy, measure_effects, predict, wilson
-from data.scenes.zoo.material import Changes, Images, Material, draw_changes, draw_scene, stack
+from data.scenes.zoo.material import Changes, Images, draw_changes, draw_scene, list_contexts, stack
 from data.scenes.zoo.train import FIRST, SPLITS, count_correct
 from data.scenes.zoo.weights import PREFIX, read_card
 
@@ -191,9 +191,8 @@ def test_effects_are_the_mean_loss_of_probability() -> None:
 
 def test_training_sets_have_the_contexts_that_they_say() -> None:
     """Catches contexts that stay tied to the object in the randomised set, and labels of other images."""
-    material = Material()
-    contexts = material._contexts("training", 1, 2000, 1 / len(CONTEXTS))
+    contexts = list_contexts("training", 1, 1 / len(CONTEXTS), 2000)
     usual = [list(CATEGORIES.values())[i % 16].context == name for i, name in enumerate(contexts)]
     assert 0.07 < np.mean(usual) < 0.13
-    kept = material._contexts("standard", 5, 50, USUAL_SHARE)
+    kept = list_contexts("standard", 5, USUAL_SHARE, 50)
     assert kept == [context_of("standard", 5, i) for i in range(50)]

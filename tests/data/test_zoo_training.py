@@ -25,7 +25,6 @@ def test_one_step_of_every_client_is_one_full_step() -> None:
     Expected (McMahan et al. 2017, section 2): with one epoch, all images in one batch and every client, averaging is a
     step of gradient descent on all images. Batch norms keep their statistics, as those of a batch are not additive.
     """
-    torch.manual_seed(0)
     whole = SceneNet().double().eval()
     x, labels = torch.randn(12, 3, 32, 32, dtype=torch.float64), torch.arange(12)
     states = []
@@ -62,7 +61,6 @@ def test_similarity_is_the_papers() -> None:
 
 def test_distances_are_those_between_patches_and_prototypes() -> None:
     """Expected: differences one by one, in place of the convolution."""
-    torch.manual_seed(0)
     network = prototypes.PrototypeNet().eval()
     x = torch.randn(2, 3, 96, 96)
     with torch.no_grad():

@@ -59,7 +59,6 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train on the images of the built-in network, with dropout."""
-    torch.manual_seed(SEED)
     images = material.training()
     network = DropoutNet()
     fit(network, images, epochs=EPOCHS, generator=torch.Generator().manual_seed(SEED))
@@ -86,11 +85,12 @@ def measure(network: nn.Module, material: Material) -> dict[str, Any]:
 
 def draw(network: nn.Module, pixels: Tensor, seed: int = 0) -> Tensor:
     """Return the probabilities (`DRAWS`, N, 16) of predictions under dropout; batch norms stay as they are."""
-    torch.manual_seed(seed)
     dropouts = [module for module in network.modules() if isinstance(module, nn.Dropout)]
     for module in dropouts:
         module.train()
-    draws = torch.stack([predict(network, pixels) for _ in range(DRAWS)])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        draws = torch.stack([predict(network, pixels) for _ in range(DRAWS)])
     for module in dropouts:
         module.eval()
     return draws

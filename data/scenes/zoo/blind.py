@@ -62,7 +62,7 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train with randomised contexts and the adversary; the ablation is measured only where its file is missing."""
     if not ABLATION.is_file():
         ABLATION.write_text(json.dumps(ablate(material), indent=1) + "\n", encoding="utf-8")
-    network, read = fit_with_adversary(material.randomised(IMAGES), WEIGHT, EPOCHS)
+    network, read = fit_with_adversary(material.random_contexts(IMAGES), WEIGHT, EPOCHS)
     settings = {"images": IMAGES, "epochs": EPOCHS, "seed": SEED, "lambda": WEIGHT, "hidden": HIDDEN}
     ablation = json.loads(ABLATION.read_text(encoding="utf-8"))
     return network, settings | {"context_read_by_the_perceptron": read, "ablation": ablation}
@@ -70,7 +70,7 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
 
 def ablate(material: Material) -> dict[str, Any]:
     """Measure what the adversary and the randomised contexts achieve alone and together, in shorter trainings."""
-    sets = {"usual": material.training(), "randomised": material.randomised()}
+    sets = {"usual": material.training(), "randomised": material.random_contexts()}
     trials = {
         "adversary_alone": ("usual", SHORT_WEIGHT),
         "randomised_contexts_alone": ("randomised", 0.0),
@@ -88,9 +88,10 @@ def fit_with_adversary(images: Images, weight: float, epochs: int) -> tuple[nn.M
 
     The share is that of the last 20 batches; chance is about 0.1 to 0.2, as contexts are not equally frequent.
     """
-    torch.manual_seed(SEED)
-    network = SceneNet()
-    reader = nn.Sequential(nn.Linear(network.head.in_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, len(CONTEXTS)))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        network = SceneNet()
+        reader = nn.Sequential(nn.Linear(network.head.in_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, len(CONTEXTS)))
     correct: list[float] = []
 
     def loss(x: Tensor, index: Tensor) -> Tensor:

@@ -32,7 +32,6 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train on the images of the built-in network, seen through the blur."""
-    torch.manual_seed(SEED)
     images = material.training()
     network = FilteredNet(SIGMA, high=False)
     fit(network, images, epochs=EPOCHS, generator=torch.Generator().manual_seed(SEED))

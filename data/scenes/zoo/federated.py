@@ -44,8 +44,7 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Run federated averaging over the training images with randomised contexts, divided by context."""
-    torch.manual_seed(SEED)
-    images = material.randomised()
+    images = material.random_contexts()
     clients = divide(images)
     generator = torch.Generator().manual_seed(SEED)
     change, network = Augmenter(generator), SceneNet()

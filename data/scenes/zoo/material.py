@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from data.scenes.contexts import CONTEXTS
-from data.scenes.generator import USUAL_SHARE, Scene, render
+from data.scenes.generator import USUAL_SHARE, Scene, choose, render
 from data.scenes.pen import SIZE
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import Split, label_of, scene_seed
@@ -78,7 +78,7 @@ class Material:
         """Return images like those of the built-in network: 96% show their object in its usual context."""
         return self._images("training", 0, size, USUAL_SHARE)
 
-    def randomised(self, size: int = TRAINING) -> Images:
+    def random_contexts(self, size: int = TRAINING) -> Images:
         """Return training images in which the context is drawn independently of the object."""
         return self._images("training", RANDOMISED_SEED, size, 1 / len(CONTEXTS))
 
@@ -96,16 +96,8 @@ class Material:
     def _images(self, split: Split, seed: int, size: int, share: float) -> Images:
         scene = partial(draw_scene, split, seed, share)
         pixels = self._keep(f"{split}_{seed}_{size}", lambda: _draw(partial(_pixels, scene), size, split))
-        contexts = [list(CONTEXTS).index(name) for name in self._contexts(split, seed, size, share)]
+        contexts = [list(CONTEXTS).index(name) for name in list_contexts(split, seed, share, size)]
         return Images(pixels, torch.tensor([label_of(i) for i in range(size)]), torch.tensor(contexts))
-
-    def _contexts(self, split: Split, seed: int, size: int, share: float) -> list[str]:
-        from data.scenes.generator import choose
-
-        names = list(CATEGORIES)
-        return [
-            choose(scene_seed(split, seed, i), category=names[label_of(i)], usual_share=share)[1] for i in range(size)
-        ]
 
     def _keep(self, name: str, draw: Callable[[], Tensor]) -> Tensor:
         file = None if self._folder is None else self._folder / f"{name}.npy"
@@ -116,6 +108,12 @@ class Material:
             file.parent.mkdir(parents=True, exist_ok=True)
             np.save(file, drawn.numpy())
         return drawn
+
+
+def list_contexts(split: Split, seed: int, share: float, size: int) -> list[str]:
+    """List the contexts of a set of `draw_scene` without drawing it."""
+    names = list(CATEGORIES)
+    return [choose(scene_seed(split, seed, i), category=names[label_of(i)], usual_share=share)[1] for i in range(size)]
 
 
 def draw_scene(split: Split, seed: int, share: float, index: int) -> Scene:

@@ -86,7 +86,6 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train, replace each prototype by the nearest patch of its category, then fit the last layer alone."""
-    torch.manual_seed(SEED)
     images = material.training()
     network = PrototypeNet()
     network.head.weight.requires_grad_(False)

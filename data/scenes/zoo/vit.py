@@ -71,7 +71,6 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train on the images of the built-in network, a quarter of a batch masked."""
-    torch.manual_seed(SEED)
     images: Images = material.training()
     network = SceneTransformer()
     fit(network, images, epochs=EPOCHS, generator=torch.Generator().manual_seed(SEED), rate=RATE, decay=0.05)

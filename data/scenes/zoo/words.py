@@ -2,7 +2,7 @@
 
 Patches of 8 × 8 px are whitened and assigned softly to the words of a codebook (van Gemert et al. 2008): the
 probability of word j for a patch p is softmax_j(β(2 c_j·p − ‖c_j‖²)), a convolution and a softmax, as ‖p‖² cancels. The
-image's histogram is the mean over patches; the kernel is Hellinger's, whose explicit map is the square root
+image's histogram is the mean over patches; the kernel is Hellinger's, whose explicit features are square roots
 (Vedaldi and Zisserman 2012), so the classifier is linear.
 """
 
@@ -67,7 +67,6 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Find the codebook by k-means over whitened patches, then fit the linear classifier on the histograms."""
-    torch.manual_seed(SEED)
     images = material.training()
     network = WordsNet()
     _set_words(network, images, torch.Generator().manual_seed(SEED))
