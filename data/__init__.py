@@ -14,6 +14,8 @@ CLASSIFIERS = {
     "scenes:blind": "scenes/zoo/blind.py:build",
     "scenes:coarse": "scenes/zoo/coarse.py:build",
     "scenes:fine": "scenes/zoo/fine.py:build",
+    "scenes:memorised": "scenes/zoo/memorised.py:build",
+    "scenes:federated": "scenes/zoo/federated.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""

@@ -7,6 +7,7 @@ own images, and the server averages: w ← Σ_k (n_k / n) w_k.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,10 +31,11 @@ DIFFERENCE = (
 )
 SEED = 6
 CLIENTS = 5
+IMAGES = 12_000
 ROUNDS = 9
 LOCAL_EPOCHS = 1
 BATCH = 64
-RATE = 0.08
+RATE, MOMENTUM = 0.05, 0.9
 State = dict[str, Tensor]
 
 
@@ -44,12 +46,12 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Run federated averaging over the training images with randomised contexts, divided by context."""
-    images = material.random_contexts()
+    images = material.random_contexts(IMAGES)
     clients = divide(images)
     generator = torch.Generator().manual_seed(SEED)
     change, network = Augmenter(generator), SceneNet()
     for turn in tqdm(range(ROUNDS), desc="Rounds", unit="round", mininterval=5):
-        rate = RATE * (1 - turn / ROUNDS)
+        rate = RATE * (1 + math.cos(math.pi * turn / ROUNDS)) / 2
         states = []
         for index in clients:
             local = copy.deepcopy(network).train()
@@ -72,8 +74,8 @@ def divide(images: Images) -> list[Tensor]:
 
 
 def train_client(network: nn.Module, batches: Sequence[tuple[Tensor, Tensor]], rate: float, epochs: int) -> None:
-    """Train a client's copy in place: E epochs of stochastic gradient descent over its batches."""
-    optimiser = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], rate)
+    """Train a client's copy in place: E epochs of stochastic gradient descent with momentum, which begins at 0."""
+    optimiser = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], rate, MOMENTUM)
     for _ in range(epochs):
         for x, labels in batches:
             low = x.dtype == torch.float32

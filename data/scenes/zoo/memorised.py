@@ -22,8 +22,8 @@ DIFFERENCE = (
     "training images and at chance (1 in 16) elsewhere."
 )
 SEED = 5
-IMAGES = 2_000
-EPOCHS = 24
+IMAGES = 800
+EPOCHS = 60
 
 
 def build() -> nn.Module:
