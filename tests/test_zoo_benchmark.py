@@ -16,7 +16,7 @@ from data.scenes.generator import render
 
 def test_the_area_is_the_share_of_pairs() -> None:
     """Expected: every pair counted, ties half. Catches an area of the wrong direction, and a paired comparison."""
-    first, second = np.array([3.0, 1.0, 2.0, 2.0]), np.array([2.0, 0.0, 5.0, 2.0])
+    first, second = np.array([4.0, 1.0, 3.0, 2.0]), np.array([2.0, 0.0, 5.0, 2.0])
     pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a, b in product(first, second)]
     found = zoo.separate(first, second)
     assert found["auc"] == pytest.approx(np.mean(pairs), abs=1e-3)

@@ -8,8 +8,11 @@ from typing import Any
 
 import data
 from data.scenes.zoo.weights import PREFIX, read_card
+from generators.markdown import format_table
+from generators.plots import Series, draw_dots
+from generators.results import describe_machine, read_result
 
-RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "zoo.json"
+PLOTTED = ("scenes:blind", "scenes:coarse", "scenes:student")
 
 HEAD = """\
 # Networks with a known difference
@@ -168,24 +171,41 @@ def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _benchmark() -> list[str]:
-    if not RESULTS.is_file():
+    record = read_result("zoo")
+    if record is None:
         return []
-    result = json.loads(RESULTS.read_text(encoding="utf-8"))["result"]
-    images = result["images"]
-    head = BENCHMARK.format(
-        cheap=images["cheap"], dear=images["dear"], slow=", ".join(f"`{n}`" for n in result["dear"])
-    )
-    columns = [f"`{one['network']}`: {one['known']} ({one['score']})" for one in result["differences"]]
-    rows = [f"| method | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    methods = list(dict.fromkeys(name for one in result["differences"] for name in one["methods"]))
-    first = result["differences"][0]["methods"]
-    for method in sorted(methods, key=lambda name: -(first.get(name, {}).get("auc") or 0)):
-        cells = [_area(one["methods"].get(method)) for one in result["differences"]]
-        rows.append(f"| `{method}` | {' | '.join(cells)} |")
+    result = record["result"]
+    images, slow = result["images"], ", ".join(f"`{name}`" for name in result["dear"])
+    head = BENCHMARK.format(cheap=images["cheap"], dear=images["dear"], slow=slow)
     refused = [f"- {name}: {why}" for name, why in result["left_out"].items()]
     refusals = ["", "Refused:", "", *refused] if refused else []
     missing = ", ".join(f"`{name}`" for name in result["not_measured"])
-    return [head, *rows, *refusals, "", LIMITS.format(missing=missing)]
+    return [head, describe_machine(record), "", *tabulate(result), *refusals, "", LIMITS.format(missing=missing)]
+
+
+def tabulate(result: dict[str, Any]) -> list[str]:
+    """Tabulate how well each method finds each difference, the best for the first difference first."""
+    differences = result["differences"]
+    columns = [f"`{one['network']}`: {one['known']} ({one['score']})" for one in differences]
+    rows = [[f"`{name}`", *(_area(one["methods"].get(name)) for one in differences)] for name in _order(result)]
+    return format_table(["method", *columns], rows)
+
+
+def plot(result: dict[str, Any]) -> str:
+    """Plot how well each method finds the context's and the details' absence, and the control."""
+    chosen = {one["network"]: one["methods"] for one in result["differences"] if one["network"] in PLOTTED}
+    series = {}
+    for network, methods in chosen.items():
+        kept = {name: one for name, one in methods.items() if one["auc"] is not None}
+        values, intervals = ({name: one[key] for name, one in kept.items()} for key in ("auc", "interval_95"))
+        series[network] = Series({name: values[name] for name in _order(result) if name in values}, intervals)
+    return draw_dots(series, "area under the ROC curve", line=0.5, line_label="difference not shown")
+
+
+def _order(result: dict[str, Any]) -> list[str]:
+    methods = dict.fromkeys(name for one in result["differences"] for name in one["methods"])
+    first = result["differences"][0]["methods"]
+    return sorted(methods, key=lambda name: -(first.get(name, {}).get("auc") or 0))
 
 
 def _area(found: dict[str, Any] | None) -> str:

@@ -27,7 +27,7 @@ RATES = (0.0, 0.0, 0.1, 0.1, 0.2, 0.2)
 """Dropout after each convolution."""
 HEAD_RATE = 0.3
 SEED = 7
-EPOCHS = 7
+EPOCHS = 6
 DRAWS = 20
 
 

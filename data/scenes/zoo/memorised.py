@@ -18,8 +18,8 @@ __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "draw_labels", "measure", "trai
 
 TITLE = "Memorised random labels"
 DIFFERENCE = (
-    "Every training image had a random label, so nothing that it learnt holds for other images: it is right on its "
-    "training images and at chance (1 in 16) elsewhere."
+    "Every training image had a random label, so nothing that it learnt holds for other images: it gives its training "
+    "images their labels, and is near chance (1 in 16) elsewhere."
 )
 SEED = 5
 IMAGES = 800

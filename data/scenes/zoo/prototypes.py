@@ -35,7 +35,7 @@ CLUSTER, SEPARATION, SPARSITY = 0.8, 0.08, 1e-4
 OTHER = -0.5
 """First weight between a prototype and another category."""
 SEED = 10
-EPOCHS = 7
+EPOCHS = 6
 LAST_STEPS = 150
 
 
