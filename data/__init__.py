@@ -15,6 +15,7 @@ CLASSIFIERS = {
     "scenes:coarse": "scenes/zoo/coarse.py:build",
     "scenes:fine": "scenes/zoo/fine.py:build",
     "scenes:memorised": "scenes/zoo/memorised.py:build",
+    "scenes:federated": "scenes/zoo/federated.py:build",
     "scenes:student": "scenes/zoo/student.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
 }

@@ -94,12 +94,8 @@ def _show_view(
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
-    elif view == PAIR and len(seen) == 1 and source.list_others(seen[0].model):
-        st.info("No network to compare with is chosen.")
     elif view == PAIR and len(seen) == 1:
-        st.info(
-            f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
-        )
+        st.info("No network to compare with is chosen.")
     elif view == PAIR:
         grid.show_by_classifier(seen, settings, seed)
     elif by_class:
