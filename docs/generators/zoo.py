@@ -29,8 +29,12 @@ python foretell.py explain --model scenes:blind --image fish.png --method grad_c
 ```
 
 The names work wherever a network is named: in commands, in Explore and Compare models, in a notebook and in a
-study file (`[classifier] model = "scenes:blind"`). Weights and cards are in `data/scenes/zoo`; `python -m
-data.scenes.zoo.train NAME` trains one again, seeded, on one core.
+study file (`[classifier] model = "scenes:blind"`). Weights and cards are in `data/scenes/zoo`. To train one again,
+seeded and on one core:
+
+```bash
+python -m data.scenes.zoo.train blind
+```
 
 ## The networks
 
