@@ -16,6 +16,7 @@ CLASSIFIERS = {
     "scenes:fine": "scenes/zoo/fine.py:build",
     "scenes:memorised": "scenes/zoo/memorised.py:build",
     "scenes:federated": "scenes/zoo/federated.py:build",
+    "scenes:bayesian": "scenes/zoo/bayesian.py:build",
     "scenes:student": "scenes/zoo/student.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
 }
