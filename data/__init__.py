@@ -19,5 +19,6 @@ CLASSIFIERS = {
     "scenes:bayesian": "scenes/zoo/bayesian.py:build",
     "scenes:student": "scenes/zoo/student.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
+    "scenes:prototypes": "scenes/zoo/prototypes.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""

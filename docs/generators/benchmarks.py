@@ -225,7 +225,7 @@ BENCHMARKS = (
         "Known differences between networks",
         "How well the heatmaps of each method tell the built-in network from one that differs in a known way: the area "
         "under the ROC curve, 0.5 where the difference is not shown ([details](../docs/zoo.md)).",
-        "--images 24 --dear 10 --threads 1",
+        "--threads 1",
         zoo.tabulate,
         zoo.plot,
     ),

@@ -33,7 +33,7 @@ RIDGE = 0.1
 SEED = 9
 PATCHES = 60_000
 ROUNDS = 12
-EPOCHS = 60
+STEPS = 300
 DECAY = 1e-4
 FLOOR = 1e-6
 """Added to a histogram before its root, whose slope at 0 is infinite."""
@@ -110,9 +110,7 @@ def _sample_patches(images: Images, generator: torch.Generator) -> Tensor:
 
 def _fit_head(head: nn.Linear, described: Tensor, labels: Tensor) -> None:
     """Fit the classifier by cross-entropy over the whole set at once."""
-    optimiser = torch.optim.LBFGS(
-        head.parameters(), max_iter=EPOCHS * 5, history_size=20, line_search_fn="strong_wolfe"
-    )
+    optimiser = torch.optim.LBFGS(head.parameters(), max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimiser.zero_grad()
