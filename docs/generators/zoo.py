@@ -63,9 +63,9 @@ that is blind to the context, the share of positive evidence outside the object.
 same {cheap} images ({dear} for {slow}), each for its predicted class. The table has the area under the ROC curve
 with which the score tells the built-in network's heatmaps from the other network's: 1 means that every heatmap of
 the built-in network has the larger score, 0.5 that the method does not show the difference, and 0 that it shows the
-opposite. Intervals are bootstrapped over images. The last column is a control: by intervention
-the student relies on the context about as much as the built-in network ({student:.2f} against {built_in:.2f}), so
-values near 0.5, or a little below, are expected. `scenes:federated` is a hard case: it uses the context little, but it also is wrong on
+opposite. Intervals are bootstrapped over images. The last column is a control: by intervention the student relies
+on the context about as much as the built-in network ({student:.2f} against {built_in:.2f}), so values near 0.5, or
+a little below, are expected. `scenes:federated` is a hard case: it uses the context little, but it also is wrong on
 half of the scenes.
 """
 
