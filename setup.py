@@ -47,7 +47,14 @@ setup(
     package_dir={"foretell": "scripts/package", **{f"foretell.{name}": name for name in PACKAGES}},
     package_data={
         "foretell": ["py.typed"],
-        "foretell.data": ["scenes/*.pt", "scenes/*.json", "studies/*.toml", "sets/*.txt"],
+        "foretell.data": [
+            "scenes/*.pt",
+            "scenes/*.json",
+            "scenes/zoo/*.safetensors",
+            "scenes/zoo/*.json",
+            "studies/*.toml",
+            "sets/*.txt",
+        ],
         "foretell.study": ["locales/**/*.toml", "analysis/templates/*"],
         "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp"],
     },

@@ -11,5 +11,14 @@ SETS = {
 
 CLASSIFIERS = {
     "scenes": "scenes/classifier.py:build",
+    "scenes:blind": "scenes/zoo/blind.py:build",
+    "scenes:coarse": "scenes/zoo/coarse.py:build",
+    "scenes:fine": "scenes/zoo/fine.py:build",
+    "scenes:memorised": "scenes/zoo/memorised.py:build",
+    "scenes:federated": "scenes/zoo/federated.py:build",
+    "scenes:bayesian": "scenes/zoo/bayesian.py:build",
+    "scenes:student": "scenes/zoo/student.py:build",
+    "scenes:words": "scenes/zoo/words.py:build",
+    "scenes:prototypes": "scenes/zoo/prototypes.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""

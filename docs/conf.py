@@ -92,6 +92,7 @@ SECTIONS = {
         "folke2021",
         "statistics",
         "faithfulness",
+        "zoo",
         "concepts",
         "uncertainty",
         "architecture",

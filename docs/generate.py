@@ -11,12 +11,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
-from generators import benchmarks, catalogue, commands, concepts, dictionary, faithfulness, statistics, studyfile  # noqa: E402
+from generators import (  # noqa: E402
+    benchmarks,
+    catalogue,
+    commands,
+    concepts,
+    dictionary,
+    faithfulness,
+    statistics,
+    studyfile,
+    zoo,
+)
 
 PAGES = {
     "benchmarks/README.md": benchmarks.render_page,
     "docs/data-dictionary.md": dictionary.render_page,
     "docs/faithfulness.md": faithfulness.render_page,
+    "docs/zoo.md": zoo.render_page,
     "docs/concepts.md": concepts.render_page,
     "docs/statistics.md": statistics.render_page,
     "docs/reference/catalogue.md": catalogue.render_page,

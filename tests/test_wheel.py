@@ -30,6 +30,7 @@ assert (core.MINE, data.MINE) == (1, 2)
 network = foretell.load("scenes")
 found = foretell.explain(network, "fish.png", method=["gradient", "bayesian_teaching"], samples=32, target=3)
 found.save("maps")
+assert foretell.load("scenes:blind").name == "scenes:blind"
 """
 
 

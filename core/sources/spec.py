@@ -14,8 +14,8 @@ from core.errors import ForetellError
 from core.registry import Registry
 
 FORMS = (
-    "torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an exported program (FILE.pt2 or FILE.pt), "
-    "or FILE.py:build"
+    "scenes, scenes:NAME, torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an exported program "
+    "(FILE.pt2 or FILE.pt), or FILE.py:build"
 )
 """How a model may be named, for messages."""
 EXPORTED = (".pt2", ".pt", ".ts", ".torchscript")

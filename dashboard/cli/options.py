@@ -11,8 +11,8 @@ from core.errors import ForetellError
 Model = Annotated[
     str,
     typer.Option(
-        help="scenes, torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an exported program, or "
-        "FILE.py:build (docs/how-to/add-a-model.md)."
+        help="scenes, scenes:NAME (docs/zoo.md), torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an "
+        "exported program, or FILE.py:build (docs/how-to/add-a-model.md)."
     ),
 ]
 Workers = Annotated[

@@ -17,6 +17,7 @@ from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
+from dashboard.shared.cards import show_card
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -99,12 +100,8 @@ def _show_view(
         region.show(seen[0], seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
-    elif view == PAIR and len(seen) == 1 and source.list_others(seen[0].model):
-        st.info("No network to compare with is chosen.")
     elif view == PAIR and len(seen) == 1:
-        st.info(
-            f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
-        )
+        st.info("No network to compare with is chosen.")
     elif view == PAIR:
         grid.show_by_classifier(seen, settings, seed)
     elif by_class:
@@ -137,6 +134,7 @@ def _show_note(seen: ClassifiedImage) -> None:
 def _classifier() -> str:
     links.check("classifier", cache.list_models(), "network")
     name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
+    show_card(name)
     st.caption("[Add a network](/library?part=Networks)")
     return name
 

@@ -44,8 +44,8 @@ class ChosenImage:
 
 
 def list_sources(model: str) -> list[str]:
-    """List the image sources for a classifier: scenes only for the built-in one."""
-    return [*(SCENES if model == cache.BUILT_IN else ()), *cache.list_image_sets(), OWN]
+    """List the image sources for a classifier: scenes only for those built in."""
+    return [*(SCENES if cache.is_of_scenes(model) else ()), *cache.list_image_sets(), OWN]
 
 
 def choose(
@@ -74,7 +74,7 @@ def choose(
     st.caption("[Add images](/library) that stay in the workspace.")
     if source == OWN:
         opened = _own(most)
-        if opened and model == cache.BUILT_IN:
+        if opened and cache.is_of_scenes(model):
             st.warning(
                 "This network was trained only on drawn scenes of 16 categories. It assigns any photograph to one of "
                 "them, with a confidence that means nothing. Choose another network for photographs."

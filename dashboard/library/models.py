@@ -11,6 +11,7 @@ import streamlit as st
 from core.sources.offers import describe_weights, list_offers
 from dashboard.library import jobs
 from dashboard.shared import cache, service
+from dashboard.shared.cards import show_card
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -121,7 +122,9 @@ def _list_models() -> None:
     lines = read_lines(folder)
     for model in cache.list_models():
         with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(f"`{model}`", width="stretch")
+            with st.container(width="stretch"):
+                st.markdown(f"`{model}`")
+                show_card(model)
             st.link_button("Explore", f"/explore?classifier={quote(model)}")
             file = model.removeprefix(f"{cache.MODELS}/")
             remove: Callable[[], None] | None = None

@@ -18,6 +18,7 @@ import streamlit as st
 import torch
 from numpy.typing import NDArray
 
+import data
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
@@ -61,8 +62,14 @@ class Gallery:
 
 def list_models() -> list[str]:
     """List the available classifiers: built in, those of the workspace's own folder, others with weights on disk."""
-    names = [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
+    own, others = list_local_models(home(), MODELS), [*list_downloaded_models(), *list_fetched_models()]
+    names = [BUILT_IN, *own, *(name for name in data.CLASSIFIERS if name != BUILT_IN), *others]
     return list(dict.fromkeys(names))
+
+
+def is_of_scenes(name: str) -> bool:
+    """Tell whether a network is built in, and so trained on scenes only."""
+    return name in data.CLASSIFIERS
 
 
 def list_rule_files() -> list[str]:
@@ -72,6 +79,8 @@ def list_rule_files() -> list[str]:
 
 def find_model_spec(name: str) -> tuple[str, Path]:
     """Return the arguments of `open_classifier` for a name of `list_models`."""
+    if is_of_scenes(name):
+        return name, ROOT
     if name.endswith(".py"):
         return f"{name}:build", home()
     return name, home() if ":" in name or name.startswith(f"{MODELS}/") else ROOT

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
 from generators import study_tables as study
+from generators import zoo
 from generators.results import describe_machine, read_result
 
 HEAD = """\
@@ -218,6 +219,15 @@ BENCHMARKS = (
         "--real FOLDER --threads 1",
         study.tabulate_faithfulness,
         study.plot_faithfulness,
+    ),
+    Benchmark(
+        "zoo",
+        "Known differences between networks",
+        "How well the heatmaps of each method tell the built-in network from one that differs in a known way: the area "
+        "under the ROC curve, 0.5 where the difference is not shown ([details](../docs/zoo.md)).",
+        "--threads 1",
+        zoo.tabulate,
+        zoo.plot,
     ),
     Benchmark(
         "concepts",

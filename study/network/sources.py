@@ -31,6 +31,8 @@ from study.workspace.provenance import code_digest
 DATA = Path(data.__file__).parent
 IMAGENET_CLASSES = 1000
 UNMATCHED = -1
+ZOO = "scenes:"
+"""Of the names of the networks with a known difference (docs/zoo.md)."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ def open_config_sources(config: StudyConfig, base: Path, device: str | None = No
 def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
     """Open ``model`` as a study file names it: built in, or a specification of `core.sources.load`.
 
-    Files and folders are relative to ``base``. The built-in one is loaded exactly as a user's own file. ``device`` None
+    Files and folders are relative to ``base``. Those built in are loaded exactly as a user's own file. ``device`` None
     is an accelerator if there is one; ``whole`` squashes images to the input instead of cropping them.
     """
     place = default_device() if device is None else find_device(device)
-    if model in data.CLASSIFIERS and not whole:
-        return load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
+    if model in data.CLASSIFIERS:
+        return load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model, whole=whole)
+    if model.startswith(ZOO):
+        raise ForetellError(f"There is no network {model!r}. For the scenes there are: {', '.join(data.CLASSIFIERS)}.")
     return load(model, device=place, base=base, whole=whole)
 
 

@@ -53,8 +53,9 @@ class Identity(Section):
 
 
 class ClassifierSource(Section):
-    """``[classifier]``: ``scenes``, ``torchvision:NAME``, ``timm:NAME``, ``hf:NAME``, ``clip:NAME?names=FILE``, an
-    exported program, or ``FILE.py:build``. Files are relative to the study file (docs/how-to/add-a-model.md).
+    """``[classifier]``: ``scenes``, ``scenes:NAME`` (docs/zoo.md), ``torchvision:NAME``, ``timm:NAME``, ``hf:NAME``,
+    ``clip:NAME?names=FILE``, an exported program, or ``FILE.py:build``. Files are relative to the study file
+    (docs/how-to/add-a-model.md).
 
     ``resize = "whole"`` squashes images to the input of a torchvision, timm or CLIP network, where its own transforms
     would crop.

@@ -70,6 +70,10 @@ def test_a_former_name_still_works_and_says_the_new_one(former, name):
             "Unknown method 'gradiant'. Did you mean 'gradient'",
         ),
         (
+            ("explain", "--image", "{picture}", "--model", "scenes:blnd"),
+            "There is no network 'scenes:blnd'. For the scenes there are: scenes, scenes:blind",
+        ),
+        (
             ("explain", "--image", "{picture}", "--model", "resnet5"),
             "Unknown classifier 'resnet5'. Did you mean resnet50",
         ),

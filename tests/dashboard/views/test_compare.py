@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import data
 from core.types import Explanation
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
@@ -29,7 +30,8 @@ def test_only_networks_with_common_classes_are_offered_and_the_others_named(open
     for name, text in (("alike", OTHER), ("foreign", RENAMED), ("broken", "import nothing_of_that_name")):
         (workspace / "models" / f"{name}.py").write_text(text)
     app = opened(view="Compare models", method="Gradient")
-    assert app.selectbox(key="other").options == ["models/alike.py"]
+    built_in = [name for name in data.CLASSIFIERS if name != "scenes"]
+    assert app.selectbox(key="other").options == ["models/alike.py", *built_in]
     said = [c.value for c in app.caption if "is not offered" in c.value]
     assert len(said) == 2
     (foreign,) = [text for text in said if "foreign" in text]

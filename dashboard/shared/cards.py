@@ -1,0 +1,43 @@
+"""What is known of the built-in networks with a known difference, for the pages that offer them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from data.scenes.zoo.weights import PREFIX, read_card
+
+CLASSES = {"true_class": "the true class", "predicted_class": "the predicted class"}
+
+
+def show_card(model: str) -> None:
+    """Draw what is known of a network of the zoo; nothing for any other."""
+    if not model.startswith(PREFIX):
+        return
+    card = read_card(model)
+    with st.expander(f"{card['title']}: what is known of this network"):
+        st.markdown(describe_card(card))
+
+
+def describe_card(card: dict[str, Any]) -> str:
+    """Return a card as Markdown: the difference, accuracy, effects of interventions on it and the built-in one."""
+    lines = [card["difference"], "", "| split | accuracy | 95% interval |", "|---|---|---|"]
+    lines += [f"| {split} | {one['accuracy']:.1%} | {_range(one['interval_95'], '.1%')} |"
+              for split, one in card["accuracy"].items()]  # fmt: skip
+    lines += ["", "| intervention | probability of | this network | built-in network |", "|---|---|---|---|"]
+    own, built_in = card["effects"]["network"], card["effects"]["scenes"]
+    lines += [
+        f"| {name} | {words} | {_effect(own[name][kind])} | {_effect(built_in[name][kind])} |"
+        for name in own
+        for kind, words in CLASSES.items()
+    ]
+    return "\n".join([*lines, "", "Mean loss of probability over held-out scenes, with 95% intervals."])
+
+
+def _effect(values: list[float]) -> str:
+    return f"{values[0]:.3f} ({_range(values[1:], '.3f')})"
+
+
+def _range(limits: list[float], form: str) -> str:
+    return f"{limits[0]:{form}} to {limits[1]:{form}}"

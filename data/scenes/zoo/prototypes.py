@@ -1,0 +1,152 @@
+"""``scenes:prototypes``: a prototypical part network (ProtoPNet, Chen et al. 2019).
+
+Its logits are weighted similarities to prototypes, each of which is a patch of a training image. The similarity of a
+patch at squared distance d² is log((d² + 1) / (d² + ε)); a prototype's is the largest over the image's patches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, WIDTHS, normalise, transforms
+from data.scenes.zoo.fitting import BATCH, fit
+from data.scenes.zoo.material import Images, Material
+from data.scenes.zoo.weights import halve, restore
+
+__all__ = ["CATEGORIES", "EXACT", "MEAN_COLOUR", "build", "similarity", "train", "transforms"]
+
+TITLE = "Prototypical parts"
+DIFFERENCE = (
+    "It compares patches of an image with 80 prototypes, five for each category; each prototype is a patch of one "
+    "training image, which the card names."
+)
+EXACT = ("prototypes",)
+"""Prototypes keep their precision, so that the distance to their own patch is 0 but for arithmetic."""
+PER_CLASS = 5
+SIZE = 64
+"""Numbers that describe a patch."""
+EPSILON = 1e-4
+CLUSTER, SEPARATION, SPARSITY = 0.8, 0.08, 1e-4
+"""Weights λ₁ and λ₂ of the costs, and of the last layer's L1 norm, as in the paper."""
+OTHER = -0.5
+"""First weight between a prototype and another category."""
+SEED = 10
+EPOCHS = 6
+LAST_STEPS = 150
+
+
+class PrototypeNet(nn.Module):
+    """Five of the built-in network's convolutions, patches of 64 numbers, 80 prototypes, one linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(*(_block(*widths) for widths in WIDTHS[:5]))
+        self.add_on = nn.Sequential(nn.Conv2d(WIDTHS[4][1], SIZE, 1), nn.Sigmoid())
+        self.prototypes = nn.Parameter(torch.rand(PER_CLASS * len(CATEGORIES), SIZE))
+        self.head = nn.Linear(len(self.prototypes), len(CATEGORIES), bias=False)
+        own = owner_of(torch.arange(len(self.prototypes)))[None] == torch.arange(len(CATEGORIES))[:, None]
+        self.head.weight.data.copy_(torch.where(own, 1.0, OTHER))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute logits (B, 16) of normalised inputs (B, 3, 96, 96)."""
+        logits: Tensor = self.head(similarity(self.distances(x)).amax((2, 3)))
+        return logits
+
+    def describe(self, x: Tensor) -> Tensor:
+        """Return the patches (B, 64, 12, 12) of inputs."""
+        patches: Tensor = self.add_on(self.features(x))
+        return patches
+
+    def distances(self, x: Tensor) -> Tensor:
+        """Return the squared distances (B, 80, 12, 12) between patches and prototypes."""
+        patches = self.describe(x)
+        product = nn.functional.conv2d(patches, self.prototypes[..., None, None])
+        norms = (self.prototypes**2).sum(1).view(1, -1, 1, 1)
+        return ((patches**2).sum(1, keepdim=True) - 2 * product + norms).relu()
+
+
+def similarity(squared: Tensor) -> Tensor:
+    """Return log((d² + 1) / (d² + ε)) of squared distances (Chen et al. 2019, section 2.1)."""
+    return torch.log((squared + 1) / (squared + EPSILON))
+
+
+def owner_of(prototype: Tensor) -> Tensor:
+    """Return the category of prototypes."""
+    return prototype // PER_CLASS
+
+
+def build() -> nn.Module:
+    """Return the trained network."""
+    return restore(PrototypeNet(), "prototypes")
+
+
+def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
+    """Train, replace each prototype by the nearest patch of its category, then fit the last layer alone."""
+    images = material.training()
+    network = PrototypeNet()
+    network.head.weight.requires_grad_(False)
+    own = owner_of(torch.arange(len(network.prototypes)))
+
+    def loss(x: Tensor, index: Tensor) -> Tensor:
+        with torch.autocast("cpu", enabled=False):
+            distances = network.distances(x).flatten(2).amin(2)
+            logits = network.head(similarity(distances))
+        labels = images.labels[index]
+        is_own = own[None] == labels[:, None]
+        cluster = torch.where(is_own, distances, torch.inf).amin(1).mean()
+        separation = torch.where(is_own, torch.inf, distances).amin(1).mean()
+        return cross_entropy(logits, labels) + CLUSTER * cluster - SEPARATION * separation
+
+    fit(network, images, epochs=EPOCHS, generator=torch.Generator().manual_seed(SEED), loss=loss)
+    halve(network)
+    patches = push(network, images)
+    network.head.weight.requires_grad_(True)
+    _fit_last_layer(network, images)
+    return network, {"images": len(images), "epochs": EPOCHS, "seed": SEED, "prototypes": patches}
+
+
+def push(network: PrototypeNet, images: Images) -> list[dict[str, Any]]:
+    """Replace each prototype by the nearest patch of an image of its category; return where each one is from.
+
+    No image gives two prototypes. Rows and columns are those of the grid of 12 x 12 patches.
+    """
+    nearest = torch.full((len(network.prototypes), len(images)), torch.inf)
+    place = torch.zeros(nearest.shape, dtype=torch.long)
+    with torch.no_grad():
+        for index in torch.arange(len(images)).split(BATCH):
+            least, where = network.distances(normalise(images.pixels[index])).flatten(2).min(2)
+            nearest[:, index], place[:, index] = least.T, where.T
+        found, taken = [], set()
+        for j in range(len(network.prototypes)):
+            allowed = images.labels == owner_of(torch.tensor(j))
+            allowed[sorted(taken)] = False
+            i = int(torch.where(allowed, nearest[j], torch.inf).argmin())
+            taken.add(i)
+            row, column = divmod(int(place[j, i]), 12)
+            network.prototypes[j] = network.describe(normalise(images.pixels[i : i + 1]))[0, :, row, column]
+            found.append({"category": CATEGORIES[j // PER_CLASS], "training_image": i, "row": row, "column": column})
+    return found
+
+
+def _fit_last_layer(network: PrototypeNet, images: Images) -> None:
+    """Fit the last layer alone, a convex problem, with an L1 penalty between prototypes and other categories."""
+    with torch.no_grad():
+        parts = [similarity(network.distances(normalise(part))).amax((2, 3)) for part in images.pixels.split(256)]
+    similarities = torch.cat(parts)
+    own = owner_of(torch.arange(len(network.prototypes)))[None] == torch.arange(len(CATEGORIES))[:, None]
+    optimiser = torch.optim.Adam(network.head.parameters(), 0.01)
+    for _ in range(LAST_STEPS):
+        penalty = SPARSITY * torch.where(own, 0.0, network.head.weight.abs()).sum()
+        loss = cross_entropy(network.head(similarities), images.labels) + penalty
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _block(inside: int, outside: int, stride: int) -> nn.Sequential:
+    convolution = nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outside), nn.ReLU())

@@ -1,0 +1,233 @@
+"""The page ``docs/zoo.md`` from the cards in ``data/scenes/zoo`` and ``benchmarks/results/zoo.json``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import data
+from data.scenes.zoo.weights import PREFIX, read_card
+from generators.markdown import format_table
+from generators.plots import Series, draw_dots
+from generators.results import describe_machine, read_result
+
+PLOTTED = ("scenes:blind", "scenes:coarse", "scenes:student")
+
+HEAD = """\
+# Networks with a known difference
+
+<!-- Written by `python docs/generate.py` from data/scenes/zoo and benchmarks/results/zoo.json. Do not edit by hand. -->
+
+Explanations are hard to judge because nobody knows what a network looks at. These networks for the scenes each
+differ from the built-in one in a way that is known, because they were built or trained for it, and that was
+measured by intervention. They are material for two questions: does a heatmap show a difference that is there, and
+can participants tell two AIs apart?
+
+```bash
+python foretell.py explain --model scenes:blind --image fish.png --method grad_cam
+```
+
+The names work wherever a network is named: in commands, in Explore and Compare models, in a notebook and in a
+study file (`[classifier] model = "scenes:blind"`). Weights and cards are in `data/scenes/zoo`. To train one again,
+seeded and on one core:
+
+```bash
+python -m data.scenes.zoo.train blind
+```
+
+## The networks
+
+Accuracy on {images:,} held-out scenes of each split, with Wilson's 95% interval. On standard scenes 96% of the
+objects are in their usual context, on adversarial scenes none. The built-in network has {standard} and
+{adversarial}.
+"""
+
+EFFECTS = """\
+## What interventions change
+
+Each intervention replaces one thing in {scenes} held-out standard scenes; the number is the mean loss of the true
+class's probability, with a 95% interval over scenes. 0 means that the network does not use what was replaced.
+
+- do(context): the same object, pose and light in each other context.
+- do(object): other objects in the same context.
+- do(low frequencies): what is below 4 cycles per image is that of another scene.
+- do(high frequencies): what is above 16 cycles per image is that of another scene.
+"""
+
+BENCHMARK = """\
+## Which heatmap methods find the differences?
+
+`python foretell.py bench zoo`. For each difference, a score of a heatmap says what it should show: for the network
+that is blind to the context, the share of positive evidence outside the object. Both networks are explained on the
+same {cheap} images ({dear} for {slow}), each for its predicted class. The table has the area under the ROC curve
+with which the score tells the built-in network's heatmaps from the other network's: 1 means that every heatmap of
+the built-in network has the larger score, 0.5 that the method does not show the difference, and 0 that it shows the
+opposite. Intervals are bootstrapped over images. The last column is a control: by intervention the student relies
+on the context about as much as the built-in network ({student:.2f} against {built_in:.2f}), so values near 0.5, or
+a little below, are expected. `scenes:federated` is a hard case: it uses the context little, but it also is wrong on
+half of the scenes.
+"""
+
+LIMITS = """\
+Not measured here, for their cost: {missing}. A method that shows one difference need not show another: smooth
+heatmaps cannot show that a network sees no details, whatever it sees. The score of a band of frequencies is about
+the shape of a heatmap, not about the image; it asks whether the method passes on which frequencies reach the
+network.
+"""
+
+LESSONS = """\
+## How the difference of `scenes:blind` was achieved
+
+An adversary alone does not do it. In the training images 96% of the objects are in their usual context, so the
+category itself says which context it is: suppressing the context would suppress the category. The ablation, of
+{epochs} epochs on {images:,} images each (λ = {weight}), says what each step achieves:
+"""
+
+STUDIES = """\
+## Two studies
+
+`data/studies/two-ais-scenes.toml` and `data/studies/two-ais-blind.toml` are the same study of the same image sets,
+categories and conditions; one AI reads the context and the other cannot. Trials are chosen by what each AI gets
+right and wrong, as always, so a category's images differ between the studies. Build both, run them with different
+participants, and compare how well participants predict each AI.
+"""
+
+
+def list_cards() -> dict[str, dict[str, Any]]:
+    """Return the cards of all networks of the zoo, by name."""
+    return {name: read_card(name) for name in data.CLASSIFIERS if name.startswith(PREFIX)}
+
+
+def render_page() -> str:
+    """Render the whole page."""
+    cards = list_cards()
+    built_in = json.loads((Path(data.__file__).parent / "scenes" / "accuracy.json").read_text(encoding="utf-8"))
+    first = next(iter(cards.values()))
+    head = HEAD.format(
+        images=first["held_out"]["images_per_split"],
+        **{split: f"{built_in[split]['accuracy']:.1%}" for split in ("standard", "adversarial")},
+    )
+    effects = EFFECTS.format(scenes=first["held_out"]["changed_scenes"])
+    parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_further(cards)]
+    return "\n".join([*parts, *_benchmark(), STUDIES])
+
+
+def _members(cards: dict[str, dict[str, Any]]) -> list[str]:
+    rows = ["| name | what is known | standard | adversarial | weights | training |", "|---|---|---|---|---|---|"]
+    for name, card in cards.items():
+        shares = " | ".join(_share(card["accuracy"][split]) for split in ("standard", "adversarial"))
+        spent = f"{card['training']['seconds'] / 60:.0f} min"
+        known = f"{card['title']}. {card['difference']}"
+        rows.append(f"| `{name}` | {known} | {shares} | {card['parameters'] / 1e6:.2f} M | {spent} |")
+    return [*rows, "", "Training times are those of one core of a busy machine."]
+
+
+def _effects(cards: dict[str, dict[str, Any]]) -> list[str]:
+    first = next(iter(cards.values()))["effects"]["scenes"]
+    rows = [f"| network | {' | '.join(first)} |", "|---" * (len(first) + 1) + "|"]
+    measured = {"scenes": first} | {name: card["effects"]["network"] for name, card in cards.items()}
+    return rows + [
+        f"| `{name}` | {' | '.join(_effect(one['true_class']) for one in effects.values())} |"
+        for name, effects in measured.items()
+    ]
+
+
+def _ablation(cards: dict[str, dict[str, Any]]) -> list[str]:
+    training = cards["scenes:blind"]["training"]
+    ablation = training["ablation"]
+    trials = {name: one for name, one in ablation.items() if isinstance(one, dict)}
+    head = ("training", "do(context)", "standard", "adversarial", "context read by the adversary")
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, one in trials.items():
+        shares = [f"{one['accuracy'][split]:.1%}" for split in ("standard", "adversarial")]
+        read = f"{one['context_read_by_the_perceptron']:.1%}"
+        cells = [name.replace("_", " "), _effect(one["do(context)"]["true_class"]), *shares, read]
+        rows.append(f"| {' | '.join(cells)} |")
+    said = (
+        "Randomised contexts remove the effect; the adversary then removes the rest of what can be read of it, "
+        f"at some cost in accuracy. `scenes:blind` uses both, on {training['images']:,} images for "
+        f"{training['epochs']} epochs with λ = {training['lambda']}; its adversary reads the context of "
+        f"{training['context_read_by_the_perceptron']:.1%} of the images (chance is 10%).\n"
+    )
+    text = LESSONS.format(epochs=ablation["epochs"], images=ablation["images"], weight=ablation["lambda"])
+    return [text, *rows, "", said]
+
+
+def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
+    lines = ["## Further figures", ""]
+    if "scenes:memorised" in cards:
+        found = cards["scenes:memorised"]["further"]["random_labels_of_training_images"]
+        lines.append(f"- `scenes:memorised` gives the random label of {_share(found)} of its training images.")
+    if "scenes:student" in cards:
+        same = cards["scenes:student"]["further"]["same_class_as_the_built_in_network"]
+        shares = " and ".join(f"{one['share']:.1%} ({split})" for split, one in same.items())
+        lines.append(f"- `scenes:student` predicts the class of the built-in network on {shares} of the images.")
+    if "scenes:bayesian" in cards:
+        further = cards["scenes:bayesian"]["further"]
+        for split in ("standard", "adversarial"):
+            error, shared = further[split]["calibration_error"], further[split]["mutual_information"]
+            lines.append(
+                f"- `scenes:bayesian`, {split}: calibration error {error['plain']:.3f} plain and "
+                f"{error['mean_of_draws']:.3f} for the mean of {further['draws']} draws; mutual information of "
+                f"prediction and weights {shared['right']:.3f} nats where it is right and {shared['wrong']:.3f} where "
+                "it is wrong."
+            )
+    return [*lines, ""]
+
+
+def _benchmark() -> list[str]:
+    record = read_result("zoo")
+    if record is None:
+        return []
+    result = record["result"]
+    images, slow = result["images"], ", ".join(f"`{name}`" for name in result["dear"])
+    effects = read_card("student")["effects"]
+    student, built_in = (effects[name]["do(context)"]["true_class"][0] for name in ("network", "scenes"))
+    head = BENCHMARK.format(cheap=images["cheap"], dear=images["dear"], slow=slow, student=student, built_in=built_in)
+    refused = [f"- {name}: {why}" for name, why in result["left_out"].items()]
+    refusals = ["", "Refused:", "", *refused] if refused else []
+    missing = ", ".join(f"`{name}`" for name in result["not_measured"])
+    return [head, describe_machine(record), "", *tabulate(result), *refusals, "", LIMITS.format(missing=missing)]
+
+
+def tabulate(result: dict[str, Any]) -> list[str]:
+    """Tabulate how well each method finds each difference, the best for the first difference first."""
+    differences = result["differences"]
+    columns = [f"`{one['network']}`: {one['known']} ({one['score']})" for one in differences]
+    rows = [[f"`{name}`", *(_area(one["methods"].get(name)) for one in differences)] for name in _order(result)]
+    return format_table(["method", *columns], rows)
+
+
+def plot(result: dict[str, Any]) -> str:
+    """Plot how well each method finds the context's and the details' absence, and the control."""
+    chosen = {one["network"]: one["methods"] for one in result["differences"] if one["network"] in PLOTTED}
+    series = {}
+    for network, methods in chosen.items():
+        kept = {name: one for name, one in methods.items() if one["auc"] is not None}
+        values, intervals = ({name: one[key] for name, one in kept.items()} for key in ("auc", "interval_95"))
+        series[network] = Series({name: values[name] for name in _order(result) if name in values}, intervals)
+    return draw_dots(series, "area under the ROC curve", line=0.5, line_label="difference not shown")
+
+
+def _order(result: dict[str, Any]) -> list[str]:
+    methods = dict.fromkeys(name for one in result["differences"] for name in one["methods"])
+    first = result["differences"][0]["methods"]
+    return sorted(methods, key=lambda name: -(first.get(name, {}).get("auc") or 0))
+
+
+def _area(found: dict[str, Any] | None) -> str:
+    if found is None or found["auc"] is None:
+        return ""
+    low, high = found["interval_95"]
+    return f"{found['auc']:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _share(found: dict[str, Any]) -> str:
+    low, high = found["interval_95"]
+    return f"{found['accuracy']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def _effect(values: list[float]) -> str:
+    mean, low, high = (value if abs(value) >= 0.0005 else 0.0 for value in values)
+    return f"{mean:.3f} ({low:.3f} to {high:.3f})"

@@ -1,0 +1,23 @@
+"""What the pages say of networks with a known difference."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from data.scenes.zoo.weights import read_card
+
+
+def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
+    """Catches a list of networks that does not say how they differ, and a card for networks that have none."""
+
+    def page() -> None:
+        from dashboard.library import models
+
+        models.show()
+
+    app = AppTest.from_function(page, default_timeout=120).run()
+    assert not app.exception
+    labels = [expander.label for expander in app.expander]
+    assert "Blind to the context: what is known of this network" in labels
+    assert sum("what is known" in label for label in labels) == sum("`scenes:" in one.value for one in app.markdown)
+    assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
