@@ -148,6 +148,8 @@ def _other(model: str) -> list[str] | None:
     offered = [name for name in source.list_others(model) if name not in refused]
     links.check("other", offered, "network to compare with")
     chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
+    for name in chosen:
+        show_card(name)
     for name, why in refused.items():
         st.caption(escape_markdown(f"{name} is not offered: {why}"))
     return chosen

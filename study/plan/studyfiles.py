@@ -16,6 +16,8 @@ ARCHIVE = "archive"
 TEMPLATES = {
     "demo": "The demo: drawn scenes and their network, ready to build",
     "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
+    "two-ais-scenes": "Two AIs, first study: this AI reads the context of an object",
+    "two-ais-blind": "Two AIs, second study: this AI cannot read the context",
 }
 """Study files of the project to begin with."""
 
