@@ -156,7 +156,7 @@ def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
         page.keyboard.type("not the password")  # the field has the focus
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_have_text("The password is wrong.")
-        page.get_by_label("Password").fill("correct horse battery")
+        page.get_by_label("Password of the researcher's pages").fill("correct horse battery")
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Log out").click(timeout=PATIENCE_MS)
         page.get_by_role("button", name="Log out").click()

@@ -43,10 +43,13 @@ def test_a_specification_is_taken_apart(text, source, name, settings):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", r"'' names no model. Give torchvision:NAME, timm:NAME"),
+        ("", r"'' names no model. Give scenes, scenes:NAME, torchvision:NAME, timm:NAME"),
         ("hf:", r"'hf:' names no model. Give"),
         ("tim:resnet50", r"Unknown model source 'tim'. Did you mean 'timm'\?"),
-        ("huggingface:x", r"Unknown classifier 'huggingface'. Give torchvision:NAME, timm:NAME, hf:NAME"),
+        (
+            "huggingface:x",
+            r"Unknown classifier 'huggingface'. Give scenes, scenes:NAME, torchvision:NAME, timm:NAME, hf:NAME",
+        ),
         ("torchvision:resnet19", r"Unknown classifier 'resnet19'. Did you mean resnet18"),
         ("resnet18:V9", r"resnet18 has no weights 'V9'. torchvision offers: IMAGENET1K_V1"),
         ("resnet18?names=a.txt", r"torchvision:resnet18 does not take the setting 'names'. It takes none"),

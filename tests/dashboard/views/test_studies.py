@@ -129,7 +129,9 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     assert len(_trials(app)) == 6
     known = dict(_trials(app)[0].to_numpy().tolist())
     listed = workspace_studies.list_studies(tiny.parents[1], service.get_service().researcher)
-    trial = listed[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
+    (bundle,) = [one.bundle for one in listed if one.name == "tiny"]
+    assert bundle is not None
+    trial = bundle.manifest.trials[0]
     assert known["True class"] == trial.truth
     assert known["Prediction"] == f"{trial.target} (75.0%)"
     assert known["Learner's P after the examples"] == "0.900"
