@@ -48,7 +48,7 @@ def test_a_specification_is_taken_apart(text, source, name, settings):
         ("tim:resnet50", r"Unknown model source 'tim'. Did you mean 'timm'\?"),
         (
             "huggingface:x",
-            r"Unknown classifier 'huggingface'. Give scenes, scenes:NAME, torchvision:NAME, timm:NAME, hf:NAME",
+            r"Unknown classifier 'huggingface'. Give scenes, scenes:NAME, torchvision:NAME, timm:NAME",
         ),
         ("torchvision:resnet19", r"Unknown classifier 'resnet19'. Did you mean resnet18"),
         ("resnet18:V9", r"resnet18 has no weights 'V9'. torchvision offers: IMAGENET1K_V1"),
