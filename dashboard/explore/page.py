@@ -9,7 +9,7 @@ from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import grid, region, single
+from dashboard.explore.heatmaps import counterfactual, grid, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -98,6 +98,7 @@ def _show_view(
         single.show(seen[0], method, given, seed)
         _show_note(seen[0])
         region.show(seen[0], seed)
+        _show_counterfactual(seen[0], seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
@@ -121,6 +122,13 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
         parameters.select_methods(list_methods(seen.classifier))
 
     st.button("All methods for this image", icon=":material/apps:", on_click=open_grid)
+
+
+def _show_counterfactual(seen: ClassifiedImage, seed: int) -> None:
+    """Offer parts of another image of the set; an uploaded image has no others."""
+    if st.session_state["source"] != source.OWN:
+        with show_errors():
+            counterfactual.show(seen, source.SCENES.get(st.session_state["source"], st.session_state["source"]), seed)
 
 
 def _show_note(seen: ClassifiedImage) -> None:

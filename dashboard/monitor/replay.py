@@ -16,6 +16,7 @@ from study.analysis.figures import LABELS
 from study.bundle import Bundle
 from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
 from study.plan.texts import texts_of
+from study.workspace.spreadsheets import csv_text
 
 PLAIN = {"displaylogo": False, "displayModeBar": False}
 PHASES = {"practice": "Practice", "catch": "Attention check"}
@@ -65,7 +66,7 @@ def _draw(replay: Replay, key: str) -> None:
             column_config={"Seconds": st.column_config.NumberColumn(format="%.1f")},
         )
         name = f"{replay.participant}_events.csv"
-        files.offer_download(name, lambda: replay.timeline.to_csv(index=False), name, "text/csv")
+        files.offer_download(name, lambda: csv_text(replay.timeline), name, "text/csv")
 
 
 def draw_timeline(replay: Replay) -> go.Figure:
