@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore.figures import make_thumbnail
+from dashboard.explore.find.classes import show_class_table
 from dashboard.explore.find.confusion import count_confusions, show_confusions
 from dashboard.explore.find.orders import ORDERS, choose_order, rank_images
 from dashboard.explore.find.selection import (
@@ -115,6 +116,7 @@ def show_gallery(search: Search, picked: Callable[[int], None], act: Callable[[s
             count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
             (found.filter.truth, found.filter.predicted),
         )
+    show_class_table(search)
     selecting, selected = _show_selection(search, found.images, act)
 
     def select_image(i: int) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import pandas as pd
+
 from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
+from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import estimate, estimate_seconds
+from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
+from study.inquiry.classes import tabulate_classes
 from study.inquiry.disagreement import (
     QUICK_METHODS,
     MethodAgreement,
@@ -18,7 +24,7 @@ from study.inquiry.disagreement import (
     Values,
     compare_networks,
 )
-from study.network.predictions import count_missing
+from study.network.predictions import count_missing, probabilities_of
 from study.workspace.workspace import home
 
 
@@ -49,4 +55,20 @@ def make_network_task(first: Classifier, second: Classifier, images: ImageSet) -
     classes = [*first.categories, "", *second.categories]
     return Task(
         digest("networks", first.fingerprint, second.fingerprint, images.digest, *classes), compute, estimate_all
+    )
+
+
+def make_class_task(classifier: Classifier, gallery: Gallery) -> Task:
+    """Return the task that tabulates the classes of a classified set (`study.inquiry.classes`)."""
+
+    def compute(progress: Progress) -> pd.DataFrame:
+        scored = gallery.has_known_label
+        found = probabilities_of(classifier, gallery.images, home() / "cache", progress).astype(np.float64)
+        return tabulate_classes(found[scored], gallery.predictions.truth[scored], name_classes(gallery.categories))
+
+    key = digest("classes", classifier.fingerprint, gallery.images.digest, *gallery.categories)
+    return Task(
+        key,
+        compute,
+        lambda: estimate_seconds(classifier, Cost(count_missing(classifier, gallery.images, home() / "cache"))),
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
+from scipy.stats import mannwhitneyu
 
 from dashboard.explore.find.confusion import count_confusions
 from dashboard.explore.find.filters import ANY, ImageFilter
@@ -194,3 +196,19 @@ def test_a_download_has_the_original_files_and_the_predictions(gallery: Gallery,
     with zipfile.ZipFile(io.BytesIO(build_archive(gallery, "adversarial", [4]))) as archive:
         drawn = Image.open(archive.open("images/adversarial/0/000004.png"))
         np.testing.assert_array_equal(np.asarray(drawn), np.asarray(gallery.images.open(4)))
+
+
+def test_the_table_of_classes_is_of_this_network_on_this_set(opened, gallery: Gallery) -> None:
+    """Against SciPy and predictions made here. Catches another set's labels, and filters that change the table."""
+    app = settled(opened(view="Gallery", by_class="true", **{"filter.verdict": "Wrong"}).run())
+    (table,) = [one.value for one in app.dataframe if "AUC" in one.value]
+    classifier = cache.load_classifier("scenes")
+    inputs = torch.stack([classifier.preprocess(gallery.images.open(i)) for i in range(FEW)])
+    probabilities, truth = classifier.probabilities(inputs).double().numpy(), np.asarray(gallery.images.labels)
+    assert table["Images"].sum() == FEW
+    for row in table.itertuples():
+        k = gallery.categories.index(row.Class)
+        mine = truth == k
+        area = mannwhitneyu(probabilities[mine, k], probabilities[~mine, k]).statistic / (mine.sum() * (~mine).sum())
+        assert pytest.approx(area, abs=1e-9) == row.AUC
+        assert row.Sensitivity == pytest.approx((probabilities[mine].argmax(1) == k).mean())

@@ -1,0 +1,40 @@
+"""The accuracy of a network on each class of a set, as a table."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.explore.find.jobs import make_class_task
+from dashboard.explore.find.view import Search
+from dashboard.shared import cache, files
+from dashboard.shared.live import draw_when_ready
+from study.inquiry.classes import COLUMNS
+from study.workspace.spreadsheets import csv_text
+
+SHARE = st.column_config.NumberColumn(format="percent")
+LABELS = ("Class", "Images", "Sensitivity", "Precision", "AUC", "95% from", "to")
+
+
+def show_class_table(search: Search) -> None:
+    """Draw the table of the whole set, whatever the filters, where it is asked for."""
+    if not st.toggle("Accuracy by class", key="by_class", bind="query-params"):
+        return
+    if not search.gallery.has_known_label.any():
+        st.caption("No image can be scored: no label is one of the network's classes.")
+        return
+    st.caption(
+        "Of the whole set, the class with the smallest AUC first. Sensitivity: share of a class's images that are "
+        "predicted to be of it. Precision: share of the images predicted to be of it that are. AUC: how well its "
+        "probability tells its images from all others; 0.5 is chance."
+    )
+    task = make_class_task(cache.load_classifier(search.model), search.gallery)
+    draw_when_ready(task, lambda table: _draw(table, search.name), "_classes")
+
+
+def _draw(table: pd.DataFrame, name: str) -> None:
+    area = st.column_config.NumberColumn(format="%.3f")
+    shown = table.rename(columns=dict(zip(COLUMNS, LABELS, strict=True)))
+    config = {"Sensitivity": SHARE, "Precision": SHARE, "AUC": area, "95% from": area, "to": area}
+    st.dataframe(shown, hide_index=True, key="explore_classes", column_config=config)
+    files.offer_download("Table (CSV)", lambda: csv_text(table), f"{name}.classes.csv", "text/csv")
