@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
+from generators import counterfactuals, zoo
 from generators import study_tables as study
-from generators import zoo
 from generators.results import describe_machine, read_result
 
 HEAD = """\
@@ -228,6 +228,16 @@ BENCHMARKS = (
         "--threads 1",
         zoo.tabulate,
         zoo.plot,
+    ),
+    Benchmark(
+        "counterfactuals",
+        "Counterfactuals",
+        "How many cells of an image have to be exchanged with those of another until the prediction changes, how often "
+        "as many random cells do the same, and how much of the exchanged area is the object, which has 22% of a scene "
+        "([how to](../docs/how-to/find-images.md)). `FOLDER` holds the photographs.",
+        "--real FOLDER --threads 1",
+        counterfactuals.tabulate,
+        counterfactuals.plot,
     ),
     Benchmark(
         "concepts",
