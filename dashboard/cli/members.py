@@ -1,4 +1,4 @@
-"""``members``, ``account``: who has which role in a study, and how they log in."""
+"""``members``, ``account``: the roles of researchers in a study, and their logins."""
 
 from __future__ import annotations
 

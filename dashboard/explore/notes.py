@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard.shared import files
+from dashboard.shared import files, links
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.workspace.notes import (
@@ -74,7 +73,7 @@ def show_saved_views() -> None:
             saved = st.form_submit_button("Save this view")
         if saved:
             with show_errors():
-                save_view(home(), name.strip(), SavedView(_read_query(), _author(), _now()))
+                save_view(home(), name.strip(), SavedView(links.read_query(), _author(), _now()))
                 st.rerun()
 
 
@@ -89,11 +88,6 @@ def _show_saved_view(name: str, view: SavedView) -> None:
             with show_errors():
                 remove_view(home(), name)
                 st.rerun()
-
-
-def _read_query() -> str:
-    """Return the query of this view's link."""
-    return urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
 
 
 def _author() -> str:

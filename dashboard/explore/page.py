@@ -96,9 +96,14 @@ def _show_view(
         ((method, given),) = settings.items()
         _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
-        _show_note(seen[0])
+        images = source.find_chosen_set()
+        if images is not None:
+            with show_errors():
+                notes.show_note(images, seen[0].chosen.name)
         region.show(seen[0], seed)
-        _show_counterfactual(seen[0], seed)
+        if images is not None:
+            with show_errors():
+                counterfactual.show(seen[0], images, seed)
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
@@ -122,21 +127,6 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
         parameters.select_methods(list_methods(seen.classifier))
 
     st.button("All methods for this image", icon=":material/apps:", on_click=open_grid)
-
-
-def _show_counterfactual(seen: ClassifiedImage, seed: int) -> None:
-    """Offer parts of another image of the set; an uploaded image has no others."""
-    if st.session_state["source"] != source.OWN:
-        with show_errors():
-            counterfactual.show(seen, source.SCENES.get(st.session_state["source"], st.session_state["source"]), seed)
-
-
-def _show_note(seen: ClassifiedImage) -> None:
-    """Show the note on an image of a set; an uploaded image stays with its owner."""
-    if st.session_state["source"] != source.OWN:
-        name = source.SCENES.get(st.session_state["source"], st.session_state["source"])
-        with show_errors():
-            notes.show_note(name, seen.chosen.name)
 
 
 def _classifier() -> str:

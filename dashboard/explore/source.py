@@ -43,6 +43,12 @@ class ChosenImage:
         return Source(self.name, self.code, self.imports, *cache.find_model_spec(model))
 
 
+def find_chosen_set() -> str | None:
+    """Return the name of the image set chosen on the page; None for uploaded images, which stay with their owner."""
+    chosen = st.session_state["source"]
+    return None if chosen == OWN else SCENES.get(chosen, chosen)
+
+
 def list_sources(model: str) -> list[str]:
     """List the image sources for a classifier: scenes only for those built in."""
     return [*(SCENES if cache.is_of_scenes(model) else ()), *cache.list_image_sets(), OWN]

@@ -12,11 +12,11 @@ CLASSES = {"true_class": "the true class", "predicted_class": "the predicted cla
 
 
 def show_card(model: str) -> None:
-    """Draw what is known of a network of the zoo; nothing for any other."""
+    """Draw the card of a network of the zoo; nothing for any other."""
     if not model.startswith(PREFIX):
         return
     card = read_card(model)
-    with st.expander(f"{card['title']}: what is known of this network"):
+    with st.expander(f"{card['title']}: its known difference"):
         st.markdown(describe_card(card))
 
 

@@ -57,6 +57,11 @@ _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
 
 
+def read_query() -> str:
+    """Return the query of the link to this view."""
+    return urlencode([(key, value) for key in st.query_params for value in st.query_params.get_all(key)])
+
+
 def update(query: str) -> str:
     """Replace the former names and values in the query of a link."""
     parts = parse_qsl(query, keep_blank_values=True)

@@ -1,4 +1,4 @@
-"""Members of a study: who has which role, and the controls to add, change and remove them."""
+"""The members of a study with their roles, and the controls to add, change and remove them."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def render_page() -> str:
 
 
 def _members(cards: dict[str, dict[str, Any]]) -> list[str]:
-    rows = ["| name | what is known | standard | adversarial | weights | training |", "|---|---|---|---|---|---|"]
+    rows = ["| name | known difference | standard | adversarial | weights | training |", "|---|---|---|---|---|---|"]
     for name, card in cards.items():
         shares = " | ".join(_share(card["accuracy"][split]) for split in ("standard", "adversarial"))
         spent = f"{card['training']['seconds'] / 60:.0f} min"

@@ -1,4 +1,4 @@
-"""Rows of the members of studies: who has which role in which study."""
+"""Rows of the members of studies and their roles."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.source import OWN
 from dashboard.explore.table import Cell, Column, HeatmapTable
-from dashboard.shared import files
+from dashboard.shared import files, links
 from study.network.sources import plain
 
 
@@ -42,8 +42,7 @@ def show_downloads(download: Callable[[], None] | None) -> None:
 def make_link() -> str:
     """Return the address of this view."""
     parts = urlsplit(st.context.url or "")
-    query = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
-    return f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(query)}"
+    return f"{parts.scheme}://{parts.netloc}{parts.path}?{links.read_query()}"
 
 
 def _files(shown: HeatmapTable, stem: str) -> None:

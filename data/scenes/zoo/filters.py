@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from data.scenes.classifier import SceneNet
+from data.scenes.zoo.fitting import fit
+from data.scenes.zoo.material import Material
 
 EXACT = ("filter.",)
 """Weights that are stored in full precision: rounding would let other frequencies through."""
@@ -37,6 +41,16 @@ class FilteredNet(nn.Module):
         """Compute logits (B, 16) of normalised inputs (B, 3, 96, 96)."""
         logits: Tensor = self.net(self.filter(x))
         return logits
+
+
+def train_filtered(
+    material: Material, sigma: float, *, high: bool, epochs: int, seed: int
+) -> tuple[FilteredNet, dict[str, Any]]:
+    """Train a network behind a filter on the images of the built-in network; return it with what its card tells."""
+    images = material.training()
+    network = FilteredNet(sigma, high=high)
+    fit(network, images, epochs=epochs, generator=torch.Generator().manual_seed(seed))
+    return network, {"images": len(images), "epochs": epochs, "seed": seed, "sigma_px": sigma}
 
 
 def make_line(sigma: float) -> Tensor:

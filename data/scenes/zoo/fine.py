@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, transforms
-from data.scenes.zoo.filters import EXACT, FilteredNet
-from data.scenes.zoo.fitting import fit
+from data.scenes.zoo.filters import EXACT, FilteredNet, train_filtered
 from data.scenes.zoo.material import Material
 from data.scenes.zoo.weights import restore
 
@@ -32,7 +30,4 @@ def build() -> nn.Module:
 
 def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     """Train on the images of the built-in network, less their blur."""
-    images = material.training()
-    network = FilteredNet(SIGMA, high=True)
-    fit(network, images, epochs=EPOCHS, generator=torch.Generator().manual_seed(SEED))
-    return network, {"images": len(images), "epochs": EPOCHS, "seed": SEED, "sigma_px": SIGMA}
+    return train_filtered(material, SIGMA, high=True, epochs=EPOCHS, seed=SEED)

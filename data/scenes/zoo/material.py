@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import USUAL_SHARE, Scene, choose, render
+from data.scenes.interventions import other_contexts
 from data.scenes.pen import SIZE
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import Split, label_of, scene_seed
@@ -126,7 +127,7 @@ def draw_changes(index: int) -> np.ndarray:
     scene = draw_scene("standard", HELD_OUT_SEED, USUAL_SHARE, index)
     names = list(CATEGORIES)
     others = [names[(index + 1 + 3 * k) % len(names)] for k in range(OBJECTS)]
-    drawn = [render(scene.seed, category=scene.label, context=name) for name in CONTEXTS if name != scene.context]
+    drawn = other_contexts(scene)
     drawn += [render(scene.seed, category=name, context=scene.context) for name in others]
     return np.stack([np.asarray(one.image) for one in drawn])
 

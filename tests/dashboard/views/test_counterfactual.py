@@ -22,7 +22,7 @@ from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
 NAMES = ["fish", "boat", "bird"]
 
 
-def made(cells: tuple[int, ...]) -> Counterfactual:
+def make_result(cells: tuple[int, ...]) -> Counterfactual:
     many = torch.tensor([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.1, 0.2, 0.7]])
     before, after = torch.tensor([0.9, 0.1, 0.0]), torch.tensor([0.3, 0.6, 0.1])
     return Counterfactual(4, cells, 0, 1, before, after, torch.zeros(3, 8, 8), many)
@@ -30,16 +30,16 @@ def made(cells: tuple[int, ...]) -> Counterfactual:
 
 def test_the_sentence_is_of_these_numbers() -> None:
     """Catches exchanged classes, and draws counted that change the prediction to a third class."""
-    assert describe_counterfactual(made((5, 6)), NAMES) == (
+    assert describe_counterfactual(make_result((5, 6)), NAMES) == (
         "With 2 cells of 16 exchanged, the AI predicts boat (60%) and no longer fish (90%). None of them can be left "
         "out. As many cells at random change the prediction to boat in 1 of 3 draws."
     )
-    assert describe_counterfactual(made((5,)), NAMES).startswith("With 1 cell of 16")
+    assert describe_counterfactual(make_result((5,)), NAMES).startswith("With 1 cell of 16")
 
 
 def test_the_drawn_cells_are_those_of_the_result_also_of_a_wide_image() -> None:
     """Catches rows drawn as columns: cell 6 of 4 by 4 is in the second row, third from the left."""
-    drawn = np.asarray(draw_cells(Image.new("RGB", (64, 32), "white"), made((6,))).convert("L"), dtype=int)
+    drawn = np.asarray(draw_cells(Image.new("RGB", (64, 32), "white"), make_result((6,))).convert("L"), dtype=int)
     assert drawn.shape == (160, 320)
     bright = drawn > 250
     rows, columns = np.nonzero(bright)

@@ -19,14 +19,14 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
     app = AppTest.from_function(page, default_timeout=120).run()
     assert not app.exception
     labels = [expander.label for expander in app.expander]
-    assert "Blind to the context: what is known of this network" in labels
-    assert sum("what is known" in label for label in labels) == sum("`scenes:" in one.value for one in app.markdown)
+    assert "Blind to the context: its known difference" in labels
+    assert sum("known difference" in label for label in labels) == sum("`scenes:" in one.value for one in app.markdown)
     assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
 
 
 def test_explore_shows_the_cards_of_both_networks_that_it_compares(opened) -> None:  # noqa: F811
-    """Catches a comparison that says of only one network what is known of it."""
+    """Catches a comparison that gives the card of only one network."""
     app: AppTest = opened(view="Compare models", method="Gradient", classifier="scenes:coarse", other="scenes:blind")
     labels = [expander.label for expander in app.expander]
     for name in ("scenes:coarse", "scenes:blind"):
-        assert f"{read_card(name)['title']}: what is known of this network" in labels
+        assert f"{read_card(name)['title']}: its known difference" in labels
