@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw
 from torch import Tensor
 
 from core.sheet import ImageItem, Sheet, Words, render_png
@@ -22,6 +22,9 @@ FOR = np.array([230, 97, 1], dtype=np.float32)
 AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
 QUANTILE = 0.995
+MARK = (255, 140, 0)
+DARKEN = 2
+"""What is not marked has the brightness divided by this."""
 NOISE_MULTIPLE = 6.0
 """The scale never zooms in further than this many standard errors: noise must not look like evidence."""
 
@@ -87,6 +90,19 @@ def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opaci
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
     grey = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), dtype=np.float32)[..., None]
     return _to_image(grey + strength * (colour - grey))
+
+
+def mark_cells(image: Image.Image, cells: Sequence[int], grid: int) -> Image.Image:
+    """Draw a line around cells of an image, numbered row by row from 0 on ``grid`` per side, and darken the rest."""
+    dark = Image.eval(image, lambda value: value // DARKEN)
+    pen, line = ImageDraw.Draw(dark), max(1, image.width // 160)
+    for cell in cells:
+        row, column = divmod(cell, grid)
+        left, right = (-(-k * image.width // grid) for k in (column, column + 1))
+        top, bottom = (-(-k * image.height // grid) for k in (row, row + 1))
+        dark.paste(image.crop((left, top, right, bottom)), (left, top))
+        pen.rectangle((left, top, right - 1, bottom - 1), outline=MARK, width=line)
+    return dark
 
 
 def draw_colour_bar(width: int, height: int) -> Image.Image:

@@ -83,7 +83,7 @@ def find_counterfactual(
         raise ForetellError(
             f"Both images are predicted to be {classifier.categories[old]}: choose an image with another prediction."
         )
-    numbers = _number_cells(grid, *inputs.shape[1:])
+    numbers = number_cells(grid, *inputs.shape[1:])
 
     def predict(sets: Sequence[Sequence[int]]) -> Tensor:
         return classifier.logits(torch.stack([_exchange(inputs, other, numbers, cells) for cells in sets]))
@@ -94,6 +94,48 @@ def find_counterfactual(
     drawn = [torch.randperm(grid**2, generator=generator)[: len(taken)].tolist() for _ in range(places)]
     as_many = predict(drawn).softmax(1) if places else before.new_zeros(0, len(before))
     return Counterfactual(grid, tuple(taken), old, new, before, predict([taken]).softmax(1)[0], composite, as_many)
+
+
+def find_smallest(
+    classifier: Classifier,
+    inputs: Tensor,
+    others: Tensor,
+    *,
+    grid: int = GRID,
+    places: int = PLACES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[int, Counterfactual]:
+    """Find which of other images (N, C, H, W) changes the prediction of one (C, H, W) with the fewest cells.
+
+    Of several with as few cells it is the one after which the new class has the highest probability. Images with the
+    same predicted class are left out.
+
+    Raises
+    ------
+    ForetellError
+        No image has another predicted class; or as in `find_counterfactual`.
+    """
+    old = int(classifier.logits(inputs[None]).argmax())
+    differs = [i for i, k in enumerate(classifier.logits(others).argmax(1).tolist()) if k != old]
+    if not differs:
+        raise ForetellError(
+            f"All other images are predicted to be {classifier.categories[old]}, as is the image itself: give an "
+            "image with another prediction."
+        )
+    best: tuple[int, Counterfactual] | None = None
+    for done, i in enumerate(differs, 1):
+        found = find_counterfactual(classifier, inputs, others[i], grid=grid, places=0, seed=seed)
+        if best is None or _rank(found) < _rank(best[1]):
+            best = i, found
+        progress(done, len(differs), "searching counterfactuals")
+    assert best is not None
+    i = best[0]
+    return i, find_counterfactual(classifier, inputs, others[i], grid=grid, places=places, seed=seed)
+
+
+def _rank(found: Counterfactual) -> tuple[int, float]:
+    return len(found.cells), -float(found.after[found.new])
 
 
 def _add(
@@ -112,15 +154,23 @@ def _add(
 
 
 def _leave_out(taken: list[int], predict: Callable[[Sequence[Sequence[int]]], Tensor], new: int) -> list[int]:
-    """Give back each cell without which the prediction stays changed, the one taken first tried first."""
-    for cell in list(taken):
-        rest = [one for one in taken if one != cell]
-        if rest and int(predict([rest])[0].argmax()) == new:
-            taken = rest
+    """Give back each cell without which the prediction stays changed, the one taken first tried first.
+
+    Without one cell another may become dispensable, so it tries until all that are left are needed.
+    """
+    while len(taken) > 1:
+        kept = taken
+        for cell in taken:
+            rest = [one for one in kept if one != cell]
+            if rest and int(predict([rest])[0].argmax()) == new:
+                kept = rest
+        if kept == taken:
+            break
+        taken = kept
     return taken
 
 
-def _number_cells(grid: int, height: int, width: int) -> Tensor:
+def number_cells(grid: int, height: int, width: int) -> Tensor:
     """Return the number of each pixel's cell (H, W)."""
     rows, columns = (torch.arange(n) * grid // n for n in (height, width))
     return rows[:, None] * grid + columns

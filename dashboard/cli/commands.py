@@ -34,6 +34,11 @@ COMMANDS = {
         "dashboard.cli.serve:serve", "build the demo study and open the pages (the default)", opens_workspace=True
     ),
     "explain": Command("dashboard.cli.explain:explain", "write heatmaps of images to files", opens_workspace=False),
+    "counterfactual": Command(
+        "dashboard.cli.counterfactual:counterfactual",
+        "find the parts of an image that, exchanged, change the prediction",
+        opens_workspace=False,
+    ),
     "units": Command(
         "dashboard.cli.units:units", "find images that drive a class or unit of a network", opens_workspace=False
     ),

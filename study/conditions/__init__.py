@@ -18,6 +18,7 @@ CONDITIONS = Registry(
         "nearest_examples": "study.conditions.nearest_examples:CONDITION",
         "concepts": "study.conditions.concepts.condition:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
+        "counterfactual": "study.conditions.counterfactual:CONDITION",
     },
     "foretell.conditions",
 )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.robustness.counterfactual import find_counterfactual
+from core.robustness.counterfactual import find_counterfactual, find_smallest
 from data.scenes.interventions import other_contexts
 from data.scenes.splits import picture
 from study.network.sources import open_classifier
@@ -141,3 +141,47 @@ def test_between_two_contexts_only_the_context_is_exchanged() -> None:
     changed = (found.composite != inputs).any(0)
     assert changed.any()
     assert not (changed & (inputs == other).all(0)).any()
+
+
+def test_of_several_images_the_one_that_needs_the_fewest_cells_is_taken() -> None:
+    """By hand: at .5 per cell and a bias of -1 a white image needs 3 cells, and a brighter one 2.
+
+    Catches the first image taken, and an image with the same prediction that is searched.
+    """
+    classifier = classifier_of(Adds([0.5] * 9))
+    inputs, white = images()
+    index, found = find_smallest(classifier, inputs, torch.stack([inputs, white, 1.5 * white, white]), grid=GRID)
+    assert (index, len(found.cells), found.new) == (2, 2, 1)
+    assert len(found.as_many) > 0
+    with pytest.raises(ForetellError, match="give an image with another prediction"):
+        find_smallest(classifier, inputs, inputs[None], grid=GRID)
+
+
+def test_of_as_many_cells_the_surer_change_is_taken() -> None:
+    """By hand: two cells each, and a logit of -1 + 2 * .5 * 1.5 against -1 + 2 * .5 * 1.9."""
+    classifier = classifier_of(Adds([0.5] * 9))
+    inputs, white = images()
+    assert find_smallest(classifier, inputs, torch.stack([1.5 * white, 1.9 * white]), grid=GRID)[0] == 1
+
+
+class Listed(nn.Module):
+    """The logits of each set of exchanged cells are listed; a set that is not has those of the first class."""
+
+    def __init__(self, logits: dict[tuple[int, ...], list[float]]) -> None:
+        super().__init__()
+        self.listed = {frozenset(cells): said for cells, said in logits.items()}
+        self.weight = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        exchanged = nn.functional.avg_pool2d(x.mean(1, keepdim=True), SIDE // GRID)[:, 0].flatten(1) > 0.5
+        sets = [frozenset(torch.nonzero(one)[:, 0].tolist()) for one in exchanged]
+        every = frozenset(range(GRID**2))
+        others = {every: [0.0, 1.0, 0.0]}
+        return torch.tensor([(self.listed | others).get(one, [5.0, 0.0, 0.0]) for one in sets])
+
+
+def test_a_cell_that_only_another_made_necessary_is_left_out_too() -> None:
+    """By hand: without cell 1 the set {0, 2, 3} remains, and then cell 0 is not needed. Catches a single pass."""
+    logits = {(0,): -1.0, (0, 1): -0.8, (0, 1, 2): -0.5, (0, 1, 2, 3): 1.0, (0, 2, 3): 1.0, (2, 3): 1.0}
+    classifier = classifier_of(Listed({cells: [0.0, said, -9.0] for cells, said in logits.items()}))
+    assert sorted(find_counterfactual(classifier, *images(), grid=GRID).cells) == [2, 3]

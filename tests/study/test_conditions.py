@@ -23,6 +23,9 @@ PLACEBOS = {
     "nearest_examples": ConditionAssets(examples={"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}, gain=0.2),
     "concepts": ConditionAssets(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
     "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
+    "counterfactual": ConditionAssets(
+        target_map="marked", examples={"fish": ("fish-marked",), "boat": ("boat-marked",)}, relevance=0.3
+    ),
 }
 TRIAL = Trial(
     id="t",
@@ -58,6 +61,7 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("nearest_examples", False, True, None, {"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}),
         ("uncertainty", True, False, "gauge", NOTHING),
         ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
+        ("counterfactual", True, True, "marked", {"fish": ("fish-marked",), "boat": ("boat-marked",)}),
     ],
 )
 def test_slots(name: str, saliency: bool, examples: bool, target_map: str | None, shown: object) -> None:
@@ -72,7 +76,7 @@ def test_factors_say_what_is_shown(name: str) -> None:
     """Runs over the registry: a new condition cannot declare a factor it does not show, or the reverse."""
     condition = CONDITIONS[name]
     what = condition.shown(TRIAL)
-    maps = {"target-map", "random-map", "forgotten-map", "gauge", *(e.map for e in EXAMPLES)}
+    maps = {"target-map", "random-map", "forgotten-map", "gauge", "marked", *(e.map for e in EXAMPLES)}
     pictures = {what.target, what.target_map, *what.examples["boat"], *what.examples["fish"]} - {None}
     assert condition.name == name
     assert set(what.examples) == set(TRIAL.options)
@@ -96,6 +100,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "nearest_examples": ("examples", -log(9) + 0.2, 1),
         "concepts": ("examples", -log(9) + 1.5, 1),
         "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
+        "counterfactual": ("map", log(9) + 10 * (0.3 - 0.5), -1),
     }
     for name, (kind, odds, sign) in expected.items():
         condition = CONDITIONS[name]
@@ -113,6 +118,7 @@ def test_placebos_are_those_that_say_so() -> None:
         "nearest_examples",
         "concepts",
         "uncertainty",
+        "counterfactual",
     )
 
 

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 import streamlit as st
-from PIL import Image, ImageDraw
 from torch import Tensor
 
 from core.attribution.cost import Cost
@@ -21,14 +20,13 @@ from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import await_result, draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
+from study.inquiry.counterfactuals import describe_counterfactual, draw_counterfactual
 from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 NOTHING = "None"
 STEPS = 8
 """Cells that the estimate of the duration supposes; each step tries every cell that is left."""
-SIDE = 320
-LINE = (255, 140, 0)
 
 
 def show(seen: ClassifiedImage, images: str, seed: int) -> None:
@@ -76,43 +74,9 @@ def make_counterfactual_task(classifier: Classifier, inputs: Tensor, other: Tens
 
 
 def _show_found(seen: ClassifiedImage, other: Tensor, found: Counterfactual) -> None:
-    draw = seen.classifier.render_input
-    pictures = {
-        "The image, with the cells to exchange": draw_cells(draw(seen.inputs), found),
-        "The other image, with the same cells": draw_cells(draw(other), found),
-        "Exchanged": _enlarge(draw(found.composite)),
-    }
-    for place, (caption, picture) in zip(st.columns(3), pictures.items(), strict=True):
+    drawn = draw_counterfactual(seen.classifier, seen.inputs, other, found)
+    captions = "The image, with the cells to exchange", "The other image, with the same cells", "Exchanged"
+    for place, caption, picture in zip(st.columns(3), captions, drawn, strict=True):
         place.image(picture, caption=caption, width="stretch", alt=caption)
     names = [plain(name) for name in seen.classifier.categories]
     st.markdown(escape_markdown(describe_counterfactual(found, names)))
-
-
-def draw_cells(picture: Image.Image, found: Counterfactual) -> Image.Image:
-    """Draw an image with a line around each exchanged cell and the rest darkened."""
-    large = _enlarge(picture)
-    dark = Image.eval(large, lambda value: value // 3)
-    for cell in found.cells:
-        row, column = divmod(cell, found.grid)
-        left, right = (-(-k * large.width // found.grid) for k in (column, column + 1))
-        top, bottom = (-(-k * large.height // found.grid) for k in (row, row + 1))
-        dark.paste(large.crop((left, top, right, bottom)), (left, top))
-        ImageDraw.Draw(dark).rectangle((left, top, right - 1, bottom - 1), outline=LINE, width=2)
-    return dark
-
-
-def _enlarge(picture: Image.Image) -> Image.Image:
-    return picture.resize((SIDE, round(SIDE * picture.height / picture.width)), Image.Resampling.BICUBIC)
-
-
-def describe_counterfactual(found: Counterfactual, names: list[str]) -> str:
-    """Describe what the exchange changes, and what as many cells at random change."""
-    count, total = len(found.cells), found.grid**2
-    cells = "1 cell" if count == 1 else f"{count} cells"
-    changed = int((found.as_many.argmax(1) == found.new).sum())
-    sure = f"{float(found.before[found.old]):.0%}"
-    return (
-        f"With {cells} of {total} exchanged, the AI predicts {names[found.new]} ({float(found.after[found.new]):.0%}) "
-        f"and no longer {names[found.old]} ({sure}). None of them can be left out. As many cells at random change the "
-        f"prediction to {names[found.new]} in {changed} of {len(found.as_many)} draws."
-    )

@@ -7,15 +7,15 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.rendering import mark_cells
 from core.robustness.counterfactual import Counterfactual, find_counterfactual
 from core.types import silent
 from dashboard.explore.heatmaps.counterfactual import (
-    describe_counterfactual,
-    draw_cells,
     list_other_classes,
     make_counterfactual_task,
 )
 from dashboard.shared import cache
+from study.inquiry.counterfactuals import describe_counterfactual
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
 
@@ -39,7 +39,7 @@ def test_the_sentence_is_of_these_numbers() -> None:
 
 def test_the_drawn_cells_are_those_of_the_result_also_of_a_wide_image() -> None:
     """Catches rows drawn as columns: cell 6 of 4 by 4 is in the second row, third from the left."""
-    drawn = np.asarray(draw_cells(Image.new("RGB", (64, 32), "white"), make_result((6,))).convert("L"), dtype=int)
+    drawn = np.asarray(mark_cells(Image.new("RGB", (320, 160), "white"), (6,), 4).convert("L"), dtype=int)
     assert drawn.shape == (160, 320)
     bright = drawn > 250
     rows, columns = np.nonzero(bright)
