@@ -53,6 +53,11 @@ COMMANDS = {
         "examine what the layers of a network represent, and its margins",
         opens_workspace=False,
     ),
+    "debug": Command(
+        "dashboard.cli.debug:debug",
+        "find error slices, likely label errors and outliers of an image set",
+        opens_workspace=False,
+    ),
     "assertions": Command(
         "dashboard.cli.assertions:assertions", "run your own rules over an image set", opens_workspace=False
     ),

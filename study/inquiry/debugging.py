@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,13 +18,19 @@ from numpy.typing import NDArray
 from core.classifier import Classifier
 from core.debugging.labels import LabelErrors, confident_learning
 from core.debugging.neighbours import Neighbours, nearest, principal_plane
+from core.debugging.slices import ErrorSlices
 from core.errors import ForetellError
 from core.layers.probe import out_of_fold
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
+from study.inquiry.facts import facts_of
+from study.inquiry.slices import find_labelled_slices, tabulate_slices
 from study.network.predictions import Predictions, predict
-from study.network.sources import UNMATCHED, plain
+from study.network.sources import UNMATCHED, open_classifier, plain, set_named
+from study.workspace.blocks import table_files
+from study.workspace.files import write_whole
+from study.workspace.spreadsheets import csv_text
 
 FOLDS = 5
 Judge = Literal["answers", "features", "both"]
@@ -43,6 +52,8 @@ class DebuggingResults:
         whether the network was trained on it. None also if a label has fewer images than `FOLDS`.
     near
         None if the network does not end in one linear layer, or there is only one image.
+    slices
+        Groups of similar images on which the network errs more often, or why there are none.
     places, shares
         (N, 2) and (2,) in the plane of the two first principal components of the features; None if there is none.
     """
@@ -53,6 +64,7 @@ class DebuggingResults:
     labels: LabelErrors | None
     read: LabelErrors | None
     near: Neighbours | None
+    slices: ErrorSlices | str
     places: NDArray[np.float64] | None
     shares: NDArray[np.float64] | None
 
@@ -110,9 +122,39 @@ class DebuggingResults:
             same = self.images.labels[self.near.indices.numpy()] == self.images.labels[:, None]
             columns |= {"neighbours": same.shape[1], "neighbours_of_label": same.sum(1)}
             columns |= {"distance": self.near.isolation, "distance_rank": self.near.rank}
+        if isinstance(self.slices, ErrorSlices):
+            columns |= {"slice": self.slices.number_members(len(self.images))}
         if self.places is not None:
             columns |= {"component_1": self.places[:, 0], "component_2": self.places[:, 1]}
         return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class DebuggingQuery:
+    """A network and an image set with its settings."""
+
+    model: str
+    image_set: str
+    settings: Mapping[str, Any]
+
+
+def debugging_files(
+    query: DebuggingQuery, out: Path, progress: Progress
+) -> tuple[DebuggingResults, tuple[Path, Path, Path]]:
+    """Write ``MODEL.debugging.csv`` and ``.json``, and ``MODEL.slices.csv``, into ``out``."""
+    classifier, images = open_classifier(query.model, Path.cwd()), set_named(query.image_set, query.settings)
+    parts = out / "parts"
+    found = debug_classifier(classifier, images, parts, progress)
+    slices = pd.DataFrame()
+    if isinstance(found.slices, ErrorSlices):
+        slices = tabulate_slices(found.slices, images, found.predictions, found.class_names)
+    facts = facts_of(classifier, {"pictures": images.name, "digest": images.digest, "count": len(images)})
+    rows = json.loads(slices.to_json(orient="records", double_precision=10))
+    report = facts | {"slices": rows, "label_errors": len(found.find_label_errors())}
+    shutil.rmtree(parts, ignore_errors=True)
+    stem = classifier.file_name
+    csv, told = table_files(out, f"{stem}.debugging", found.table(), report, parts)
+    return found, (csv, told, write_whole(out / f"{stem}.slices.csv", csv_text(slices).encode()))
 
 
 def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> DebuggingResults:
@@ -120,10 +162,12 @@ def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, prog
     readable = ends_linearly(classifier)
     predictions = predict(classifier, images, cache, progress, features=readable, labelled=False)
     labels = read = near = places = shares = None
+    slices: ErrorSlices | str = "Error slices need a network that ends in one linear layer."
     if readable:
-        logits = with_bias(predictions.features) @ classifier.head.T
+        p = (with_bias(predictions.features) @ classifier.head.T).softmax(1).numpy()
         with suppress(ForetellError):  # each names what the set lacks: then there is no such evidence
-            labels = confident_learning(logits.softmax(1).numpy(), predictions.truth)
+            labels = confident_learning(p, predictions.truth)
+        slices = find_labelled_slices(predictions, p)
         with suppress(ForetellError):
             out_of_fold_p = read_out_of_fold(predictions, len(classifier.categories), progress)
             read = confident_learning(out_of_fold_p, predictions.truth)
@@ -131,7 +175,7 @@ def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, prog
             near = nearest(predictions.features, progress=progress)
             places, shares = principal_plane(predictions.features)
         predictions = replace(predictions, features=predictions.features[:, :0], sketches=predictions.sketches[:, :0])
-    return DebuggingResults(images, predictions, classifier.categories, labels, read, near, places, shares)
+    return DebuggingResults(images, predictions, classifier.categories, labels, read, near, slices, places, shares)
 
 
 def read_out_of_fold(predictions: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
-from dashboard.explore.debugging import assertions, calibration, points
+from dashboard.explore.debugging import assertions, calibration, points, slices
 from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
@@ -24,8 +24,9 @@ from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, label_eviden
 from study.workspace.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
-POINTS, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
+POINTS, SLICES, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
     "Points",
+    "Error slices",
     "Label errors",
     "Outliers",
     "Calibration",
@@ -58,6 +59,8 @@ def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None
     gallery = Gallery(found.images, found.predictions, found.categories)
     if section == POINTS:
         _points(found, gallery, model, name, picked)
+    elif section == SLICES:
+        slices.show(found, gallery, name, picked)
     elif section == LABELS:
         _labels(found, gallery, name, picked)
     elif section == OUTLIERS:

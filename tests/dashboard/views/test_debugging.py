@@ -21,6 +21,7 @@ from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.debugging import debug_classifier
+from study.inquiry.slices import describe_result, describe_slice, format_slice
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
 
@@ -209,3 +210,25 @@ def test_a_network_without_features_keeps_its_points(view, workspace: Path) -> N
 
 
 CONVOLVED = "torch.nn.Conv2d(3, 16, 5, 8), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()"
+
+
+def test_error_slices_are_the_engines(view, workspace: Path, monkeypatch) -> None:
+    """The printed sentences against the engine asked directly. Catches slices of another set."""
+    monkeypatch.setattr(cache, "SCENE_COUNT", 320)
+    images = gallery_of("scenes", "standard").images
+    found = debug_classifier(cache.load_classifier("scenes"), images, workspace / "other", silent)
+    app = view(name="standard", source="Standard", part="Error slices")
+    assert not app.exception
+    assert describe_result(found.slices) in [one.value.replace("\\", "") for one in app.markdown]
+    (box,) = [one for one in app.selectbox if one.label == "Slice"]
+    told = [describe_slice(one, images, found.predictions, found.class_names) for one in found.slices.slices]
+    assert box.options == [
+        format_slice(k, one, said) for k, (one, said) in enumerate(zip(found.slices.slices, told, strict=True), 1)
+    ]
+
+
+def test_without_slices_the_page_says_why(view, monkeypatch) -> None:
+    """Catches a list of no slices."""
+    monkeypatch.setattr("core.debugging.slices.LEAST", 10_000)
+    app = view(part="Error slices")
+    assert any(one.value.startswith("Error slices need at least 10000 images") for one in app.info)
