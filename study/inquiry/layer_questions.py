@@ -16,6 +16,7 @@ from core.layers.consistency import ORDERS
 from core.layers.consistency import consistency as _consistency
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.layers.dissection import TOP, dissect
+from core.layers.information import compute_input_information, compute_label_information
 from core.layers.layers import maps_of, means_of
 from core.layers.probe import linear_probe
 from core.layers.similarity import svcca
@@ -27,16 +28,16 @@ from study.workspace.blocks import Blocks
 
 PLACES = 4
 """Largest side of the grid of places at which one layer is reconstructed from another."""
+PIXELS = 8
+"""Side of the grid of mean colours that represents the image when its information is measured."""
+Z = 1.96
 BLOCK = 8
 """Images whose predictions are saved at a time, with every unit deleted."""
 
 
 def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """Measure how well a linear probe of each layer finds the category and, if known, the context."""
-    images = inspected.images
-    labels = {"category": torch.from_numpy(np.asarray(images.labels))}
-    if images.contexts is not None:
-        labels["context"] = torch.from_numpy(np.unique(images.contexts, return_inverse=True)[1])
+    labels = _list_labels(inspected.images)
     rows = []
     for layer in inspected.layers:
         features = means_of(inspected.classifier, inspected.inputs, layer)
@@ -45,6 +46,40 @@ def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
             rows.append([layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance])
             progress(len(rows), len(inspected.layers) * len(labels), "training linear probes")
     return pd.DataFrame(rows, columns=["layer", "of", "channels", "accuracy", "low", "high", "chance"])
+
+
+def _list_labels(images: ImageSet) -> dict[str, Tensor]:
+    """Return the category (N,) and, if known, the context of each image."""
+    labels = {"category": torch.from_numpy(np.asarray(images.labels))}
+    if images.contexts is not None:
+        labels["context"] = torch.from_numpy(np.unique(images.contexts, return_inverse=True)[1])
+    return labels
+
+
+def information(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
+    """Measure how many bits each layer tells about the category, the context and the image itself.
+
+    About labels it is a lower bound, by a linear probe; about the image an estimate, by a linear decoder of its
+    principal components.
+    """
+    labels = _list_labels(inspected.images)
+    pixels = adaptive_avg_pool2d(inspected.inputs, PIXELS).flatten(1)
+    rows = []
+    for layer in inspected.layers:
+        maps = maps_of(inspected.classifier, inspected.inputs, layer)
+        told = {
+            of: compute_label_information(maps.mean((2, 3)), known, generator=inspected.generator())
+            for of, known in labels.items()
+        }
+        side = min(maps.shape[2], PLACES), min(maps.shape[3], PLACES)
+        places = adaptive_avg_pool2d(maps, side).flatten(1)
+        told["image"] = compute_input_information(places, pixels, generator=inspected.generator())
+        for of, one in told.items():
+            most = one.most if np.isfinite(one.most) else None
+            high = min(one.bits + Z * one.error, one.most)
+            rows.append([layer, of, one.bits, one.bits - Z * one.error, high, most])
+        progress(len(rows) // len(told), len(inspected.layers), "measuring information")
+    return pd.DataFrame(rows, columns=["layer", "of", "bits", "low", "high", "most"])
 
 
 def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:

@@ -31,6 +31,7 @@ QUESTIONS = Registry(
     "question",
     {
         "probes": "study.inquiry.layer_questions:probes",
+        "information": "study.inquiry.layer_questions:information",
         "similarity": "study.inquiry.layer_questions:similarity",
         "consistency": "study.inquiry.layer_questions:consistency",
         "dissection": "study.inquiry.layer_questions:dissection",
@@ -43,7 +44,7 @@ QUESTIONS = Registry(
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "dissection", "deletion"}
+LAYERED = COMPARING | {"probes", "information", "dissection", "deletion"}
 """Questions about layers; the others are about the whole network."""
 
 

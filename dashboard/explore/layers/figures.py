@@ -25,6 +25,14 @@ def probes(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
+def information(table: pd.DataFrame) -> go.Figure:
+    """Draw the bits by layer; dotted, the entropy of each label, the most that is possible."""
+    figure = plots.intervals(table, x="layer", y="bits", by="of", title="Information, bits", percent=False)
+    for most in table.groupby("of", sort=False)["most"].first().dropna():
+        figure.add_hline(y=most, line=plots.DOTTED)
+    return figure
+
+
 def similarity(table: pd.DataFrame) -> go.Figure:
     """Draw the mean canonical correlation of every layer with every other."""
     wide = table.pivot(index="layer", columns="other", values="similarity")
@@ -102,7 +110,7 @@ def frequencies(table: pd.DataFrame) -> go.Figure:
 
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
-    for draw in (probes, similarity, consistency, dissection, deletion, attacks, margins, frequencies)
+    for draw in (probes, information, similarity, consistency, dissection, deletion, attacks, margins, frequencies)
 }
 """By question; one without a figure is shown as its table alone."""
 

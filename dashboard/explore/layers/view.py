@@ -25,6 +25,7 @@ LEAST, COUNT, MOST = 20, 200, 2000
 """Images of a question: at least, by default, and at most."""
 READ = {
     "probes": "Bars: 95% intervals over held-out images. Dotted: chance.",
+    "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
     "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
     "dissection": "A unit detects its best concept if the agreement is better than with the masks of other images.",

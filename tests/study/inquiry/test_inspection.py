@@ -11,6 +11,7 @@ import torch
 
 from core.errors import ForetellError
 from core.layers.deletion import delete_units
+from core.layers.information import compute_label_information
 from core.layers.layers import means_of
 from core.layers.probe import linear_probe
 from core.layers.similarity import svcca
@@ -59,6 +60,25 @@ def test_probes_read_category_and_context(asked):
     row = table[(table["layer"] == "features.5") & (table["of"] == "category")].iloc[0]
     assert row["accuracy"] == pytest.approx(expected.accuracy)
     assert (table["accuracy"].between(table["low"], table["high"])).all()
+
+
+def test_information_is_that_of_the_layers_features(asked):
+    """Against the core's functions, given the features here. Catches another layer's row, and bits of another label."""
+    inspected, table = asked("information", ("features.1", "features.5"))
+    assert table[["layer", "of"]].to_numpy().tolist() == [
+        [layer, of] for layer in ("features.1", "features.5") for of in ("category", "context", "image")
+    ]
+    rows = table.set_index(["layer", "of"])
+    contexts = torch.from_numpy(np.unique(inspected.images.contexts, return_inverse=True)[1])
+    for layer in ("features.1", "features.5"):
+        features = means_of(inspected.classifier, inspected.inputs, layer)
+        alone = compute_label_information(features, contexts, generator=inspected.generator())
+        assert rows.loc[(layer, "context"), ["bits", "most"]].tolist() == pytest.approx([alone.bits, alone.most])
+        assert rows["low"][layer, "context"] == pytest.approx(alone.bits - 1.96 * alone.error)
+        high = min(alone.bits + 1.96 * alone.error, alone.most)
+        assert rows["high"][layer, "context"] == pytest.approx(high)
+    assert rows.loc[("features.5", "category"), "bits"] > rows.loc[("features.1", "category"), "bits"]
+    assert rows.loc[("features.1", "image"), "bits"] > rows.loc[("features.5", "image"), "bits"]
 
 
 def test_similarity_compares_every_layer_with_every_other(asked):
