@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.design.contrasts import choose_contrasts, choose_stopping
 from dashboard.design.editor import Editor, change, find_study
 from dashboard.design.fields import show_all, show_faults
 from dashboard.design.settings import EXCLUSIONS, PLAN
 from dashboard.power import planning
-from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.messages import show_errors
 from study.plan.draft import MISSING
 from study.plan.preregistration import NESTED
 
@@ -17,18 +18,17 @@ SLOPES = "Random slopes that this design supports"
 OWN = "Models written in the file"
 RANDOM = " + (trial_type || participant) + (saliency + examples || category)"
 """Slopes of what each participant sees in every form, and of what each category is shown in."""
-STEPS = (0.5, 0.75, 1.0)
-"""Interim analyses of a new rule, as shares of the planned participants."""
 
 
 def show_plan(editor: Editor) -> None:
     """Draw the plan with its power curve."""
     show_all(editor, PLAN, 2)
     _choose_models(editor)
+    choose_contrasts(editor)
     with st.expander("Exclusion rules"):
         show_all(editor, EXCLUSIONS, 2)
     with st.expander("Interim analyses"):
-        _choose_stopping(editor)
+        choose_stopping(editor)
     st.subheader("Power", anchor=False)
     asked = st.toggle(
         "Simulate studies with this plan",
@@ -64,23 +64,3 @@ def _choose_models(editor: Editor) -> None:
         "categories in the effect of explanations.",
     )
     show_faults(editor, "analysis.models")
-
-
-def _choose_stopping(editor: Editor) -> None:
-    """Plan interim analyses at three sizes, or none; other schedules are written in the file."""
-    found = editor.draft.get("analysis.stopping")
-    key = f"design.{editor.name}.stopping"
-    st.session_state[key] = found is not MISSING
-    people = int(editor.value("allocation.per_condition"))
-
-    def write() -> None:
-        looks = sorted({max(2, round(share * people)) for share in STEPS})
-        rule = {"looks": looks, "contrast": {"more": "both"}}
-        planned = {"analysis.stopping": rule, "analysis.participants": looks[-1]}
-        change(editor.path, planned if st.session_state[key] else dict.fromkeys(planned, MISSING))
-
-    st.toggle("Interim analyses can end the collection", key=key, on_change=write)
-    st.caption("After 50%, 75% and all of the planned participants, with bounds by O'Brien and Fleming (1979).")
-    if isinstance(found, dict):
-        st.markdown(f"Participants per condition at each analysis: {escape_markdown(str(found.get('looks')))}")
-    show_faults(editor, "analysis.stopping")

@@ -29,7 +29,7 @@ def list_default_contrasts(data: Responses) -> list[Contrast]:
     names = dict.fromkeys(data.placebos.get("condition", ()))
     pairs = [
         (name, "none")
-        if CONDITIONS[name].other and CONDITIONS[name].policy is None
+        if CONDITIONS[name].explains_otherwise
         else ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
         for name in names
     ]

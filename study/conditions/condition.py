@@ -67,6 +67,11 @@ class Condition:
         """Whether it stays out of the models of the two factors."""
         return self.placebo or self.other
 
+    @property
+    def explains_otherwise(self) -> bool:
+        """Whether it explains in a way of its own, and not as the study does but with other examples or a placebo."""
+        return self.other and (self.policy is None or bool(self.words))
+
     def read(self, trial: Trial) -> Trial:
         """Return the trial as a simulated participant reads it, with the values of the explanation shown to them."""
         if not self.is_separate or self.name not in trial.assets.by_condition:  # an attention check has no explanation

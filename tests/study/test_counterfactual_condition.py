@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -14,7 +17,7 @@ from core.rendering import MARK
 from data.types import ImageSet
 from study.analysis import placebos, responses
 from study.building.build import build, verify
-from study.bundle import Bundle, Trial
+from study.bundle import TRIAL_TYPES, Bundle, Trial
 from study.conditions import CONDITIONS
 from study.network.sources import open_sets
 from study.plan.config import read
@@ -134,3 +137,12 @@ def test_simulated_people_take_part(built: Bundle, service: Service) -> None:
     data = responses.prepare(service.researcher.responses(study, ("sim",)))
     assert set(data.frame["condition"]) == {"none"}
     assert {(c.more, c.less) for c in placebos.list_default_contrasts(data)} == {("counterfactual", "none")}
+
+
+def test_next_to_heatmaps_it_is_compared_with_the_image_alone() -> None:
+    """Catches the contrast of a placebo, the study's explanation minus this one."""
+    rows = [("p", "c", kind, name) for kind in TRIAL_TYPES for name in ("none", "saliency", "counterfactual")]
+    every = pd.DataFrame(rows, columns=["participant", "category", "trial_type", "condition"])
+    data = SimpleNamespace(every=every, placebos=every[every["condition"] == "counterfactual"])
+    found = placebos.list_default_contrasts(cast(responses.Responses, data))
+    assert {(one.more, one.less) for one in found} == {("counterfactual", "none")}

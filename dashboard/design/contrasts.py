@@ -1,0 +1,183 @@
+"""The planned contrasts of a study, and the interim analyses of one of them, by widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.errors import ForetellError
+from dashboard.design.editor import Editor, change, keep_errors
+from dashboard.design.fields import show_faults
+from dashboard.shared.names import format_name
+from study.building.categories import TYPE_WORDS
+from study.bundle import TRIAL_TYPES
+from study.conditions import list_separate_conditions
+from study.plan.draft import MISSING
+
+CONTRASTS, STOPPING, PARTICIPANTS = "analysis.contrasts", "analysis.stopping", "analysis.participants"
+DEFAULTS = "Each explanation against none, for each trial type"
+OWN = "Chosen here"
+STEPS = (0.5, 0.75, 1.0)
+"""Interim analyses of a new rule, as shares of the planned participants."""
+SPENDING = {
+    "obrien_fleming": "O'Brien and Fleming (1979): strict at first",
+    "pocock": "Pocock (1977): alike at every analysis",
+}
+MOST_LOOKS = 20
+
+
+def choose_contrasts(editor: Editor) -> None:
+    """Draw the planned contrasts, one row each; without any in the file, the default ones hold."""
+    found = editor.draft.get(CONTRASTS)
+    rows = [] if found is MISSING else [dict(one) for one in found] if isinstance(found, list) else None
+    if rows is None or not all(isinstance(one.get("more"), str) for one in rows):
+        st.info("The contrasts are not a list of tables. Correct them under File.")
+        show_faults(editor, CONTRASTS)
+        return
+    key = f"design.{editor.name}.contrasts"
+    st.session_state[key] = OWN if rows else DEFAULTS
+
+    def start() -> None:
+        chosen = [_make_first(editor)] if st.session_state[key] == OWN else MISSING
+        change(editor.path, {CONTRASTS: chosen})
+
+    st.radio("Planned contrasts", (DEFAULTS, OWN), key=key, on_change=start, horizontal=True)
+    for i in range(len(rows)):
+        _show_contrast(editor, rows, i)
+    if rows:
+        st.button("Add a contrast", icon=":material/add:", on_click=_write_rows, args=(editor, [*rows, rows[-1]]))
+    show_faults(editor, CONTRASTS)
+
+
+def _show_contrast(editor: Editor, rows: list[dict[str, Any]], i: int) -> None:
+    """Draw one contrast with its button to remove it."""
+
+    def write(changed: Mapping[str, Any]) -> None:
+        _write_rows(editor, [*rows[:i], rows[i] | dict(changed), *rows[i + 1 :]])
+
+    def remove() -> None:
+        _write_rows(editor, [*rows[:i], *rows[i + 1 :]])
+
+    key = f"design.{editor.name}.contrasts.{i}"
+    columns = st.columns([2, 2, 3, 1], vertical_alignment="bottom")
+    _choose_sides(editor, key, rows[i], write, columns)
+    with columns[3]:
+        st.button("Remove", key=f"{key}.remove", icon=":material/delete:", help=f"Contrast {i + 1}", on_click=remove)
+
+
+def _choose_sides(
+    editor: Editor,
+    key: str,
+    contrast: Mapping[str, Any],
+    write: Callable[[Mapping[str, Any]], None],
+    columns: list[Any],
+    *,
+    factors_only: bool = False,
+) -> None:
+    """Draw a contrast's two conditions and its trial types; write what is chosen."""
+    separate = set(list_separate_conditions()) if factors_only else set()
+    conditions = [name for name in editor.value("conditions") if name not in separate]
+    sides = (("more", "Condition", "none"), ("less", "minus", "none"))
+    for place, (side, label, default) in zip(columns, sides, strict=False):
+        value = contrast.get(side, default)
+        st.session_state[f"{key}.{side}"] = value
+        place.selectbox(
+            label,
+            conditions if value in conditions else [*conditions, value],
+            key=f"{key}.{side}",
+            format_func=format_name,
+            on_change=lambda side=side: write({side: st.session_state[f"{key}.{side}"]}),
+        )
+    st.session_state[f"{key}.types"] = list(contrast.get("trial_types", TRIAL_TYPES))
+    columns[2].multiselect(
+        "on trials",
+        TRIAL_TYPES,
+        key=f"{key}.types",
+        format_func=lambda kind: TYPE_WORDS.get(kind, kind),
+        placeholder="of every type",
+        on_change=lambda: write({"trial_types": st.session_state[f"{key}.types"] or list(TRIAL_TYPES)}),
+    )
+
+
+def _make_first(editor: Editor) -> dict[str, Any]:
+    """Return a contrast to start from: the last condition of the study against none."""
+    return {"more": list(editor.value("conditions"))[-1], "less": "none", "trial_types": list(TRIAL_TYPES)}
+
+
+def _write_rows(editor: Editor, rows: list[dict[str, Any]]) -> None:
+    change(editor.path, {CONTRASTS: rows or MISSING})
+
+
+def choose_stopping(editor: Editor) -> None:
+    """Draw the interim analyses: whether there are any, their sizes, their bounds and the contrast they test."""
+    found = editor.draft.get(STOPPING)
+    key = f"design.{editor.name}.stopping"
+    st.session_state[key] = found is not MISSING
+
+    def write() -> None:
+        planned = _plan_looks(int(editor.value("allocation.per_condition")))
+        change(editor.path, planned if st.session_state[key] else dict.fromkeys(planned, MISSING))
+
+    st.toggle("Interim analyses can end the collection", key=key, on_change=write)
+    if isinstance(found, dict):
+        _show_schedule(editor, key, found)
+    show_faults(editor, STOPPING)
+
+
+def _plan_looks(people: int) -> dict[str, Any]:
+    looks = sorted({max(2, round(share * people)) for share in STEPS})
+    return {STOPPING: {"looks": looks, "contrast": {"more": "both"}}, PARTICIPANTS: looks[-1]}
+
+
+def _show_schedule(editor: Editor, key: str, rule: Mapping[str, Any]) -> None:
+    """Draw the sizes, the rule and the contrast of interim analyses."""
+    sizes, spending = st.columns(2)
+    st.session_state[f"{key}.looks"] = ", ".join(str(look) for look in rule.get("looks", ()))
+
+    def write_looks() -> None:
+        with keep_errors():
+            looks = _read_looks(st.session_state[f"{key}.looks"])
+            change(editor.path, {STOPPING: dict(rule) | {"looks": looks}, PARTICIPANTS: looks[-1]})
+
+    sizes.text_input(
+        "Participants per condition at each analysis",
+        key=f"{key}.looks",
+        on_change=write_looks,
+        help="Whole numbers from 2, with commas, in increasing order; the last is the planned end.",
+    )
+    st.session_state[f"{key}.spending"] = rule.get("spending", "obrien_fleming")
+    spending.selectbox(
+        "Bounds",
+        list(SPENDING),
+        key=f"{key}.spending",
+        format_func=lambda name: SPENDING.get(name, name),
+        on_change=lambda: change(
+            editor.path, {STOPPING: dict(rule) | {"spending": st.session_state[f"{key}.spending"]}}
+        ),
+    )
+    contrast = dict(rule.get("contrast", {"more": "both"}))
+
+    def write(changed: Mapping[str, Any]) -> None:
+        change(editor.path, {STOPPING: dict(rule) | {"contrast": contrast | dict(changed)}})
+
+    _choose_sides(editor, f"{key}.contrast", contrast, write, st.columns([2, 2, 3]), factors_only=True)
+
+
+def _read_looks(text: str) -> list[int]:
+    """Read the sizes of interim analyses.
+
+    Raises
+    ------
+    ForetellError
+        They are no increasing whole numbers from 2.
+    """
+    parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+    looks = [int(part) for part in parts if part.isdecimal()]
+    if len(looks) < len(parts) or not looks or looks != sorted(set(looks)) or looks[0] < 2 or len(looks) > MOST_LOOKS:
+        raise ForetellError(
+            f"{text!r} are not sizes of interim analyses: give 1 to {MOST_LOOKS} whole numbers from 2, in increasing "
+            "order, with commas."
+        )
+    return looks
