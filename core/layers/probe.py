@@ -1,4 +1,4 @@
-"""Linear probes: how well a label can be decoded from a layer."""
+"""Probes: how well a label can be decoded from a layer, linearly or by a two-layer perceptron."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from scipy.special import log_softmax, softmax
 from torch import Tensor
 
 from core.errors import ForetellError
+from core.layers.perceptron import Reader, fit_perceptron
 from core.shares import share_of
 from core.types import Progress, silent
 
 Floats = NDArray[np.float64]
+Fit = Callable[[Floats, NDArray[np.int64], int, float, Callable[[], None]], Reader]
 READING = "reading the features"
 FTOL = 1e-12
 """Relative change of the loss at which the search ends."""
@@ -25,7 +27,7 @@ FTOL = 1e-12
 
 @dataclass(frozen=True)
 class Probe:
-    """Performance of a linear probe on images it was not trained on.
+    """Performance of a probe on images it was not trained on.
 
     Attributes
     ----------
@@ -57,10 +59,39 @@ def linear_probe(
     ForetellError
         Fewer than two labels, or fewer images of one than folds.
     """
-    names, y, p = out_of_fold(features, labels, folds=folds, penalty=penalty, generator=generator)
-    read = p.argmax(1)
-    accuracy = share_of(int((read == y).sum()), len(y))
-    return Probe(*accuracy, np.bincount(y).max() / len(y), torch.from_numpy(names[read]))
+    return _judge(out_of_fold(features, labels, folds=folds, penalty=penalty, generator=generator))
+
+
+def perceptron_probe(
+    features: Tensor,
+    labels: Tensor,
+    *,
+    hidden: int = 16,
+    folds: int = 5,
+    penalty: float = 1.0,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> Probe:
+    """Decode ``labels`` as `linear_probe` does, by a perceptron with one hidden layer of ``hidden`` units (tanh).
+
+    An analytic neural stethoscope (Fuchs et al. 2018, arXiv:1806.05502): the network is not changed. Folds, scale,
+    penalty and interval are those of the linear probe, so that a difference is information that is there and not
+    linear. Each fold takes the best of `STARTS` random starts by the loss on its own training images.
+    """
+    if hidden < 1:
+        raise ForetellError(f"hidden={hidden}: the perceptron needs at least one hidden unit.")
+    draws = generator or torch.Generator().manual_seed(0)
+    fit = partial(fit_perceptron, hidden=hidden, generator=draws)
+    return _judge(
+        out_of_fold(features, labels, folds=folds, penalty=penalty, generator=draws, progress=progress, fit=fit)
+    )
+
+
+def _judge(read: tuple[NDArray[np.int64], NDArray[np.int64], Floats]) -> Probe:
+    names, y, p = read
+    chosen = p.argmax(1)
+    accuracy = share_of(int((chosen == y).sum()), len(y))
+    return Probe(*accuracy, np.bincount(y).max() / len(y), torch.from_numpy(names[chosen]))
 
 
 def out_of_fold(
@@ -71,10 +102,12 @@ def out_of_fold(
     penalty: float = 1.0,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
+    fit: Fit | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Predict labels out of fold: the labels (L,), each image's index (N,), and the probe's probabilities (N, L).
 
     The readers of `linear_probe`: each image's was trained without its fold, so that it has not seen its label.
+    ``fit(x, y, labels, penalty, step)`` trains another kind of reader, and returns its logits as a function of x.
     """
     names, y = np.unique(labels.numpy(), return_inverse=True)
     rarest = np.bincount(y).min(initial=len(y))
@@ -91,8 +124,8 @@ def out_of_fold(
         centre, spread = x[train].mean(0), x[train].std()
         if not spread > 0:
             raise ForetellError("The layer gives the same output for all these images: choose another layer.")
-        weights, bias = _fit_weights((x[train] - centre) / spread, y[train], len(names), penalty, told)
-        p[~train] = softmax((x[~train] - centre) / spread @ weights + bias, axis=1)
+        reader = (fit or _fit_linear)((x[train] - centre) / spread, y[train], len(names), penalty, told)
+        p[~train] = softmax(reader((x[~train] - centre) / spread), axis=1)
         progress(k + 1, folds, READING)
     return names, y, p
 
@@ -105,6 +138,11 @@ def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDAr
         own = order[y[order] == label]
         fold[own] = np.arange(len(own)) % folds
     return fold
+
+
+def _fit_linear(x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None]) -> Reader:
+    weights, bias = _fit_weights(x, y, labels, penalty, step)
+    return lambda other: other @ weights + bias
 
 
 def _fit_weights(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from core.robustness import ATTACKS
 from core.shares import share_of
 from core.types import Progress, silent
 
+Projection = Callable[[Tensor], Tensor]
 OVERSHOOT = 0.02
 """DeepFool goes this share beyond the boundary it has linearised."""
 
@@ -67,20 +68,42 @@ def margins(
     """
     if directions is not None and (directions.ndim != 4 or directions.shape[1:] != images.shape[1:]):
         raise ForetellError(f"Directions {tuple(directions.shape)} are not (S, C, H, W) of {tuple(images.shape[1:])}.")
-    basis = None if directions is None else torch.linalg.qr(directions.double().flatten(1).T).Q
+    project = _identity if directions is None else _projection_to(directions)
+    return margins_within(classifier, images, project, candidates=candidates, steps=steps, progress=progress)
+
+
+def margins_within(
+    classifier: Classifier,
+    images: Tensor,
+    project: Projection,
+    *,
+    candidates: int = 10,
+    steps: int = 50,
+    progress: Progress = silent,
+) -> Tensor:
+    """Measure `margins` (B,) in the subspace to which ``project`` projects changes (C * H * W,) float64."""
     found = []
     for i, image in enumerate(images):
-        found.append(_margin(classifier, image[None], basis, candidates, steps))
+        found.append(_margin(classifier, image[None], project, candidates, steps))
         progress(i + 1, len(images), "walking to the boundary")
     return torch.tensor(found, dtype=torch.float64)
 
 
-def _margin(classifier: Classifier, image: Tensor, basis: Tensor | None, candidates: int, steps: int) -> float:
+def _identity(vector: Tensor) -> Tensor:
+    return vector
+
+
+def _projection_to(directions: Tensor) -> Projection:
+    basis = torch.linalg.qr(directions.double().flatten(1).T).Q
+    return lambda vector: basis @ (basis.T @ vector)
+
+
+def _margin(classifier: Classifier, image: Tensor, project: Projection, candidates: int, steps: int) -> float:
     inputs, _ = prepare_inputs(classifier, image, [0])
     answer = int(classifier.logits(inputs).argmax())
     change = torch.zeros(inputs[0].numel(), dtype=torch.float64)
     for _ in range(steps):
-        change += (1 + OVERSHOOT) * _nearest(classifier, inputs, change, answer, basis, candidates)
+        change += (1 + OVERSHOOT) * _nearest(classifier, inputs, change, answer, project, candidates)
         if not torch.isfinite(change).all():
             return math.inf
         if _answer(classifier, inputs, change) != answer:
@@ -89,7 +112,7 @@ def _margin(classifier: Classifier, image: Tensor, basis: Tensor | None, candida
 
 
 def _nearest(
-    classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, basis: Tensor | None, candidates: int
+    classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, project: Projection, candidates: int
 ) -> Tensor:
     """Compute the least change that would cross the nearest boundary if the logits were linear."""
     x = _apply_change(inputs, change).to(classifier.device).requires_grad_()
@@ -101,15 +124,11 @@ def _nearest(
     logits = logits.detach()
     best, least = torch.full_like(change, math.inf), math.inf
     for k, gradient in zip(others, steps, strict=True):
-        w = _project(gradient.detach().cpu().double().flatten(), basis)
+        w = project(gradient.detach().cpu().double().flatten())
         gap, norm = float(logits[answer] - logits[k]), float(w.norm())
         if norm > 0 and gap / norm < least:
             least, best = gap / norm, max(gap, 1e-6) / norm**2 * w
     return best
-
-
-def _project(vector: Tensor, basis: Tensor | None) -> Tensor:
-    return vector if basis is None else basis @ (basis.T @ vector)
 
 
 def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, answer: int) -> float:

@@ -14,6 +14,7 @@ from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
 from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
 from study.analysis.figures import LABELS
+from study.building.averaged import AVERAGED, WARNING
 from study.bundle import Bundle, Trial
 from study.conditions import CONDITIONS
 
@@ -58,6 +59,7 @@ def show(bundle: Bundle, trial: Trial) -> None:
         st.markdown("**The learner, who sees the examples**")
         _facts(trial)
     conditions = bundle.manifest.conditions
+    _prior_accuracy(bundle.manifest.environment.get(AVERAGED))
     live.draw_when_ready(
         work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial, conditions), "lesson"
     )
@@ -98,6 +100,13 @@ def _facts(trial: Trial) -> None:
         if value is not None:
             grid.metric(label, form.format(value), help=says)
     st.caption(f"Frozen with the study. Policy: {trial.teaching.policy or 'not known'}.")
+
+
+def _prior_accuracy(told: str | None) -> None:
+    """Show how accurate the learner's prior is as a classifier, where the study was built with it."""
+    if told is not None:
+        text = f"The learner's prior. {escape_markdown(told)}"
+        st.warning(text) if WARNING in told else st.caption(text)
 
 
 def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> None:

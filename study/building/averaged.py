@@ -1,4 +1,4 @@
-"""Accuracy of the classifier averaged over the learner's prior, next to the plain one's.
+"""Accuracy of the classifier whose last layer is sampled from the learner's prior, next to the plain one's.
 
 Folke et al. 2021 (arXiv:2106.09106), appendix A, check their prior so: what a learner believes before any example is
 about the network only where the two are about as accurate.
@@ -11,45 +11,87 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 from torch import Tensor
 
 from core.classifier import Classifier
 from core.decoding import read_batches
 from core.teaching.kfac import KroneckerPrior, with_bias
-from core.teaching.probabilistic import predict_with_sampled_heads
+from core.teaching.probabilistic import RANKS, measure_sampled_accuracy, rank_of_label
 from data.types import ImageSet
 from study.network.sources import UNMATCHED, class_of_labels
 
 AVERAGED = "averaged classifier"
 """Key of a bundle's environment, which is no part of the study hash."""
+WARNING = "Warning:"
 DRAWS = 30
 MOST = 1000
 """Images compared at most: accuracies to about 1.5 points."""
 FAR = 0.05
-"""Difference of the top-1 accuracies that is warned of."""
+"""Difference of the top-1 accuracies that is warned of, where its interval excludes 0."""
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class AveragedAccuracy:
-    """Top-1 and top-5 accuracy of the averaged classifier and of the plain one, on ``images``."""
+    """Top-1 and top-5 accuracy of the sampled classifier and of the plain one, on the same ``images``.
+
+    Attributes
+    ----------
+    averaged, error
+        Of predictions averaged over sampled last layers, with their Monte Carlo standard errors.
+    plain
+        Of the network itself.
+    lost, won
+        Images that only the plain one, and only the sampled one predicts correctly (top 1).
+    """
 
     averaged: tuple[float, float]
+    error: tuple[float, float]
     plain: tuple[float, float]
+    lost: int
+    won: int
     images: int
 
     @property
+    def gap(self) -> tuple[float, float, float]:
+        """Top-1 accuracy that sampling loses, and its exact 95% interval for paired predictions.
+
+        Given the images on which only one of the two is right, which one it is has a binomial distribution; the
+        limits are those of its share (Clopper & Pearson 1934). They exclude 0 where McNemar's exact test rejects at 5%.
+        """
+        differing = self.lost + self.won
+        if not differing:
+            return 0.0, 0.0, 0.0
+        share = binomtest(self.lost, differing).proportion_ci(LEVEL, method="exact")
+        low, high = (float(2 * limit - 1) * differing / self.images for limit in share)
+        return (self.lost - self.won) / self.images, low, high
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the two differ by at least `FAR`, and by more than chance."""
+        gap, low, high = self.gap
+        return abs(gap) >= FAR and (low > 0 or high < 0)
+
+    @property
     def text(self) -> str:
-        """Both accuracies, and a warning where the averaged one is far lower."""
-        numbers = [f"{value:.1%}" for value in (*self.averaged, *self.plain)]
+        """Both accuracies, and a warning where they are far from each other."""
+        numbers = [f"{value:.1%}" for value in (*self.plain, *self.averaged)]
+        errors = [f"{100 * value:.1f}" for value in self.error]
         text = (
-            f"Averaged over the prior the classifier is right in {numbers[0]} (top 5: {numbers[1]}), as it is in "
-            f"{numbers[2]} (top 5: {numbers[3]}) of {self.images:,} images ({DRAWS} draws)."
+            f"The network is right in {numbers[0]} (top 5: {numbers[1]}) of {self.images:,} images; with its last "
+            f"layer sampled from the prior, in {numbers[2]} ± {errors[0]} (top 5: {numbers[3]} ± {errors[1]}; {DRAWS} "
+            "draws, ± their standard error)."
         )
-        if self.plain[0] - self.averaged[0] <= FAR:
+        if not self.is_far:
             return text
+        gap, low, high = (100 * value for value in self.gap)
+        less = "less" if gap > 0 else "more"
+        limits = sorted((abs(low), abs(high)))
         return (
-            f"{text} Warning: the prior is not that of this network; the learner knows less than the classifier. Learn "
-            "the prior from more images, or change the damping."
+            f"{text} {WARNING} sampled, it is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
+            f"{limits[1]:.1f}), so the prior is not that of this network. Estimate the prior from more images, or "
+            "change the damping."
         )
 
 
@@ -65,9 +107,14 @@ def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], s
         return None
     chosen = features[torch.from_numpy(rows)].double()
     classes, labels = torch.unique(torch.from_numpy(truth[rows]), return_inverse=True)
-    answers, _ = predict_with_sampled_heads(prior, chosen, DRAWS, torch.Generator().manual_seed(seed))
-    plain = with_bias(chosen) @ prior.head.T
-    return AveragedAccuracy(_accuracy(answers[:, classes], labels), _accuracy(plain[:, classes], labels), len(rows))
+    sampled = measure_sampled_accuracy(
+        prior, chosen, labels, classes, samples=DRAWS, generator=torch.Generator().manual_seed(seed)
+    )
+    ranks = rank_of_label((with_bias(chosen) @ prior.head.T)[:, classes], labels)
+    first, fifth = (float((ranks < rank).double().mean()) for rank in RANKS)
+    right = ranks < 1
+    lost, won = int((right & ~sampled.correct).sum()), int((sampled.correct & ~right).sum())
+    return AveragedAccuracy(sampled.accuracy, sampled.error, (first, fifth), lost, won, len(rows))
 
 
 def compare_on(
@@ -80,9 +127,3 @@ def compare_on(
     parts = read_batches(classifier, chosen.open, 0, len(chosen))
     features = torch.cat([classifier.features(part) for part in parts])
     return compare(prior, features, truth[spread], seed)
-
-
-def _accuracy(scores: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Compute top-1 and top-5 accuracy of scores (N, K)."""
-    ranked = scores.topk(min(5, scores.shape[1]), dim=1).indices == labels[:, None]
-    return float(ranked[:, 0].double().mean()), float(ranked.any(1).double().mean())

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import binomtest
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
@@ -18,7 +19,7 @@ from core.layers.deletion import UnitDeletions, by_class, predict_without_units,
 from core.layers.dissection import TOP, dissect
 from core.layers.information import compute_input_information, compute_label_information
 from core.layers.layers import maps_of, means_of
-from core.layers.probe import linear_probe
+from core.layers.probe import Probe, linear_probe, perceptron_probe
 from core.layers.similarity import svcca
 from core.types import Progress, silent
 from data.types import ImageSet
@@ -35,17 +36,34 @@ BLOCK = 8
 """Images whose predictions are saved at a time, with every unit deleted."""
 
 
-def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """Measure how well a linear probe of each layer finds the category and, if known, the context."""
+def probes(inspected: LayerInspection, progress: Progress, *, hidden: int = 0) -> pd.DataFrame:
+    """Measure how well a probe of each layer finds the category and, if known, the context.
+
+    The probe is linear; with ``hidden`` above 0 it is a perceptron with that many hidden units (an analytic neural
+    stethoscope), and the columns ``linear`` and ``p_value`` compare it with the linear one: its accuracy, and McNemar's
+    exact test of the images that only one of the two reads correctly.
+    """
     labels = _list_labels(inspected.images)
     rows = []
     for layer in inspected.layers:
         features = means_of(inspected.classifier, inspected.inputs, layer)
         for of, known in labels.items():
-            found = linear_probe(features, known, generator=inspected.generator())
-            rows.append([layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance])
-            progress(len(rows), len(inspected.layers) * len(labels), "training linear probes")
-    return pd.DataFrame(rows, columns=["layer", "of", "channels", "accuracy", "low", "high", "chance"])
+            linear = found = linear_probe(features, known, generator=inspected.generator())
+            if hidden:
+                found = perceptron_probe(features, known, hidden=hidden, generator=inspected.generator())
+            own = [layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance]
+            rows.append([*own, linear.accuracy, _compare_probes(linear, found, known)])
+            progress(len(rows), len(inspected.layers) * len(labels), "training probes")
+    names = ["layer", "of", "channels", "accuracy", "low", "high", "chance", "linear", "p_value"]
+    table = pd.DataFrame(rows, columns=names)
+    return table if hidden else table.drop(columns=["linear", "p_value"])
+
+
+def _compare_probes(one: Probe, other: Probe, labels: Tensor) -> float:
+    """Compute the p-value of McNemar's exact test that two probes read equally many labels."""
+    right, also = one.predicted == labels, other.predicted == labels
+    differing = int((right != also).sum())
+    return float(binomtest(int((right & ~also).sum()), differing).pvalue) if differing else 1.0
 
 
 def _list_labels(images: ImageSet) -> dict[str, Tensor]:

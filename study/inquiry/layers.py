@@ -39,12 +39,15 @@ QUESTIONS = Registry(
         "attacks": "study.inquiry.robustness:attacks",
         "margins": "study.inquiry.robustness:margins",
         "frequencies": "study.inquiry.robustness:frequencies",
+        "bands": "study.inquiry.robustness:bands",
+        "importance": "study.inquiry.erasing:importance",
+        "evidence": "study.inquiry.erasing:evidence",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "information", "dissection", "deletion"}
+LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance"}
 """Questions about layers; the others are about the whole network."""
 
 

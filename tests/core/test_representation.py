@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.neural_network import MLPClassifier
 from statsmodels.multivariate.cancorr import CanCorr
 from torch import nn
 from torch.nn import functional as F
@@ -15,7 +16,8 @@ from core.layers.consistency import consistency
 from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of, means_of
-from core.layers.probe import _fit_weights, linear_probe, out_of_fold
+from core.layers.perceptron import fit_perceptron
+from core.layers.probe import _fit_weights, linear_probe, out_of_fold, perceptron_probe
 from core.layers.similarity import svcca
 from data.scenes.splits import picture
 from tests.core.networks import awkward, pictures
@@ -109,6 +111,47 @@ def test_the_search_in_all_dimensions_is_that_in_the_span():
     wider, other = _fit_weights(np.pad(x, ((0, 0), (0, 80))), y, 3, 2.0)
     np.testing.assert_allclose(wider, np.pad(weights, ((0, 80), (0, 0))), atol=1e-4)
     np.testing.assert_allclose(other, bias, atol=1e-4)
+
+
+def test_what_is_there_and_not_linear_is_read_by_the_perceptron_alone():
+    """XOR of two planted signs: linear at chance, two layers all but perfect; noise is read by neither."""
+    signs = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]]).repeat(100, 1)
+    x = torch.cat([(2.0 * signs - 1) * (0.5 + normal(400, 2).abs()), normal(400, 3)], 1)
+    label = signs[:, 0] ^ signs[:, 1]
+    linear, deep = linear_probe(x, label), perceptron_probe(x, label, hidden=8)
+    assert linear.low < 0.5 < linear.high
+    assert deep.accuracy > 0.98
+    assert deep.low < deep.accuracy <= deep.high
+    assert deep.chance == linear.chance
+    assert (deep.predicted == label).double().mean() == pytest.approx(deep.accuracy)
+    nothing = perceptron_probe(x, torch.randint(0, 2, (400,), generator=drawn(4)), hidden=8)
+    assert nothing.low < 0.5 < nothing.high  # learned by heart perhaps, but not by the images held out
+    with pytest.raises(ForetellError, match="at least one hidden unit"):
+        perceptron_probe(x, label, hidden=0)
+
+
+@pytest.mark.parametrize("dimensions", [4, 60])
+def test_the_perceptron_is_at_a_minimum_as_low_as_scikit_learns(dimensions):
+    """A penalty of another scale, or a search outside the images' span that leaves weights out."""
+    x, y = normal(40, dimensions).numpy(), np.arange(40) % 3
+
+    def loss(logits, *weights):
+        return F.cross_entropy(torch.from_numpy(logits), torch.from_numpy(y)) + 2.0 / 80 * sum(
+            (w**2).sum() for w in weights
+        )
+
+    others = [
+        MLPClassifier((6,), activation="tanh", solver="lbfgs", alpha=2.0, max_iter=3000, random_state=k).fit(x, y)
+        for k in range(5)
+    ]
+    lowest = min(
+        loss(np.tanh(x @ m.coefs_[0] + m.intercepts_[0]) @ m.coefs_[1] + m.intercepts_[1], *m.coefs_) for m in others
+    )
+    read = fit_perceptron(x, y, 3, 2.0, hidden=6, generator=drawn(0))
+    p = torch.from_numpy(read(x)).softmax(1)
+    least = min(float((p - torch.from_numpy(m.predict_proba(x))).abs().max()) for m in others)
+    assert float(F.cross_entropy(torch.from_numpy(read(x)), torch.from_numpy(y))) < float(lowest)
+    assert least < 0.02
 
 
 def test_a_reader_is_stopped_within_a_fold():

@@ -15,6 +15,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.robustness import ATTACKS
 from core.robustness.attacks import fgsm, langevin, pgd
+from core.robustness.bands import band_margins, dct_bands
 from core.robustness.boundary import critical_samples, directions_between, margins
 from core.robustness.box import around
 from core.robustness.frequencies import accuracy_by_radius, components
@@ -140,6 +141,36 @@ def test_margins_of_a_linear_network_in_closed_form():
     for directions, size in ((None, 5.0), (axes[:1], 3.0), (axes[1:2], 4.0), (axes, 5.0), (7 * axes[1:], 4.0)):
         torch.testing.assert_close(margins(network, images, directions), gaps / size, rtol=3e-4, atol=0)
     assert margins(network, images, axes[2:]).isinf().all()
+
+
+def test_margins_of_a_linear_network_by_band_in_closed_form():
+    """|w x + b| / |w_band|, w_band by an explicit basis of cosines: a band of other waves, or not orthonormal ones."""
+    weight = torch.zeros(2, 2 * 6 * 8)
+    weight[1] = torch.randn(96, generator=seeded())
+    classifier = Classifier(Linear(weight, torch.tensor([0.0, -30.0])), lambda _: torch.zeros(2, 6, 8), name="linear")
+    images = torch.randn(3, 2, 6, 8, generator=seeded(1))
+    gaps = (images.flatten(1) @ weight[1] - 30.0).abs().double()
+    found = band_margins(classifier, images, 3)
+    w = weight[1].view(2, 6, 8).double().numpy()
+    left = np.linalg.norm(w) ** 2
+    for k in range(3):
+        across = (0, 3, 5, 8)
+        square = 0.0
+        for u in range(2 * k, 2 * k + 2):
+            for v in range(across[k], across[k + 1]):
+                wave = np.outer(
+                    np.cos(np.pi * u * (2 * np.arange(6) + 1) / 12), np.cos(np.pi * v * (2 * np.arange(8) + 1) / 16)
+                )
+                square += ((w * wave).sum((1, 2)) ** 2).sum() / (wave**2).sum()
+        left -= square
+        torch.testing.assert_close(found[:, k], gaps / square**0.5, rtol=3e-4, atol=0)
+    assert left > 0  # what is off the diagonal belongs to no band
+    whole = band_margins(classifier, images, 1)
+    torch.testing.assert_close(whole[:, 0], margins(classifier, images), rtol=1e-6, atol=0)
+    bands = dct_bands((2, 6, 8), 3)
+    assert [(band.low, band.high, band.dimension) for band in bands] == [(0, 1.5, 12), (1.5, 2.5, 8), (2.5, 4, 12)]
+    with pytest.raises(ForetellError, match="bands=7: give 1 to 6"):
+        dct_bands((2, 6, 8), 7)
 
 
 def test_margins_warn_of_nothing():

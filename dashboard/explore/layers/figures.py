@@ -108,9 +108,53 @@ def frequencies(table: pd.DataFrame) -> go.Figure:
     return figure.add_hline(y=float(table["whole"].iloc[0]), line=plots.DOTTED)
 
 
+def bands(table: pd.DataFrame) -> go.Figure:
+    """Draw the median margin by band of frequencies, with its interval."""
+    centre = (table["low"] + table["high"]) / 2
+    shown = pd.DataFrame({"cycles": centre, "margin": table["median"], "of": "median"})
+    shown[["low", "high"]] = table[["median_low", "median_high"]].to_numpy()
+    shown = shown[np.isfinite(shown["margin"])]
+    title = "Smallest change that changes the prediction"
+    x_title = "Frequencies that may change, cycles per image"
+    figure = plots.curves(shown, x="cycles", y="margin", by="of", title=title, x_title=x_title, percent=False)
+    return figure.update_layout(showlegend=False)
+
+
+def importance(table: pd.DataFrame) -> go.Figure:
+    """Draw the channels with the largest importance, with standard errors."""
+    most = table.loc[table["importance"].abs().nlargest(TOP).index]
+    names = most["layer"] + ", " + most["channel"].astype(str)
+    figure = go.Figure(go.Bar(x=names, y=most["importance"], marker={"color": plots.PALETTE[0]}))
+    figure.update_traces(error_y={"array": most["error"], "color": plots.INK, "thickness": 1})
+    return plots.apply_layout(figure, "Relative rise of the surprise", percent=False)
+
+
+def evidence(table: pd.DataFrame) -> go.Figure:
+    """Draw the fall of the log-odds by method, and of as many random pixels."""
+    own = table[["method", "change", "change_low", "change_high"]].assign(pixels="by heatmap")
+    own.columns = ["method", "change", "low", "high", "pixels"]
+    chance = table["random"]
+    random = pd.DataFrame({"method": table["method"], "change": chance, "low": chance, "high": chance})
+    both = pd.concat([own, random.assign(pixels="random pixels")])
+    return plots.intervals(both, x="method", y="change", by="pixels", title="Log-odds lost")
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
-    for draw in (probes, information, similarity, consistency, dissection, deletion, attacks, margins, frequencies)
+    for draw in (
+        probes,
+        information,
+        similarity,
+        consistency,
+        dissection,
+        deletion,
+        attacks,
+        margins,
+        frequencies,
+        bands,
+        importance,
+        evidence,
+    )
 }
 """By question; one without a figure is shown as its table alone."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from core.attribution.cost import Cost
+from core.attribution.cost import Cost, cost
 from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters
@@ -94,6 +94,16 @@ def _each_unit(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
     return Cost(request.image_count * sum(find_layer_shape(request.classifier, Unit(0, layer))[0] for layer in layers))
 
 
+def _each_band(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
+    return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["pictures"])))
+
+
+def _each_method(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
+    each = [cost(name.strip(), {}, request.classifier) for name in given["methods"].split(",")]
+    twice = 2 * request.image_count
+    return Cost(twice * sum(one.forwards for one in each), twice * sum(one.gradients for one in each))
+
+
 def _each_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
     return Cost(gradients=request.image_count * steps * _many(given["radii"]))
@@ -116,5 +126,8 @@ PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "attacks": _each_step,
     "margins": _each_walk,
     "frequencies": _each_radius,
+    "bands": _each_band,
+    "importance": _each_unit,
+    "evidence": _each_method,
 }
 """Approximate passes through the network; a question that is not listed reads every layer once."""

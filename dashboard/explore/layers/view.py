@@ -24,7 +24,7 @@ BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
 """Images of a question: at least, by default, and at most."""
 READ = {
-    "probes": "Bars: 95% intervals over held-out images. Dotted: chance.",
+    "probes": "Bars: 95% intervals over held-out images. Dotted: chance. hidden: units of a perceptron; 0 is linear.",
     "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
     "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
@@ -33,6 +33,9 @@ READ = {
     "attacks": "95% intervals. An upper bound on robustness: an attack that finds nothing proves nothing.",
     "margins": "In units of the network's input; each point an image. Images with unchanged predictions are left out.",
     "frequencies": "95% intervals. Dotted: accuracy on the whole images.",
+    "bands": "Median and its 95% interval. Small: decisions depend on these frequencies. In units of the input.",
+    "importance": "Mean relative rise of -log p without the channel, ± standard error, for the largest of them.",
+    "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
 

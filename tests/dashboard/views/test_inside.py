@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.attribution.cost import cost
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
@@ -49,6 +50,11 @@ def answered(app: AppTest) -> pd.DataFrame:
     [
         ("similarity", {"layers": "features.5.0"}, {"layers": ("features.5.0",)}),
         ("dissection", {"layers": "features.3.1"}, {"layers": ("features.3.1",)}),
+        (
+            "importance",
+            {"layers": "features.0", "importance.of": "label"},
+            {"layers": ("features.0",), "parameters": {"of": "label"}},
+        ),
         ("frequencies", {"frequencies.radii": "4,16"}, {"parameters": {"radii": "4,16"}}),
         ("attacks", {"attacks.names": "fgsm", "attacks.radii": "2"}, {"parameters": {"names": "fgsm", "radii": "2"}}),
     ],
@@ -133,6 +139,11 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
     units = replace(whole, query=LayerQuery("deletion", layers=("features.3.1",)))
     assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
+    cut = replace(whole, query=LayerQuery("bands"))
+    assert PASSES["bands"](cut, {"bands": 4, "pictures": 10}).gradients == 50 * 4 * 10
+    by_method = replace(whole, query=LayerQuery("evidence"))
+    both = PASSES["evidence"](by_method, {"methods": "gradient, integrated_gradients"})
+    assert both.gradients == 2 * COUNT * (1 + cost("integrated_gradients", {}, inspected.classifier).gradients)
     assert replace(whole, count=5).key != whole.key != units.key
 
 
@@ -151,6 +162,19 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     (bar,) = FIGURES["dissection"](units).data
     assert (list(bar.x), list(bar.y)) == (["sea"], [2])
     assert not FIGURES["dissection"](units.assign(detects=False)).data
+    cut = pd.DataFrame({"low": [0.0, 4.0], "high": [4.0, 8.0], "median": [2.0, np.inf]})
+    (line,) = FIGURES["bands"](cut.assign(median_low=1.0, median_high=3.0)).data
+    assert (list(line.x), list(line.y)) == ([2.0], [2.0])
+    matters = pd.DataFrame(
+        {"layer": "a", "channel": range(3), "importance": [0.1, -0.5, 0.2], "error": [0.3, 0.2, 0.1]}
+    )
+    (bar,) = FIGURES["importance"](matters).data
+    assert (list(bar.x), list(bar.y)) == (["a, 1", "a, 2", "a, 0"], [-0.5, 0.2, 0.1])
+    assert list(bar.error_y.array) == [0.2, 0.1, 0.3]
+    erased = pd.DataFrame(
+        {"method": ["m"], "change": [2.0], "change_low": [1.0], "change_high": [3.0], "random": [0.5]}
+    )
+    assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
     far = pd.DataFrame(
         {"picture": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
     )

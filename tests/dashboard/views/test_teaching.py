@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared.jobs import pool
+from study.building.averaged import compare
 from study.building.lessons import lesson
 from study.building.plan import make_planner
 from study.network.sources import open_sources
@@ -88,6 +89,9 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     search = table(app, "teaching-search")
     np.testing.assert_allclose(search.to_numpy(float), found.sets["best"].curve, rtol=1e-9)
     assert {m.label: m.value for m in app.metric}["Sets scored"] == "20"
+    told = compare(planner.prior, planner.material.pool.features, planner.material.pool.truth, planner.seed)
+    assert told.is_far  # a prior over so few images
+    assert any(told.text == box.value.removeprefix("The learner's prior. ") for box in app.warning)
     assert captions(app) == ["What the AI saw", "The expected mask"]
     made(app.toggle(key="map_error").set_value(True).run())
     assert captions(app) == ["What the AI saw", "Standard error"]

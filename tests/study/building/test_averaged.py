@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from statsmodels.stats.contingency_tables import mcnemar
 
 from core.teaching.kfac import KroneckerPrior
-from study.building.averaged import DRAWS, compare
+from study.building.averaged import DRAWS, FAR, AveragedAccuracy, compare
 
 CLASSES, WIDTH, IMAGES = 6, 8, 600
 
@@ -44,7 +45,13 @@ def test_both_accuracies_are_those_of_a_loop_over_drawn_heads(pool, spread: floa
     assert found.plain[0] == pytest.approx((plain.argmax(1) == truth).mean())
     fifth = [truth[i] in np.argsort(plain[i])[-5:] for i in range(IMAGES)]
     assert found.plain[1] == pytest.approx(np.mean(fifth))
-    assert ("Warning: the prior is not that of this network" in found.text) is warned
+    assert ("so the prior is not that of this network" in found.text) is warned
+    averaged_right = total.argmax(1) == truth
+    assert found.lost - found.won == pytest.approx((found.plain[0] - found.averaged[0]) * IMAGES)
+    assert found.lost <= (plain.argmax(1) == truth).sum()
+    assert found.won <= IMAGES - (plain.argmax(1) == truth).sum()
+    if spread < 1:
+        assert found.lost + found.won == pytest.approx(((plain.argmax(1) == truth) != averaged_right).sum(), abs=6)
     assert f"{found.averaged[0]:.1%}" in found.text
 
 
@@ -54,3 +61,32 @@ def test_images_without_a_known_class_are_left_out(pool) -> None:
     known[::2] = -1
     assert compare(prior(0.01), features, known, seed=1).images == IMAGES // 2
     assert compare(prior(0.01), features, np.full(IMAGES, -1), seed=1) is None
+
+
+@pytest.mark.parametrize("spread", [0.2, 1.0, 3.0])
+def test_the_monte_carlo_error_is_that_of_other_draws(pool, spread: float) -> None:
+    """An error that takes images for independent: all of them share the drawn heads. Oracle: 40 other seeds."""
+    features, truth = pool
+    repeated = [compare(prior(spread), features, truth, seed=seed) for seed in range(40)]
+    expected = np.std([one.averaged[0] for one in repeated], ddof=1)
+    estimated = np.sqrt(np.mean([one.error[0] ** 2 for one in repeated]))
+    assert 1 / 1.6 < estimated / expected < 1.6
+    share = repeated[0].averaged[0]
+    independent = np.sqrt(share * (1 - share) / IMAGES)
+    assert estimated < 0.6 * independent or estimated > 2 * independent
+    assert f"± {100 * repeated[0].error[0]:.1f}" in repeated[0].text
+
+
+@pytest.mark.parametrize(("lost", "won"), [(0, 0), (5, 0), (6, 0), (30, 12), (30, 20), (12, 30), (7, 1), (9, 1)])
+def test_the_interval_agrees_with_mcnemars_exact_test(lost: int, won: int) -> None:
+    """A warning of a difference that is chance, or of a tiny one; an interval that ignores the pairing."""
+    found = AveragedAccuracy((0.5, 0.5), (0.0, 0.0), (0.5, 0.5), lost, won, 100)
+    gap, low, high = found.gap
+    p = mcnemar([[50, lost], [won, 10]], exact=True).pvalue
+    assert gap == pytest.approx((lost - won) / 100)
+    assert low <= gap <= high
+    assert (low > 0 or high < 0) is bool(p < 0.05)
+    assert found.is_far is bool(p < 0.05 and abs(lost - won) >= 100 * FAR)
+    many = AveragedAccuracy((0.5, 0.5), (0.0, 0.0), (0.5, 0.5), 49, 1, 1000)
+    assert many.gap[1] > 0
+    assert not many.is_far  # certain, and less than 5 points

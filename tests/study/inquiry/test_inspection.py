@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from statsmodels.stats.contingency_tables import mcnemar
 
 from core.errors import ForetellError
 from core.layers.deletion import delete_units
 from core.layers.information import compute_label_information
 from core.layers.layers import means_of
-from core.layers.probe import linear_probe
+from core.layers.probe import linear_probe, perceptron_probe
 from core.layers.similarity import svcca
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks, inspect_files
 from study.network.sources import open_set
@@ -79,6 +80,21 @@ def test_information_is_that_of_the_layers_features(asked):
         assert rows["high"][layer, "context"] == pytest.approx(high)
     assert rows.loc[("features.5", "category"), "bits"] > rows.loc[("features.1", "category"), "bits"]
     assert rows.loc[("features.1", "image"), "bits"] > rows.loc[("features.5", "image"), "bits"]
+
+
+def test_a_perceptron_is_compared_with_the_linear_probe_image_by_image(asked):
+    """A p-value of other images than those that differ; the linear accuracy in the perceptron's column."""
+    inspected, _ = asked("probes", ("features.2",))
+    table = QUESTIONS["probes"](inspected, lambda *_: None, hidden=4)
+    features, labels = means_of(inspected.classifier, inspected.inputs, "features.2"), inspected.images.labels
+    known = torch.from_numpy(np.asarray(labels))
+    linear, deep = linear_probe(features, known), perceptron_probe(features, known, hidden=4)
+    row = table[table["of"] == "category"].iloc[0]
+    assert (row["linear"], row["accuracy"]) == pytest.approx((linear.accuracy, deep.accuracy))
+    right, also = (probe.predicted == known for probe in (linear, deep))
+    counts = [[0, int((right & ~also).sum())], [int((also & ~right).sum()), 0]]
+    assert row["p_value"] == pytest.approx(mcnemar(counts, exact=True).pvalue)
+    assert linear.accuracy != deep.accuracy
 
 
 def test_similarity_compares_every_layer_with_every_other(asked):

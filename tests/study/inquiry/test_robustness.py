@@ -10,11 +10,12 @@ import torch
 
 from core.errors import ForetellError
 from core.robustness.attacks import fgsm
+from core.robustness.bands import band_margins
 from core.robustness.boundary import critical_samples, directions_between
 from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
 from study.inquiry.layers import LayerInspection, LayerQuery, inspect_files
-from study.inquiry.robustness import attacks, frequencies, margins
+from study.inquiry.robustness import attacks, bands, frequencies, margins
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
@@ -59,6 +60,20 @@ def test_margins_are_those_of_the_core_in_the_same_directions(inspected):
     expected = float(margins_of(inspected.classifier, one, apart)[0])
     assert table["discriminative"].iloc[1] == pytest.approx(expected, rel=1e-3)
     assert (table["anywhere"] <= np.minimum(table["discriminative"], table["random"])).all()
+
+
+def test_bands_are_those_of_the_core_with_the_interval_of_order_statistics(inspected):
+    """Columns of other bands; an interval of another confidence. Oracle: the core, and ranks counted by hand."""
+    table = bands(inspected, quiet, pictures=6, bands=2)
+    found = np.sort(band_margins(inspected.classifier, inspected.inputs[:6], 2).numpy(), axis=0)
+    np.testing.assert_allclose(table["median"], found[2], rtol=2e-3)  # the third of six
+    # With six values, only their ends have 95%: (1/2)^6 = 1.6% on either side.
+    np.testing.assert_allclose(table[["median_low", "median_high"]].T, found[[0, 5]], rtol=2e-3)
+    side = inspected.inputs.shape[-1]
+    assert table[["low", "high"]].to_numpy().tolist() == [[0, side / 4], [side / 4, side / 2]]
+    assert table["dimension"].tolist() == [3 * (side // 2) ** 2] * 2
+    few = bands(inspected, quiet, pictures=5, bands=1).iloc[0]
+    assert (few["median_low"], few["median_high"], few["images"], few["met"]) == (0, np.inf, 5, 1)
 
 
 def test_frequencies_are_those_of_the_core_with_their_intervals(inspected):
