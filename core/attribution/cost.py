@@ -21,7 +21,7 @@ from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
 from core.attribution.opening import is_external
 from core.attribution.places import read_maps, select_layer
-from core.attribution.taylor import HALVINGS
+from core.attribution.taylor import ELSEWHERE, HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.errors import ForetellError
@@ -137,8 +137,9 @@ def _references(settings: Mapping[str, Any], _: Classifier) -> Cost:
     return Cost(forwards=settings["samples"], gradients=settings["samples"])
 
 
-def _root_search(settings: Mapping[str, Any], _: Classifier) -> Cost:  # noqa: ARG001
-    return Cost(forwards=HALVINGS, gradients=1)
+def _root_search(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    roots = 1 + len(ELSEWHERE) if settings.get("root") == "least_remainder" else 1
+    return Cost(forwards=HALVINGS * roots, gradients=roots)
 
 
 def _each_area(settings: Mapping[str, Any], _: Classifier) -> Cost:

@@ -69,6 +69,7 @@ def test_counts_by_hand():
     assert cost("shapley_exact", {"grid": 4}, classifier) == Cost(forwards=65_536)
     # 12 px, windows of 4 px every 2 px: 5 x 5.
     assert SIDE == 12
+    assert cost("taylor_decomposition", {"root": "least_remainder"}, classifier) == Cost(forwards=120, gradients=6)
     assert cost("occlusion", {"window": 4, "stride": 2}, classifier) == Cost(forwards=25)
     assert cost("score_cam", {"layer": "drop"}, classifier) == Cost(forwards=8, gradients=1)
 

@@ -5,10 +5,13 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.taylor import taylor_decomposition
+from core.attribution.baselines import baselines
+from core.attribution.taylor import ELSEWHERE, taylor_decomposition
 from core.classifier import Classifier
+from core.device import draw_seed
 from core.sources import load
 from tests.core.networks import awkward, pictures, raw
+from tests.core.scenes import answered, scene_net
 
 WEIGHTS = torch.tensor([1.0, 2.0, -1.0])
 
@@ -88,6 +91,30 @@ def test_a_large_remainder_is_warned_of():
     ).certificates
     assert certificate.completeness == pytest.approx(-20 / 26, abs=1e-3)
     assert certificate.warnings[0].startswith("The remainder is 77% of the lead")
+
+
+def test_the_root_with_the_least_remainder_is_taken_image_by_image():
+    """The first root, or one chosen for the whole batch. Oracle: each baseline alone, where it has the other sign."""
+    classifier = scene_net()
+    images, classes = answered(classifier, 6)
+    predicted = torch.tensor(classes)
+    each, remainders = [], []
+    for kind in ELSEWHERE:
+        start = baselines(classifier, images, kind, draw_seed(torch.Generator().manual_seed(0)))
+        crosses = classifier.logits(start).argmax(1) != predicted
+        found = taylor_decomposition(classifier, images, classes, baseline=kind)
+        each.append(found.map)
+        remainders.append(
+            [abs(c.completeness) if other else 9e9 for c, other in zip(found.certificates, crosses, strict=True)]
+        )
+    best = torch.tensor(remainders).argmin(0)
+    assert len(set(best.tolist())) > 1
+    found = taylor_decomposition(classifier, images, classes, root="least_remainder")
+    assert found.certificates[0].parameters == {"baseline": "blur", "root": "least_remainder"}
+    for i, kind in enumerate(best.tolist()):
+        scale = float(each[kind][i].abs().max())
+        torch.testing.assert_close(found.map[i], each[kind][i], rtol=1e-3, atol=1e-3 * scale)
+        assert abs(found.certificates[i].completeness) == pytest.approx(remainders[kind][i], rel=1e-2, abs=1e-4)
 
 
 @pytest.mark.real
