@@ -95,6 +95,7 @@ SECTIONS = {
         "zoo",
         "concepts",
         "uncertainty",
+        "sources",
         "architecture",
     ],
     "docs/reference/README": ["study-file", "commands", "catalogue", "../data-dictionary", "api/index"],

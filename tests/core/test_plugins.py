@@ -99,4 +99,4 @@ def test_a_condition_and_an_image_set_of_packages(tmp_path: Path) -> None:
         "print('odd' in CONDITIONS, 'moon' in IMAGE_SETS, len(placebos()), len(list_separate_conditions()))\n"
     )
     done = run(tmp_path, "-c", code)
-    assert (done.returncode, done.stdout) == (0, "True True 3 7\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "True True 3 8\n"), done.stderr
