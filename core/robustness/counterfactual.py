@@ -125,13 +125,12 @@ def find_smallest(
         )
     best: tuple[int, Counterfactual] | None = None
     for done, i in enumerate(differs, 1):
-        found = find_counterfactual(classifier, inputs, others[i], grid=grid, places=0, seed=seed)
+        found = find_counterfactual(classifier, inputs, others[i], grid=grid, places=places, seed=seed)
         if best is None or _rank(found) < _rank(best[1]):
             best = i, found
         progress(done, len(differs), "searching counterfactuals")
     assert best is not None
-    i = best[0]
-    return i, find_counterfactual(classifier, inputs, others[i], grid=grid, places=places, seed=seed)
+    return best
 
 
 def _rank(found: Counterfactual) -> tuple[int, float]:

@@ -143,15 +143,16 @@ def debugging_files(
 ) -> tuple[DebuggingResults, tuple[Path, Path, Path]]:
     """Write ``MODEL.debugging.csv`` and ``.json``, and ``MODEL.slices.csv``, into ``out``."""
     classifier, images = open_classifier(query.model, Path.cwd()), set_named(query.image_set, query.settings)
-    parts = out / "parts"
-    found = debug_classifier(classifier, images, parts, progress)
+    parts = out / "parts"  # other commands with this folder keep theirs there too
+    cache = parts / "predictions"
+    found = debug_classifier(classifier, images, cache, progress)
     slices = pd.DataFrame()
     if isinstance(found.slices, ErrorSlices):
         slices = tabulate_slices(found.slices, images, found.predictions, found.class_names)
     facts = facts_of(classifier, {"pictures": images.name, "digest": images.digest, "count": len(images)})
     rows = json.loads(slices.to_json(orient="records", double_precision=10))
     report = facts | {"slices": rows, "label_errors": len(found.find_label_errors())}
-    shutil.rmtree(parts, ignore_errors=True)
+    shutil.rmtree(cache, ignore_errors=True)
     stem = classifier.file_name
     csv, told = table_files(out, f"{stem}.debugging", found.table(), report, parts)
     return found, (csv, told, write_whole(out / f"{stem}.slices.csv", csv_text(slices).encode()))
