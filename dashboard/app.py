@@ -2,7 +2,7 @@
 
 Streamlit's pages at ``/`` and the documentation at ``/docs``, both behind the gate (`dashboard.server.gate`); the
 participant's page at ``/run/{study}``, its files at ``/runner``, images at ``/assets`` and its requests at ``/api/v1``:
-plain routes of the same process, outside Streamlit's reruns.
+plain routes of the same process, served by the gate itself, outside Streamlit and its reruns.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def keep_watch(every_s: float = WATCHING_S) -> None:
 ROUTES = [*api.routes(), *login.routes(), *sso.routes()]
 app = App(
     Path(__file__).parent / "pages.py",
-    routes=[*ROUTES, *documentation.routes()],
+    routes=documentation.routes(),
     lifespan=lifespan,
     middleware=[Middleware(Gate, public=ROUTES)],
 )

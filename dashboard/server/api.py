@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -39,6 +41,7 @@ from study.workspace.templates import load_templates
 RUNNER = Path(__file__).parents[1] / "runner"
 PAGE = load_templates(RUNNER).get_template("run.html")
 _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
+COMPRESSED = [Middleware(GZipMiddleware)]
 MOST_BYTES = 64 * 1024
 LONGEST_BODY_S = 30
 MOST_EVENTS = 200
@@ -105,9 +108,9 @@ _EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
 def routes() -> list[Route]:
     """Every route of the participant's page."""
     return [
-        Route("/run/{study}", _page),
+        Route("/run/{study}", _page, middleware=COMPRESSED),
         Route("/run/{study}/", _without_slash),
-        Route("/runner/{file}", _runner_file),
+        Route("/runner/{file}", _runner_file, middleware=COMPRESSED),
         Route("/assets/{study}/{sha256}", _asset),
         _api(
             "entry",

@@ -31,9 +31,10 @@ class Gate:
     Parameters
     ----------
     app
-        What is inside.
+        What is inside, behind the login.
     public
-        Routes that need no login: exactly these, no path that only looks like them.
+        Routes that need no login: exactly these, no path that only looks like them. They are served here: Streamlit's
+        sessions and checks of paths are nothing to participants, and take longer than most of their requests.
     """
 
     def __init__(self, app: ASGIApp, public: Sequence[BaseRoute]) -> None:
@@ -41,8 +42,10 @@ class Gate:
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._is_public(scope):
+        if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
+        if (public := self._find_public(scope)) is not None:
+            return await public.handle(scope, receive, send)
         asked = HTTPConnection(scope)
         refusal = await run_in_threadpool(find_refusal, asked)
         if scope["type"] == "websocket":
@@ -57,8 +60,14 @@ class Gate:
             return await RedirectResponse(f"?{today}", 307, headers=FRESH)(scope, receive, send)
         return await self._app(scope, receive, _with_headers(send))
 
-    def _is_public(self, scope: Scope) -> bool:
-        return scope["type"] == "http" and any(route.matches(scope)[0] is Match.FULL for route in self._public)
+    def _find_public(self, scope: Scope) -> BaseRoute | None:
+        """Find the route of a request that needs no login, and put the parts of its path into the scope."""
+        for route in self._public if scope["type"] == "http" else ():
+            matched, parts = route.matches(scope)
+            if matched is Match.FULL:
+                scope.update(parts)
+                return route
+        return None
 
 
 def _with_headers(send: Send) -> Send:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from study.bundle import Trial
 from study.conditions import CONDITIONS
@@ -22,7 +22,6 @@ from study.store import Connection, identities, repository
 from study.store.rows import Row
 from study.workspace import disk
 
-R = TypeVar("R")
 WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
 """After the trials: a page whose connection fails at the very end has it already."""
 
@@ -51,13 +50,11 @@ class Participant(Arrivals):
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """Return what the page may know now."""
-        self._workspace.store.write(lambda db: self._admit_session(db, token, tab))
-        return self._fresh(token)
+        return self._workspace.store.write(lambda db: self._state(db, self._admit_session(db, token, tab)))
 
     def take_over(self, token: str, tab: str) -> dict[str, Any]:
         """Continue in this tab; the one that had the session may not respond any more."""
-        self._workspace.store.write(lambda db: self._admit_session(db, token, tab, take=True))
-        return self._fresh(token)
+        return self._workspace.store.write(lambda db: self._state(db, self._admit_session(db, token, tab, take=True)))
 
     def preload(self, token: str) -> list[str]:
         """Return the images of the trials up to the next break, in no telling order."""
@@ -72,31 +69,30 @@ class Participant(Arrivals):
         self, token: str, agreed: bool, device: ClientDevice | None = None, tab: str | None = None
     ) -> dict[str, Any]:
         """Agree or decline."""
-        self._act(token, tab, entrance.answer_consent, agreed, device)
+        state = self._act(token, tab, entrance.answer_consent, agreed, device)
         self._remember(token) if agreed else self._forget(token)
-        return self._fresh(token)
+        return state
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
         """Record that the page of a stage, ``instructions`` or ``example``, was read."""
-        self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
-        return self._fresh(token)
+        return self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
 
     def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
         """Record one try of the comprehension check; a participant who passes is assigned a condition."""
-        self._act(token, tab, entrance.answer_check, sent)
-        return self._fresh(token)
+        return self._act(token, tab, entrance.answer_check, sent)
 
     def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
         """Store a response exactly once; see `study.participation.answering.record` for the codes."""
-        code, message = self._act(token, tab, answering.record, answer)
-        kept = code in (200, 201)
 
-        def reply(db: Connection) -> Ack:
+        def work(db: Connection) -> Ack:
+            session = self._admit_session(db, token, tab)
+            manifest = self._workspace.manifest_of(session)
+            code, message = answering.record(db, session, manifest, answer, self._workspace.clock())
             session = session_of_token(db, token)
-            feedback = self._feedback(session, answer.trial_index) if kept else None
+            feedback = self._feedback(session, answer.trial_index) if code in (200, 201) else None
             return Ack(code, message, feedback, self._state(db, session))
 
-        return self._workspace.store.read(reply)
+        return self._workspace.store.write(work)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
         """Append what the page noticed; sending the same again changes nothing. Returns how many were new.
@@ -111,13 +107,11 @@ class Participant(Arrivals):
 
     def fill(self, token: str, sent: QuestionnaireResponses, tab: str | None = None) -> dict[str, Any]:
         """Keep the questionnaire."""
-        self._act(token, tab, ending.fill, sent)
-        return self._fresh(token)
+        return self._act(token, tab, ending.fill, sent)
 
     def finish(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """End the session; the state then carries the completion code."""
-        self._act(token, tab, ending.finish)
-        return self._fresh(token)
+        return self._act(token, tab, ending.finish)
 
     def withdraw(self, code: str, address: str | None = None) -> dict[str, Any]:
         """Erase all responses of the holder of a private code; what their page then shows.
@@ -167,12 +161,16 @@ class Participant(Arrivals):
             raise Refusal(403, "Only simulated participants may read the AI's predictions.")
         return procedure_of(self._workspace.manifest_of(session))
 
-    def _act(self, token: str, tab: str | None, work: Callable[..., R], *sent: Any) -> R:
-        """Do something in a session's name, in the writer's transaction."""
+    def _act(self, token: str, tab: str | None, work: Callable[..., None], *sent: Any) -> dict[str, Any]:
+        """Do something in a session's name and return what the page may know then, all in the writer's transaction.
 
-        def run(db: Connection) -> R:
+        The state is returned after the commit, and a transaction of its own for it would take as long as the act.
+        """
+
+        def run(db: Connection) -> dict[str, Any]:
             session = self._admit_session(db, token, tab)
-            return work(db, session, self._workspace.manifest_of(session), *sent, self._workspace.clock())
+            work(db, session, self._workspace.manifest_of(session), *sent, self._workspace.clock())
+            return self._state(db, session_of_token(db, token))
 
         return self._workspace.store.write(run)
 
@@ -186,9 +184,6 @@ class Participant(Arrivals):
             db, session, manifest, self._workspace.compute_trusted_time(db)
         )
         return session_of_token(db, token) if ended else session
-
-    def _fresh(self, token: str) -> dict[str, Any]:
-        return self._workspace.store.read(lambda db: self._state(db, session_of_token(db, token)))
 
     def _state(self, db: Connection, session: Row) -> dict[str, Any]:
         state = page_state(db, session, self._workspace.manifest_of(session))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from functools import lru_cache
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import STUDY_NAME, Manifest
 from study.locales import Language
+from study.workspace.same import FEW_STUDIES, Same
 
 TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
@@ -179,4 +181,9 @@ class Procedure(Section):
 
 def procedure_of(manifest: Manifest) -> Procedure:
     """Return the procedure of a frozen study; settings that an older one lacks have their defaults."""
-    return Procedure.model_validate({k: v for k, v in manifest.config.items() if k in Procedure.model_fields})
+    return _read_procedure(Same(manifest.config))
+
+
+@lru_cache(FEW_STUDIES)
+def _read_procedure(config: Same[dict[str, Any]]) -> Procedure:
+    return Procedure.model_validate({k: v for k, v in config.value.items() if k in Procedure.model_fields})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from core.attribution.signs import sign_of
@@ -11,6 +12,7 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.locales import CATALOGUES, FORMER
 from study.plan.procedure import procedure_of
+from study.workspace.same import FEW_STUDIES, Same
 
 DEFAULT_LANGUAGE = "en"
 DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
@@ -25,8 +27,13 @@ def complete_texts(language: str, own: Mapping[str, str], method: str = "") -> d
 
 def texts_of(manifest: Manifest) -> dict[str, str]:
     """Return the texts frozen with a study, completed with those of the older versions that did not freeze all."""
-    language = procedure_of(manifest).language
-    return complete_texts(language, {**FORMER.get(language, {}), **manifest.texts})
+    return dict(_complete_frozen(Same(manifest)))
+
+
+@lru_cache(FEW_STUDIES)
+def _complete_frozen(manifest: Same[Manifest]) -> dict[str, str]:
+    language = procedure_of(manifest.value).language
+    return complete_texts(language, {**FORMER.get(language, {}), **manifest.value.texts})
 
 
 def page_words(texts: dict[str, str]) -> dict[str, str]:

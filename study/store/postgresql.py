@@ -5,10 +5,11 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from study.store.errors import StoreError
+from study.store.transactions import begin_with
 
 ERRORS: tuple[type[Exception], ...] = ()
 
@@ -27,11 +28,7 @@ def create_write_engine(url: URL, schema: str) -> Engine:
     """
     engine = _engine(url, schema, {}, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
     key = zlib.crc32(f"foretell {schema}".encode())
-
-    @event.listens_for(engine, "begin")
-    def wait_for_the_others(connection: Connection) -> None:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({key})")
-
+    begin_with(engine, f"SELECT pg_advisory_xact_lock({key})")
     return engine
 
 

@@ -28,6 +28,40 @@ from study.store.upsert import insert_or
 
 # Built once: for every request, SQLAlchemy would take longer to build these than the database to run them.
 _OF_TOKEN = select(session).where(session.c.token_hash == bindparam("token"))
+_OF_PERSON = select(session).where(
+    session.c.study == bindparam("study"),
+    session.c.mode == bindparam("mode"),
+    session.c.participant_id == bindparam("person"),
+)
+_OPEN_VERSION = select(study_version).where(
+    study_version.c.name == bindparam("study"), study_version.c.state == "open"
+)
+_SLOT = allocation_slot.c
+_FREE = and_(
+    _SLOT.study_hash == bindparam("version"),
+    _SLOT.mode == bindparam("of_mode"),
+    or_(_SLOT.state == "open", and_(_SLOT.state == "held", _SLOT.held_until < bindparam("now"))),
+)
+_ANY_FREE = select(_SLOT.slot_id).where(_FREE).limit(1)
+_CLAIM = (
+    update(allocation_slot)
+    .where(_SLOT.slot_id == select(func.min(_SLOT.slot_id)).where(_FREE).scalar_subquery())
+    .values(state="held", session_id=bindparam("holder"), held_until=bindparam("until"))
+    .returning(allocation_slot)
+)
+_TOOK = (session.c.completed_at - session.c.agreed_at).label("took")
+_DURATIONS = (
+    select(_TOOK)
+    .where(
+        session.c.study_hash == bindparam("version"),
+        session.c.mode == "live",
+        session.c.stage == "done",
+        session.c.agreed_at.is_not(None),
+    )
+    .order_by(_TOOK)
+)
+_ATTEMPTS = select(func.count()).where(comprehension.c.session_id == bindparam("session"))
+_ADD_SESSION, _ADD_CONSENT, _ADD_PLAN = insert(session), insert(consent), insert(trial_plan)
 _EVENTS_OF = select(func.count()).where(page_event.c.session_id == bindparam("session"))
 _CHANGE_SESSION = update(session).where(session.c.session_id == bindparam("changed"))
 _PLANNED = (
@@ -85,7 +119,7 @@ def versions(db: Connection) -> list[Row]:
 
 def open_version_of(db: Connection, name: str) -> Row | None:
     """Find the version that new participants of a study get."""
-    return at_most_one(db, select(study_version).where(_open(name)))
+    return at_most_one(db, _OPEN_VERSION, {"study": name})
 
 
 def newest_version_of(db: Connection, name: str) -> Row | None:
@@ -109,24 +143,13 @@ def add_slots(db: Connection, study_hash: str, mode: str, slots: Iterable[Mappin
 
 def claim_slot(db: Connection, study_hash: str, mode: str, session_id: str, now: int, until: int) -> Row | None:
     """Claim the first slot that is open or whose holder ran out of time; None if there is none."""
-    slot = allocation_slot.c
-    free = or_(slot.state == "open", and_(slot.state == "held", slot.held_until < now))
-    lowest = select(func.min(slot.slot_id)).where(slot.study_hash == study_hash, slot.mode == mode, free)
-    taken = (
-        update(allocation_slot)
-        .where(slot.slot_id == lowest.scalar_subquery())
-        .values(state="held", session_id=session_id, held_until=until)
-        .returning(allocation_slot)
-    )
-    return at_most_one(db, taken)
+    where = {"version": study_hash, "of_mode": mode, "now": now}
+    return at_most_one(db, _CLAIM, {**where, "holder": session_id, "until": until})
 
 
 def has_free_slot(db: Connection, study_hash: str, mode: str, now: int) -> bool:
     """Tell whether a new participant would get a slot now."""
-    slot = allocation_slot.c
-    free = or_(slot.state == "open", and_(slot.state == "held", slot.held_until < now))
-    found = select(slot.slot_id).where(slot.study_hash == study_hash, slot.mode == mode, free).limit(1)
-    return db.execute(found).first() is not None
+    return db.execute(_ANY_FREE, {"version": study_hash, "of_mode": mode, "now": now}).first() is not None
 
 
 def finish_slot(db: Connection, session_id: str) -> bool:
@@ -143,14 +166,12 @@ def free_slot(db: Connection, session_id: str) -> None:
 
 def durations(db: Connection, study_hash: str) -> list[int]:
     """List the durations of finished participants, ns from the consent to the end, the shortest first."""
-    took = (session.c.completed_at - session.c.agreed_at).label("took")
-    done = and_(session.c.study_hash == study_hash, session.c.mode == "live", session.c.stage == "done")
-    return list(db.execute(select(took).where(done, session.c.agreed_at.is_not(None)).order_by(took)).scalars())
+    return list(db.execute(_DURATIONS, {"version": study_hash}).scalars())
 
 
 def add_session(db: Connection, values: Mapping[str, Any]) -> None:
     """Add a new participant."""
-    db.execute(insert(session).values(values))
+    db.execute(_ADD_SESSION, values)
 
 
 def session_by_token(db: Connection, token_hash: str) -> Row | None:
@@ -166,8 +187,7 @@ def session_by_id(db: Connection, session_id: str) -> Row:
 
 def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Row | None:
     """Find the session of a returning participant."""
-    where = and_(session.c.study == study, session.c.mode == mode, session.c.participant_id == participant_id)
-    return at_most_one(db, select(session).where(where))
+    return at_most_one(db, _OF_PERSON, {"study": study, "mode": mode, "person": participant_id})
 
 
 def session_by_code(db: Connection, code_hash: str) -> Row | None:
@@ -187,7 +207,7 @@ def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -
 
 def add_consent(db: Connection, values: Mapping[str, Any]) -> None:
     """Record a participant's choice on a consent text."""
-    db.execute(insert(consent).values(values))
+    db.execute(_ADD_CONSENT, values)
 
 
 def add_attempt(db: Connection, values: Mapping[str, Any]) -> None:
@@ -197,8 +217,7 @@ def add_attempt(db: Connection, values: Mapping[str, Any]) -> None:
 
 def attempts(db: Connection, session_id: str) -> int:
     """Count a participant's attempts at the comprehension check."""
-    mine = comprehension.c.session_id == session_id
-    return int(db.execute(select(func.count()).where(mine)).scalar_one())
+    return int(db.execute(_ATTEMPTS, {"session": session_id}).scalar_one())
 
 
 def add_questionnaire(db: Connection, rows: list[dict[str, Any]]) -> None:
@@ -293,7 +312,7 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
     """Add all trials of a participant before the first is shown, each with its screen as ``screen_json``."""
     numbers = keep_screens(db, {row["screen_json"] for row in rows})
     placed = [{**row, "screen_id": numbers[row["screen_json"]]} for row in rows]
-    db.execute(insert(trial_plan), [{key: row[key] for key in row if key != "screen_json"} for row in placed])
+    db.execute(_ADD_PLAN, [{key: row[key] for key in row if key != "screen_json"} for row in placed])
 
 
 def list_planned_trials(db: Connection, session_id: str, first: int, count: int) -> list[Row]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from study.store.rows import every
 from study.store.tables import screen
+
+# Built once: SQLAlchemy would take longer to build it than the database to run it.
+_NUMBERS = select(screen.c.screen_json, screen.c.screen_id).where(
+    screen.c.screen_json.in_(bindparam("contents", expanding=True))
+)
 
 
 def keep_screens(db: Connection, contents: set[str]) -> dict[str, int]:
@@ -19,5 +24,4 @@ def keep_screens(db: Connection, contents: set[str]) -> dict[str, int]:
 
 
 def _numbers(db: Connection, contents: set[str]) -> dict[str, int]:
-    wanted = select(screen.c.screen_json, screen.c.screen_id).where(screen.c.screen_json.in_(contents))
-    return {row["screen_json"]: int(row["screen_id"]) for row in every(db, wanted)}
+    return {row["screen_json"]: int(row["screen_id"]) for row in every(db, _NUMBERS, {"contents": sorted(contents)})}

@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
+from study.store.transactions import begin_with
+
 ERRORS = (sqlite3.Error,)
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
@@ -85,8 +87,5 @@ def _engine(url: URL, pragmas: tuple[str, ...], begin: str) -> Engine:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
-    def begin_transaction(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
+    begin_with(engine, begin)
     return engine

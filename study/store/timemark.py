@@ -20,10 +20,12 @@ LIVED_NS = 600 * 10**9
 STEP_NS = 60 * 10**9
 """Shortest time between two writes of the mark, which need not be saved at every response."""
 
+_MARK = select(time_mark)
+
 
 def compute_trusted_time(db: Connection, now: int) -> int:
     """Compute the time that counts for expiry and erasure: `now`, or the mark while the clock has jumped."""
-    row = at_most_one(db, select(time_mark))
+    row = at_most_one(db, _MARK)
     reached = _evidence(db, now) if row is None else int(row["reached"])
     if abs(now - reached) <= FURTHEST_NS:
         if row is None or now - reached >= STEP_NS or row["since"] is not None:
@@ -42,7 +44,7 @@ def compute_trusted_time(db: Connection, now: int) -> int:
 
 def jump(db: Connection, now: int) -> int:
     """Measure how far the clock is from the mark (ns); 0 within an hour. Reads only."""
-    row = at_most_one(db, select(time_mark))
+    row = at_most_one(db, _MARK)
     reached = _evidence(db, now) if row is None else int(row["reached"])
     return now - reached if abs(now - reached) > FURTHEST_NS else 0
 

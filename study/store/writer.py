@@ -14,13 +14,14 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from study.store.engine import format_error, in_transaction
 from study.store.errors import StoreError
 
 MOST_JOBS = 256
 LONGEST_S = 0.005
+ROLLED_BACK = "The database rolled back a group of writes. Check its disk and try again."
 
 T = TypeVar("T")
 
@@ -35,12 +36,17 @@ class _Job:
         self.error: Exception | None = None
 
     def run(self, connection: Connection) -> None:
-        """Do the work in its own savepoint: a failing job undoes itself and no other."""
+        """Do the work in its own savepoint: a failing job undoes itself and no other.
+
+        The statements are sent as they are: SQLAlchemy's nested transactions compile them anew for every job.
+        """
         try:
-            with connection.begin_nested():
-                self.result = self.work(connection)
+            connection.exec_driver_sql("SAVEPOINT job")
+            self.result = self.work(connection)
+            connection.exec_driver_sql("RELEASE SAVEPOINT job")
         except Exception as error:
             self.error = error
+            _undo_job(connection)
 
     def settle(self, error: Exception | None) -> None:
         """Resolve the future; `error` is that of the whole group."""
@@ -116,10 +122,19 @@ class Writer:
         self._jobs.put(None)  # asked to stop: this group is the last
 
 
+def _undo_job(connection: Connection) -> None:
+    """Undo a failed job; raise where that is impossible, because the whole transaction ended or may hold half of it."""
+    try:
+        connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+        connection.exec_driver_sql("RELEASE SAVEPOINT job")
+    except SQLAlchemyError:
+        raise StoreError(ROLLED_BACK) from None
+
+
 def _still_open(connection: Connection) -> None:
     """Raise if an error ended the whole transaction (full disk, lost server), which loses all earlier jobs too.
 
     Without this the rest of the group would be written outside any transaction and the lost jobs acknowledged.
     """
     if not in_transaction(connection):
-        raise StoreError("The database rolled back a group of writes. Check its disk and try again.")
+        raise StoreError(ROLLED_BACK)
