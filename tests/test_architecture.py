@@ -211,8 +211,10 @@ def test_the_ci_runs_the_readmes_test_command() -> None:
     readme = (ROOT / "README.md").read_text()
     run = (ROOT / ".ci" / "run").read_text()
     assert re.search(r"^    python foretell.py test\b", readme, re.MULTILINE)
-    assert re.search(r'^"\$start" foretell.py test$', run, re.MULTILINE)
+    assert re.search(r'^"\$start" foretell.py test \|\| passed=\$\?$', run, re.MULTILINE)
     for check in ("ruff check", "ruff format --check", "mypy", "lint_imports_command"):
-        assert re.search(rf'^"\$checks" .*{check}', run, re.MULTILINE), check
+        assert re.search(rf'&& "\$python" .*{check}', run, re.MULTILINE), check
+    for failed in ("passed", "checked"):  # both are waited for, and either failure is the exit code
+        assert f'[ "${failed}" -eq 0 ] || {{' in run and f'exit "${failed}"; }}' in run, failed
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert "set -euo pipefail" in run

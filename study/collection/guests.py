@@ -12,7 +12,7 @@ from core.errors import ForetellError
 from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
 from study.participation.session import UNDER_WAY
-from study.store import Connection, audit, guests, repository
+from study.store import Connection, audit, guests, quota, repository
 from study.store.rows import Row
 
 AccessMode = Literal["open", "list", "personal"]
@@ -64,7 +64,7 @@ class Guests(ResearcherDoor):
             session = self._participant(db, study, participant)
             if session["stage"] not in UNDER_WAY or session["condition"] is None:
                 raise ForetellError(f"{participant} holds no place (they are at {session['stage']!r}).")
-            repository.free_slot(db, session["session_id"])
+            quota.free_slot(db, session["session_id"])
             self._note(db, "released a place", session, reason)
 
         self.workspace.store.write(work)
@@ -82,7 +82,7 @@ class Guests(ResearcherDoor):
 
         def work(db: Connection) -> None:
             session = self._participant(db, study, participant)
-            repository.free_slot(db, session["session_id"])
+            quota.free_slot(db, session["session_id"])
             guests.exclude(db, session["session_id"], reason.strip(), self.workspace.clock())
             self._note(db, "excluded a participant", session, reason)
 

@@ -9,7 +9,7 @@ from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.participation.screens import PresentedTrial, assets, lay_out_trial, plan
-from study.store import Connection, audit, repository, responses
+from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import Row
 
 ManifestOf = Callable[[Row], Manifest]
@@ -97,7 +97,7 @@ def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> 
 
 def _check_places(db: Connection) -> Iterator[str]:
     participants = {session["session_id"]: session for session in repository.every_session(db)}
-    for slot in repository.all_slots(db):
+    for slot in quota.all_slots(db):
         if slot["state"] == "open":
             continue
         holder = participants[slot["session_id"]]

@@ -17,7 +17,7 @@ from study.collection.frames import pseudonym
 from study.collection.funnel import list_minutes, tabulate_funnel, tabulate_page_times
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
-from study.store import Connection, guests, history, repository, timemark, watch
+from study.store import Connection, guests, history, quota, repository, timemark, watch
 from study.store.rows import Row
 from study.workspace.disk import LEAST_FREE, free_bytes
 
@@ -165,7 +165,7 @@ def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:
     """Tabulate places of all versions by condition name: the order of allocation must not show."""
     mine = {version["study_hash"] for version in repository.versions(db) if version["name"] == study}
     counts = pd.DataFrame(
-        [row for row in repository.slot_counts(db) if row["study_hash"] in mine and row["mode"] == "live"],
+        [row for row in quota.slot_counts(db) if row["study_hash"] in mine and row["mode"] == "live"],
         columns=["condition", "state", "n"],
     )
     table = counts.pivot_table(index="condition", columns="state", values="n", aggfunc="sum", fill_value=0)

@@ -14,7 +14,7 @@ from core.errors import ForetellError
 from study.bundle import Manifest
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
-from study.store import Connection, audit, repository
+from study.store import Connection, audit, quota, repository
 from study.store.rows import Row
 
 PARTICIPANT_ID = ("participant id", "participant_id")
@@ -69,7 +69,7 @@ def reconcile(
         status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
         session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
-            repository.free_slot(db, session["session_id"])
+            quota.free_slot(db, session["session_id"])
         matter = _compare(status, code, session, manifest_of)
         if matter:
             found.append((participant, status or "", session["stage"] if session else "", matter))

@@ -30,7 +30,7 @@ from study.participation.open_workspace import Mode
 from study.participation.participant import Participant
 from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
-from study.store import Connection, audit, identities, repository, responses, timemark, witness
+from study.store import Connection, audit, identities, quota, repository, responses, timemark, witness
 from study.store.rows import Row
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Researcher(Guests, Designing, Members):
     def studies(self) -> list[StudyStatus]:
         """List every version ever opened of the studies that the account may see, the oldest first."""
         versions, sessions, slots = self.workspace.store.read(
-            lambda db: (repository.versions(db), repository.session_counts(db), repository.slot_counts(db))
+            lambda db: (repository.versions(db), repository.session_counts(db), quota.slot_counts(db))
         )
         seen = {name for name in {version["name"] for version in versions} if self.sees(name)}
         return [self._status(version, sessions, slots) for version in versions if version["name"] in seen]

@@ -22,7 +22,7 @@ from study.participation.page import entry
 from study.participation.refusals import Refusal
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
-from study.store import Connection, guests, identities, repository
+from study.store import Connection, guests, identities, quota, repository
 from study.store.rows import Row
 from study.workspace import disk
 
@@ -177,7 +177,7 @@ class Arrivals:
         texts = texts_of(self._workspace.bundle(version["study_hash"]).manifest)
         if version["paused"] or disk.is_low(self._workspace.home):
             raise Refusal(410, texts["paused"], "paused")
-        if not repository.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
+        if not quota.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
             raise Refusal(410, texts["full"], "full")
 
     def _refuse_earlier(self, db: Connection, version: Row, recruit: Recruit | None, participant: str | None) -> None:

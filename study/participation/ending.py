@@ -13,7 +13,7 @@ from study.participation.pay import bonus, formula
 from study.participation.refusals import Refusal
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
-from study.store import Connection, audit, repository, responses
+from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import Row
 
 _CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -52,7 +52,7 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     if missing:
         raise Refusal(425, f"{missing} responses are still missing.", "refused_moved")
     give_code(db, session)
-    in_time = repository.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
+    in_time = quota.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
     ended = {"completed_at": now, "over_quota": int(not in_time)}
     repository.change_session(db, session["session_id"], ended)
     _owe(db, session, manifest)
@@ -70,7 +70,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
     if not is_due(session, manifest, now):
         return False
     give_code(db, session)
-    repository.free_slot(db, session["session_id"])
+    quota.free_slot(db, session["session_id"])
     move(db, session, advance_progress(session, manifest, "expire"), now)
     return True
 
@@ -85,7 +85,7 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
     repository.add_withdrawal(db, session_id, now)
     erased = responses.erase(db, session_id)
     repository.erase_rest(db, session_id)
-    repository.free_slot(db, session_id)
+    quota.free_slot(db, session_id)
     repository.change_session(db, session_id, {"env_json": None, "origin": None, "browser_hash": None})
     audit.append(db, now, "participant", "withdrew", {"session": session_id, "answers": erased})
     move(db, session, moved, now)

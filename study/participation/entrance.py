@@ -17,7 +17,7 @@ from study.participation.screens import plan
 from study.participation.session import SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.plan.texts import boxes, compose_consent
-from study.store import Connection, repository, timemark
+from study.store import Connection, quota, repository, timemark
 from study.store.rows import Row
 
 MINUTE_NS = 60 * 10**9
@@ -75,10 +75,10 @@ def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAn
 
 def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -> None:
     """Give a version at least so many slots in each condition."""
-    known = repository.n_blocks(db, manifest.study_hash, mode)
+    known = quota.n_blocks(db, manifest.study_hash, mode)
     wanted = blocks(manifest.conditions, per_condition, mode_seed(manifest.seed, mode))
     new = [asdict(slot) for slot in wanted if slot.block >= known]
-    repository.add_slots(db, manifest.study_hash, mode, new)
+    quota.add_slots(db, manifest.study_hash, mode, new)
 
 
 def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:
@@ -117,10 +117,10 @@ def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[s
     now = timemark.compute_trusted_time(db, now)  # by a clock that jumped, places of others would seem to be over
     until = now + hold_ns(db, manifest)
     claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
-    slot = repository.claim_slot(*claim)
+    slot = quota.claim_slot(*claim)
     if slot is None and session["mode"] == "sim":
-        enlarge(db, manifest, "sim", repository.n_blocks(db, session["study_hash"], "sim") + 1)
-        slot = repository.claim_slot(*claim)
+        enlarge(db, manifest, "sim", quota.n_blocks(db, session["study_hash"], "sim") + 1)
+        slot = quota.claim_slot(*claim)
     return None if slot is None else {key: slot[key] for key in keys}
 
 

@@ -17,4 +17,4 @@ def begin_with(engine: Engine, statement: str) -> None:
     def begin(driver: Any) -> None:
         driver.execute(statement)
 
-    engine.dialect.do_begin = begin  # type: ignore[method-assign]
+    engine.dialect.do_begin = begin  # type: ignore[method-assign, assignment]

@@ -38,7 +38,7 @@ class _Job:
     def run(self, connection: Connection) -> None:
         """Do the work in its own savepoint: a failing job undoes itself and no other.
 
-        The statements are sent as they are: SQLAlchemy's nested transactions compile them anew for every job.
+        The statements are sent as they are: SQLAlchemy's nested transactions compile them for every job.
         """
         try:
             connection.exec_driver_sql("SAVEPOINT job")

@@ -138,6 +138,14 @@ def test_no_other_file_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/run/demo", "/runner/runner.js", "/runner/runner.css"])
+def test_the_page_and_its_files_are_sent_compressed(client: TestClient, path: str) -> None:
+    """Defect: Streamlit compresses replies, participants' routes are outside it, and a phone loads three times as much."""
+    reply = client.get(path)
+    assert reply.headers["content-encoding"] == "gzip"
+    assert int(reply.headers["content-length"]) < len(reply.content) / 2
+
+
 def test_pictures_are_immutable_and_tell_nothing(client: TestClient) -> None:
     me = begin(client)
     to_trials(client, me)
