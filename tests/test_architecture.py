@@ -215,6 +215,7 @@ def test_the_ci_runs_the_readmes_test_command() -> None:
     for check in ("ruff check", "ruff format --check", "mypy", "lint_imports_command"):
         assert re.search(rf'&& "\$python" .*{check}', run, re.MULTILINE), check
     for failed in ("passed", "checked"):  # both are waited for, and either failure is the exit code
-        assert f'[ "${failed}" -eq 0 ] || {{' in run and f'exit "${failed}"; }}' in run, failed
+        assert f'[ "${failed}" -eq 0 ] || {{' in run, failed
+        assert f'exit "${failed}"; }}' in run, failed
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert "set -euo pipefail" in run

@@ -108,6 +108,12 @@ RECRUITER = (
 )
 PLAN = (
     Setting("allocation.per_condition", "Participants per condition"),
+    Setting(
+        "allocation.order",
+        "Order in which conditions are assigned",
+        "blocks: each next group of participants, one for each condition, gets every condition once. "
+        "shuffled: all places in one random order; groups are equal at the end only.",
+    ),
     Setting("analysis.alpha", "Significance level (alpha)"),
 )
 EXCLUSIONS = (

@@ -1,4 +1,4 @@
-"""Assignment to conditions and sides: permuted blocks, a pure function of the seed."""
+"""Assignment to conditions and sides: a pure function of the seed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from study.plan.procedure import AllocationOrder
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,20 @@ def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slo
         flips = np.random.default_rng([seed, block // 2, 1]).integers(0, 2, len(conditions)) ^ (block % 2)
         slots += [Slot(block, conditions[c], int(flips[c]), int(s)) for c, s in zip(order, seeds, strict=True)]
     return slots
+
+
+def list_new_slots(
+    conditions: Sequence[str], per_condition: int, seed: int, known: int, order: AllocationOrder
+) -> list[Slot]:
+    """Return the slots that a study with `known` blocks lacks, in the order in which participants get them.
+
+    Those of `blocks`; if ``shuffled``, all of the new ones in one random order: groups are equal when every place is
+    taken, and until then nobody who knows the earlier assignments can tell the next.
+    """
+    new = [slot for slot in blocks(conditions, per_condition, seed) if slot.block >= known]
+    if order == "blocks":
+        return new
+    return [new[i] for i in np.random.default_rng([seed, known, 2]).permutation(len(new))]
 
 
 def mode_seed(seed: int, mode: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from study.bundle import Manifest, canonical
-from study.participation.allocation import blocks, mode_seed
+from study.participation.allocation import list_new_slots, mode_seed
 from study.participation.answer import CheckAnswers, ClientDevice
 from study.participation.answering import advance_progress, move
 from study.participation.ending import give_code
@@ -76,9 +76,9 @@ def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAn
 def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -> None:
     """Give a version at least so many slots in each condition."""
     known = quota.n_blocks(db, manifest.study_hash, mode)
-    wanted = blocks(manifest.conditions, per_condition, mode_seed(manifest.seed, mode))
-    new = [asdict(slot) for slot in wanted if slot.block >= known]
-    quota.add_slots(db, manifest.study_hash, mode, new)
+    order = manifest.config.get("allocation", {}).get("order", "blocks")
+    new = list_new_slots(manifest.conditions, per_condition, mode_seed(manifest.seed, mode), known, order)
+    quota.add_slots(db, manifest.study_hash, mode, map(asdict, new))
 
 
 def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:

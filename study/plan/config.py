@@ -21,7 +21,7 @@ from study.bundle import StudyName
 from study.conditions import CONDITIONS
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.plan.preregistration import AnalysisPlan
-from study.plan.procedure import Procedure, Section
+from study.plan.procedure import AllocationOrder, Procedure, Section
 from study.plan.texts import DEFAULTS
 from study.workspace.tomlfile import load_toml
 
@@ -225,9 +225,14 @@ class Teaching(Section):
 
 
 class Allocation(Section):
-    """``[allocation]``: participants per condition."""
+    """``[allocation]``: participants per condition, and the order in which conditions are assigned.
+
+    ``blocks``: each next group of participants, one for each condition, gets every condition once, in random order.
+    ``shuffled``: all places in one random order, so that groups are equal at the end only.
+    """
 
     per_condition: Annotated[int, Field(ge=1)] = 40
+    order: AllocationOrder = Field(default="blocks", exclude_if=lambda order: order == "blocks")
 
 
 class Display(Section):

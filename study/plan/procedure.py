@@ -15,6 +15,7 @@ TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
 Count = Annotated[int, Field(ge=0)]
 StudyName = Annotated[str, Field(pattern=rf"^{STUDY_NAME.pattern}$")]
+AllocationOrder = Literal["blocks", "shuffled"]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
 

@@ -140,7 +140,7 @@ def test_no_other_file_is_served(client: TestClient, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/run/demo", "/runner/runner.js", "/runner/runner.css"])
 def test_the_page_and_its_files_are_sent_compressed(client: TestClient, path: str) -> None:
-    """Defect: Streamlit compresses replies, participants' routes are outside it, and a phone loads three times as much."""
+    """Defect: what compresses Streamlit's replies does not reach them: phones load three times as much."""
     reply = client.get(path)
     assert reply.headers["content-encoding"] == "gzip"
     assert int(reply.headers["content-length"]) < len(reply.content) / 2

@@ -29,5 +29,6 @@ def test_texts_that_a_caller_changes_are_not_the_studys(tmp_path: Path) -> None:
 def test_equal_objects_are_not_the_same() -> None:
     """Defect: two studies with equal settings share what belongs to one of them."""
     one, two = {"a": 1}, {"a": 1}
-    assert Same(one) == Same(one) and hash(Same(one)) == hash(Same(one))
+    assert Same(one) == Same(one)
+    assert hash(Same(one)) == hash(Same(one))
     assert Same(one) != Same(two)

@@ -38,6 +38,7 @@ def test_it_is_the_papers_design():
     )
     assert (teaching.copies, teaching.prior) == (128, "resnet50.safetensors")
     assert config.classifier.resize == "whole"
+    assert config.allocation.order == "shuffled"
     assert (config.saliency.parameters["samples"], config.saliency.drawing) == (1000, "values")
     assert config.conditions == ("none", "saliency", "examples", "both")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.participation.allocation import blocks, mode_seed
+from study.participation.allocation import blocks, list_new_slots, mode_seed
 from study.participation.order import shuffle_trials
 
 CONDITIONS = ("none", "saliency", "examples", "both")
@@ -48,6 +48,27 @@ def test_conditions_are_not_in_a_fixed_order() -> None:
     """Catches blocks that are not permuted: each condition comes first in about a quarter of 400 blocks."""
     first = Counter(slot.condition for slot in blocks(CONDITIONS, 400, 3)[::4])
     assert min(first.values()) > 60  # binomial(400, 1/4): below 60 has probability < 2e-6
+
+
+@given(st.integers(1, 10), st.integers(1, 10), st.integers(0, 2**31))
+def test_shuffled_places_are_those_of_the_blocks_also_when_a_study_is_enlarged(few: int, more: int, seed: int) -> None:
+    first = list_new_slots(CONDITIONS, few, seed, 0, "shuffled")
+    added = list_new_slots(CONDITIONS, few + more, seed, few, "shuffled")
+    in_blocks = sorted([*first, *added], key=lambda slot: (slot.block, slot.order_seed))
+    assert in_blocks == sorted(blocks(CONDITIONS, few + more, seed), key=lambda slot: (slot.block, slot.order_seed))
+
+
+def test_the_next_of_the_shuffled_places_cannot_be_told() -> None:
+    """Catches blocks under another name: in blocks, a group of four never has a condition twice.
+
+    Closed form: four of 160 places have four conditions with probability 40^4 / C(160, 4) = .097; 400 studies of one
+    group each give a share below .16 with probability > .9999.
+    """
+    groups = [
+        {slot.condition for slot in list_new_slots(CONDITIONS, 40, seed, 0, "shuffled")[:4]} for seed in range(400)
+    ]
+    assert sum(len(group) == 4 for group in groups) / 400 < 0.16
+    assert list_new_slots(CONDITIONS, 40, 1, 0, "blocks") == blocks(CONDITIONS, 40, 1)
 
 
 def longest_run(sides: list[bool]) -> int:

@@ -279,3 +279,15 @@ def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, mon
     with pytest.raises(Refusal, match="is paused"):
         service.participant.begin(study, participant="new")
     assert to_trials(service, begun)["stage"] == "practice"
+
+
+def test_a_shuffled_study_has_its_places_in_one_random_order(service: Service, bundle: MakeBundle) -> None:
+    """Catches the setting of a frozen study that its places do not follow, and a study enlarged over its quota."""
+    study = bundle(config={"allocation": {"per_condition": 10, "order": "shuffled"}})
+    service.researcher.open_study(study, per_condition=10)
+    blocks = [row[0] for row in query(service, "SELECT block FROM allocation_slot ORDER BY slot_id")]
+    assert blocks != sorted(blocks)
+    assert len(blocks) == 40
+    service.researcher.open_study(study, per_condition=12)
+    rows = query(service, "SELECT condition, count(*) FROM allocation_slot GROUP BY 1")
+    assert [count for _, count in rows] == [12] * 4
