@@ -27,6 +27,7 @@ from study.workspace.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
 LARGEST_MULTIPLE = 10.0
+MOST_PARTICIPANTS = 2000
 TRIAL = 20
 """Participants per condition, at most, of the simulated study that is timed: time grows in proportion to them."""
 SLOPES = {
@@ -182,6 +183,33 @@ def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...
     if not all(math.isfinite(value) and value >= 0 for value in found):
         raise ForetellError(f"{what} {text!r}: give numbers of 0 or more, with commas between them.")
     return found
+
+
+def parse_sizes(text: str, what: str) -> tuple[int, ...]:
+    """Parse participants per condition.
+
+    Raises
+    ------
+    ForetellError
+        No whole numbers from 2 to `MOST_PARTICIPANTS`.
+    """
+    found = parse_numbers(text, int, what)
+    if not 2 <= min(found) <= max(found) <= MOST_PARTICIPANTS:
+        raise ForetellError(f"{what} {text!r}: give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
+    return found
+
+
+def parse_pay(pay: float, what: str) -> float:
+    """Return the pay, if it is an amount.
+
+    Raises
+    ------
+    ForetellError
+        A negative amount, or none.
+    """
+    if not (math.isfinite(pay) and pay >= 0):
+        raise ForetellError(f"{what} {pay:g}: give an amount of 0 or more.")
+    return pay
 
 
 def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
