@@ -19,6 +19,7 @@ from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
 from study.analysis.responses import Responses
+from study.analysis.sentences import describe_hypothesis
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.bundle import TRIAL_TYPES
 from study.plan.config import StudyConfig
@@ -254,7 +255,8 @@ def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, curr
 
 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
-    what = f"{test}, effects × {effect:g}"
+    hypothesis = describe_hypothesis(*test.split(" - ", 1))
+    what = f"To show that {hypothesis} ({test}), effects × {effect:g}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (
             f"{what}: no size has a power above 80% (the whole 95% interval); try larger sizes or more simulated "

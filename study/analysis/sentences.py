@@ -23,6 +23,19 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 """In plainer words; and which search was taken does not matter where the top is checked."""
 
 
+_HYPOTHESES = {
+    ("null", "explanation"): "explanations change how often participants predict the AI",
+    ("explanation", "interaction"): (
+        "the effect of explanations depends on the trial type or on the other explanation"
+    ),
+}
+
+
+def describe_hypothesis(smaller: str, larger: str) -> str:
+    """Describe in a clause what holds if the larger of two nested models is the right one."""
+    return _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
+
+
 def p_text(p: float | None) -> str:
     """Format a p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where there is none."""
     if p is None:

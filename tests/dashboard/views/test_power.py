@@ -262,3 +262,15 @@ def test_the_command_draws_power_by_cost(tmp_path: Path) -> None:
     done = CliRunner().invoke(build_app(), ["power", str(DEMO), *options])
     assert done.exit_code == 0, done.output
     assert "Pay in all, EUR" in (tmp_path / "cost.html").read_text()
+
+
+def test_sentences_name_the_hypothesis_of_each_test() -> None:
+    """Catches the names of two models where a stranger looks for what the study can show."""
+    rows = [(20, 1.0, "null - explanation", 0.9), (20, 1.0, "small - large", 0.2)]
+    table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"])
+    first, second = describe_sample_sizes(table, 4, 3.0, "EUR")
+    assert first == (
+        "To show that explanations change how often participants predict the AI (null - explanation), effects × 1: "
+        "20 participants per condition have a power above 80% (the whole 95% interval), 240.00 EUR."
+    )
+    assert second.startswith("To show that the large model fits better than the small model (small - large)")
