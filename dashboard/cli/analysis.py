@@ -167,7 +167,7 @@ def glmm(
 def power(
     study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
     participants: Annotated[str, typer.Option(help="Participants per condition, with commas.")] = "10,20,40,60",
-    studies: Annotated[int, typer.Option(help="Simulated studies for each size and effect.")] = 200,
+    studies: Annotated[int, typer.Option(min=1, help="Simulated studies for each size and effect.")] = 200,
     effects: Annotated[str, typer.Option(help="Effect-size multipliers, with commas.")] = "1",
     pilot: Annotated[Path | None, typer.Option(help="A CSV of pilot responses to estimate the effects from.")] = None,
     mixture: Annotated[
@@ -185,7 +185,7 @@ def power(
     seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
     workers: Workers = None,
     engine: Engine = "processes",
-    out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for power.csv, power.html and, with pay, cost.html.")] = None,
 ) -> None:
     """Estimate the sample size a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
 
@@ -199,10 +199,10 @@ def power(
     from study.workspace.files import shared_files
     from study.workspace.spreadsheets import csv_text
 
-    study = config.read(study_file)
+    study, pay = config.read(study_file), work.parse_pay(pay, "--pay")
     question = work.PowerAnalysis(
         study,
-        work.parse_numbers(participants, int, "--participants"),
+        work.parse_sizes(participants, "--participants"),
         studies,
         work.parse_multiples(effects, "--effects"),
         responses.read(pilot) if pilot else None,
@@ -225,4 +225,7 @@ def power(
             out.mkdir(parents=True, exist_ok=True)
             (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
             simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+            if pay:
+                costs = simulations.cost_figure(table, currency)
+                costs.write_html(out / "cost.html", include_plotlyjs=True, div_id="cost")
         say(str(out / "power.csv"))

@@ -19,6 +19,7 @@ from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
 from study.analysis.responses import Responses
+from study.analysis.sentences import describe_hypothesis
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.bundle import TRIAL_TYPES
 from study.plan.config import StudyConfig
@@ -27,6 +28,7 @@ from study.workspace.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
 LARGEST_MULTIPLE = 10.0
+MOST_PARTICIPANTS = 2000
 TRIAL = 20
 """Participants per condition, at most, of the simulated study that is timed: time grows in proportion to them."""
 SLOPES = {
@@ -184,6 +186,33 @@ def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...
     return found
 
 
+def parse_sizes(text: str, what: str) -> tuple[int, ...]:
+    """Parse participants per condition.
+
+    Raises
+    ------
+    ForetellError
+        No whole numbers from 2 to `MOST_PARTICIPANTS`.
+    """
+    found = parse_numbers(text, int, what)
+    if not 2 <= min(found) <= max(found) <= MOST_PARTICIPANTS:
+        raise ForetellError(f"{what} {text!r}: give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
+    return found
+
+
+def parse_pay(pay: float, what: str) -> float:
+    """Return the pay, if it is an amount.
+
+    Raises
+    ------
+    ForetellError
+        A negative amount, or none.
+    """
+    if not (math.isfinite(pay) and pay >= 0):
+        raise ForetellError(f"{what} {pay:g}: give an amount of 0 or more.")
+    return pay
+
+
 def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
     """Parse standard deviations of random slopes by grouping.
 
@@ -226,7 +255,8 @@ def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, curr
 
 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
-    what = f"{test}, effects × {effect:g}"
+    hypothesis = describe_hypothesis(*test.split(" - ", 1))
+    what = f"To show that {hypothesis} ({test}), effects × {effect:g}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (
             f"{what}: no size has a power above 80% (the whole 95% interval); try larger sizes or more simulated "

@@ -23,7 +23,7 @@ from study.plan.config import StudyConfig
 
 PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated participants"
 SIZES = "10,20,40,60"
-MOST_STUDIES, MOST_PARTICIPANTS = 5000, 2000
+MOST_STUDIES = 5000
 
 
 def choose_analysis(study: Study) -> PowerAnalysis | None:
@@ -67,7 +67,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
         seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
-    people = links.accept("sizes", sizes, SIZES, _people)
+    people = links.accept("sizes", sizes, SIZES, lambda text: work.parse_sizes(text, "Participants per condition"))
     multiples = (
         links.accept("effects", effects, "1", lambda text: work.parse_multiples(text, "Effect-size multipliers"))
         if scaled
@@ -92,13 +92,6 @@ def _slopes() -> dict[str, float]:
         )
         for group, said in work.SLOPES.items()
     }
-
-
-def _people(text: str) -> tuple[int, ...]:
-    people = work.parse_numbers(text, int, "Participants per condition")
-    if not 2 <= min(people) <= max(people) <= MOST_PARTICIPANTS:
-        raise ForetellError(f"Give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
-    return people
 
 
 def show(question: PowerAnalysis) -> None:

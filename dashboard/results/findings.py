@@ -31,7 +31,9 @@ def show_tests(found: AnalysisResult) -> None:
         )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
-            "the sentences are corrected for the number of contrasts (Holm). Averaged over participants and categories."
+            "the sentences are corrected for the number of contrasts (Holm). Estimated by the "
+            f"{list(found.analysis.models)[-1]} model and averaged over participants and categories, so accuracies can "
+            "differ a little from the observed ones in Figure 1."
         )
         st.markdown(
             "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(found.contrasts, found.level))

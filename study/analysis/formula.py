@@ -22,7 +22,10 @@ _NAME = re.compile(r"[A-Za-z_.][\w.]*")
 _FUNCTION = re.compile(r"[A-Za-z_.][\w.]*\s*\(")
 _OFFSET = re.compile(r"\boffset\s*\(\s*([\w.]+)\s*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
-_TRANSFORMED = re.compile(r"^\s*(log|log2|log10|sqrt)\s*\(\s*([A-Za-z_.][\w.]*)\s*\)\s*~")
+_FUNCTION_OF_NAME = r"(log|log2|log10|sqrt)\s*\(\s*([A-Za-z_.][\w.]*)\s*\)"
+_TRANSFORMED = re.compile(rf"^\s*{_FUNCTION_OF_NAME}\s*~")
+_TRANSFORMED_OFFSET = re.compile(rf"\boffset\s*\(\s*{_FUNCTION_OF_NAME}\s*\)")
+_OTHER_OFFSET = re.compile(r"\boffset\s*\((?!\s*[A-Za-z_.][\w.]*\s*\))")
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,16 @@ class RandomTerm:
 
 
 def prepare_formula(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """Put data and formula into the notation of `glmm`: names in backticks, ``log(y) ~`` and differences as columns.
+    """Put data and formula into the notation of `glmm`: backticks, ``log(y) ~``, offsets and differences as columns.
 
     Raises
     ------
     ForetellError
-        A column is missing, or has no logarithm.
+        A column is missing, or has no logarithm, or an offset is something else.
     """
     frame, formula = _replace_quoted_names(frame, formula)
     frame, formula = _apply_transformation(frame, formula)
+    frame, formula = _transform_offsets(frame, formula)
     return _replace_difference(frame, formula)
 
 
@@ -80,7 +84,25 @@ def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
     found = _TRANSFORMED.match(formula)
     if found is None:
         return frame, formula
-    function, name = found.groups()
+    frame, name = _transform_column(frame, formula, *found.groups())
+    return frame, f"{name} ~{formula[found.end() :]}"
+
+
+def _transform_offsets(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+    """Replace ``offset(log(x))`` by ``offset(log_x)``."""
+    while (found := _TRANSFORMED_OFFSET.search(formula)) is not None:
+        frame, name = _transform_column(frame, formula, *found.groups())
+        formula = formula.replace(found.group(0), f"offset({name})")
+    if _OTHER_OFFSET.search(formula):
+        raise ForetellError(
+            f"The formula {formula!r} has an offset that is no column: write offset(x), or log, log2, log10 or sqrt of "
+            "a column, as in offset(log(x)); compute anything else as a column of the data."
+        )
+    return frame, formula
+
+
+def _transform_column(frame: pd.DataFrame, formula: str, function: str, name: str) -> tuple[pd.DataFrame, str]:
+    """Add a function of a column, named ``log_x``."""
     if name not in frame.columns or not pd.api.types.is_numeric_dtype(frame[name]):
         raise ForetellError(f"The formula {formula!r} takes {function} of {name!r}, which is no column of numbers.")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -91,7 +113,7 @@ def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
             f"{function}({name}) does not exist in row {row + 1}, where {name} is {frame[name].iloc[row]:g}: leave "
             "such rows out, or transform the column otherwise."
         )
-    return frame.assign(**{f"{function}_{name}": values}), f"{function}_{name} ~{formula[found.end() :]}"
+    return frame.assign(**{f"{function}_{name}": values}), f"{function}_{name}"
 
 
 def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
@@ -138,13 +160,44 @@ def groupings(formula: str) -> list[str]:
     return [name for name in groups if name not in elsewhere]
 
 
-def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
-    """Write the random terms of a formula, each with a plus before it, slopes under their columns' names."""
-    renamed = stand_in or {}
-    return "".join(
-        f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), columns_)}{bars}{group})"
-        for columns_, bars, group in RANDOM.findall(formula)
-    )
+def random(formula: str) -> str:
+    """Write the random terms of a formula, each with a plus before it."""
+    return "".join(f" + ({columns_}{bars}{group})" for columns_, bars, group in RANDOM.findall(formula))
+
+
+def write_in_columns(
+    frame: pd.DataFrame, formula: str, rows: NDArray[np.bool_], stand_in: dict[str, str]
+) -> tuple[str, dict[str, NDArray[np.float64]], list[tuple[str, str]]]:
+    """Write the random terms in columns of numbers, for some of the rows, so that no level of a factor is missing.
+
+    Parameters
+    ----------
+    rows
+        (n,) the rows to keep.
+    stand_in
+        Columns by the name of the effect; those of further effects are added.
+
+    Returns
+    -------
+    tuple
+        The terms, each with a plus before it; their columns; the effect and grouping of those that are 0 in all
+        of the rows, which are left out.
+    """
+    text, data, left_out = "", {}, []
+    for term in terms(formula):
+        names, values = effects(frame, term)
+        pieces = [] if "(Intercept)" in names else ["0"]
+        for name, column in zip(names, values[rows].T, strict=True):
+            if not column.any():
+                left_out.append((name, term.group))
+            elif name == "(Intercept)":
+                pieces.append("1")
+            else:
+                pieces.append(stand_in.setdefault(name, f"foretell_z{len(stand_in)}"))
+                data[pieces[-1]] = column
+        if pieces != ["0"]:
+            text += f" + ({' + '.join(pieces)}{'|' if term.correlated else '||'}{term.group})"
+    return text, data, left_out
 
 
 def intercepts(formula: str) -> str:
@@ -210,6 +263,11 @@ def blocks(frame: pd.DataFrame, formula: str) -> list[tuple[str, Sequence[str], 
         else:
             found += [(term.group, [name], values[:, [k]]) for k, name in enumerate(names)]
     return found
+
+
+def count_covariance_parameters(frame: pd.DataFrame, formula: str) -> int:
+    """Count variances and covariances of the random terms."""
+    return sum(len(names) * (len(names) + 1) // 2 for _, names, _ in blocks(frame, formula))
 
 
 def has_slopes(formula: str) -> bool:

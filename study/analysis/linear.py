@@ -174,7 +174,7 @@ def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arriv
     covariances = [found.variance * factor @ factor.T for factor in profile.factors(theta)]
     beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)
     beta[kept], vcov[np.ix_(kept, kept)] = found.beta, found.covariance
-    singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 for c in covariances)
+    singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * found.variance for c in covariances)
     return replace(
         plain,
         beta=beta,

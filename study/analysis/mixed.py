@@ -129,6 +129,9 @@ def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
     """Refuse what `glmm` would drop in silence or explain in its own words."""
     if weights is not None and (weights not in frame or not pd.api.types.is_numeric_dtype(frame[weights])):
         raise ForetellError(f"The weights must be a column of numbers; {weights!r} is none.")
+    for name in (name for term in formulas.terms(formula) for name in term.group.split(":")):
+        if name not in frame:
+            raise ForetellError(f"The formula {formula!r} groups by {name!r}, which is no column of the data.")
     for name in [*formulas.columns(frame, formula), *([weights] if weights else [])]:
         missing = int(frame[name].isna().sum())
         if missing:
@@ -174,7 +177,7 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         converged=bool(raw.converged),
         messages=(
             *sentences.describe_aliased_columns(dropped),
-            *sentences.boundary(random),
+            *sentences.boundary(random, math.sqrt(raw.dispersion)),
             *(sentences.describe_outsized_estimates(coefficients) if raw.family == "binomial" else ()),
             *sentences.list_warnings(raw),
         ),
@@ -223,7 +226,8 @@ def _random(raw: Any) -> tuple[RandomEffect, ...]:
         q = len(terms)
         diagonal = start + np.cumsum([0, *range(q, 1, -1)])  # in the triangle, column by column
         ses = known[diagonal] if len(known) else np.full(q, np.nan)
-        for term, sd, se in zip(terms, raw.stddev_corr(index)[0], ses, strict=True):
+        sds = np.sqrt(np.asarray(raw.varcorr[index], dtype=np.float64)[diagonal - start])
+        for term, sd, se in zip(terms, sds, ses, strict=True):
             found.append(RandomEffect(group, term, float(sd), float(se) if math.isfinite(se) else None))
         start += q * (q + 1) // 2
     return tuple(found)
@@ -261,7 +265,7 @@ def _limit(
     """Return the fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
     names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
     full = design[:, kept]
-    inner = _inner_fit(frame, formula, settings, raw, names, full, ~found.rows)
+    inner, left_out = _inner_fit(frame, formula, settings, raw, names, full, ~found.rows)
     estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
     far = found.far_point(full, _outcomes(raw)[0], estimate)
     random = _random(inner)
@@ -276,11 +280,12 @@ def _limit(
         coefficients=coefficients,
         random=random,
         loglik=float(inner.loglik),
-        df=len(names) + _covariance_parameters(inner),
+        df=len(names) + formulas.count_covariance_parameters(frame, formula),
         n=int(raw.nobs),
         converged=False,
         messages=(
             *sentences.describe_separation(cells, tuple(diverging)),
+            *sentences.describe_slopes_left_out(left_out),
             *sentences.describe_aliased_columns(dropped),
             *sentences.boundary(random),
             *sentences.list_warnings(inner),
@@ -295,8 +300,8 @@ def _limit(
 
 def _inner_fit(
     frame: pd.DataFrame, formula: str, settings: FitSettings, raw: Any, names: list[str], design: Floats, rows: Mask
-) -> Any:
-    """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
+) -> tuple[Any, list[tuple[str, str]]]:
+    """Fit the rows that are left, on the same columns as numbers; with the effects and groupings left out there."""
     if not rows.any():
         raise ForetellError(
             f"The model {formula!r} predicts every response with certainty: there is nothing to estimate."
@@ -309,13 +314,15 @@ def _inner_fit(
     data: dict[str, Any] = {name: kept[name].to_numpy() if name in groups else kept[name].array for name in kept}
     data |= {column: design[rows, j] for j, column in enumerate(stand_in.values())}
     data |= {"foretell_hits": successes[rows], "foretell_misses": (counts - successes)[rows]}
-    right = f"0 + {' + '.join(stand_in.values())}{formulas.random(formula, stand_in)}"
-    text = f"cbind(foretell_hits, foretell_misses) ~ {right}"
-    inner = fitting.run(pd.DataFrame(data), text, replace(settings, weights=None))
+    fixed = " + ".join(stand_in.values())
+    random, columns, left_out = formulas.write_in_columns(frame, formula, rows, stand_in)
+    text = f"cbind(foretell_hits, foretell_misses) ~ 0 + {fixed}{random}"
+    inner = fitting.run(pd.DataFrame(data | columns), text, replace(settings, weights=None))
     if not math.isfinite(inner.loglik):
         raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(inner)}")
     named = {column: name for name, column in stand_in.items()}
-    return replace(inner, re_groups=[(group, [named.get(t, t) for t in terms]) for group, terms in inner.re_groups])
+    groupings = [(group, [named.get(t, t) for t in terms]) for group, terms in inner.re_groups]
+    return replace(inner, re_groups=groupings), left_out
 
 
 def _cells(

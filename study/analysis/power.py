@@ -205,7 +205,9 @@ def figure(table: pd.DataFrame) -> go.Figure:
         title="Power",
         x_title="Participants per condition",
     )
-    drawn.add_hline(y=TARGET, line=plots.DOTTED, annotation_text=f"target {TARGET:.0%}", annotation_position="top left")
+    drawn.add_hline(
+        y=TARGET, line=plots.DOTTED, annotation_text=f"target {TARGET:.0%}", annotation_position="bottom right"
+    )
     return drawn.update_yaxes(range=[0, 1.03])
 
 

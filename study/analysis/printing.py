@@ -8,6 +8,9 @@ from math import isinf, isnan, sqrt
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.sentences import p_text
 
+SMALL = 1e-3
+"""Numbers below this are printed with three significant digits instead of four decimals."""
+
 
 def lines(model: MixedModel) -> list[str]:
     """Return coefficients, random effects with their correlations, the likelihood, and the warnings."""
@@ -16,13 +19,13 @@ def lines(model: MixedModel) -> list[str]:
     rows = [_coefficient(model, c, statistic) for c in model.coefficients]
     text = _align_columns([head, *rows])
     for effect in model.random:
-        se = "" if effect.se is None else f" (SE {effect.se:.4f})"
-        text.append(f"SD {effect.group} {effect.term}: {effect.sd:.4f}{se}")
+        se = "" if effect.se is None else f" (SE {_number(effect.se)})"
+        text.append(f"SD {effect.group} {effect.term}: {_number(effect.sd)}{se}")
     for pair in model.correlations():
         value = "none" if pair["correlation"] is None else f"{pair['correlation']:.3f}"
         text.append(f"correlation {pair['group']} {' and '.join(pair['terms'])}: {value}")
     if model.family == "gaussian":
-        text.append(f"SD residual: {sqrt(model.dispersion):.4f}")
+        text.append(f"SD residual: {_number(sqrt(model.dispersion))}")
     name = "REML criterion" if model.reml else "logLik"
     text.append(f"{name} {model.loglik:.4f}, df {model.df}, n {model.n}, AIC {model.aic:.2f}, BIC {model.bic:.2f}")
     return [*text, *model.messages]
@@ -39,7 +42,7 @@ def _number(value: float | None) -> str:
         return "–"
     if isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.4f}"
+    return f"{value:.4f}" if abs(value) >= SMALL or value == 0 else f"{value:.3g}"
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -174,7 +174,8 @@ class MixedModel:
         }
 
     def _coefficient(self, c: Coefficient) -> dict[str, Any]:
-        made: dict[str, Any] = {"term": c.term, "estimate": c.estimate, "se": c.se, "z": c.z, "p": c.p}
+        statistic = "z" if c.df is None else "t"
+        made: dict[str, Any] = {"term": c.term, "estimate": c.estimate, "se": c.se, statistic: c.z, "p": c.p}
         if c.df is not None:
             made["df"] = c.df
         if c.term in self.diverging:

@@ -30,7 +30,7 @@ from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
-from study.analysis.sentences import p_text, words
+from study.analysis.sentences import describe_hypothesis, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats
 from study.workspace.files import write_whole
@@ -112,13 +112,7 @@ def _p_latex(p: float | None) -> str:
 
 def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
     """Describe a likelihood-ratio test in one sentence; p below `level` counts as evidence."""
-    added = {
-        ("null", "explanation"): "explanations change how often participants predict the AI",
-        (
-            "explanation",
-            "interaction",
-        ): "the effect of explanations depends on the trial type or on the other explanation",
-    }.get((test.smaller, test.larger), f"the {test.larger} model fits better than the {test.smaller} model")
+    added = describe_hypothesis(test.smaller, test.larger)
     if test.p is None:
         return f"These data cannot say whether {added}: both models have the same parameters."
     verdict = "There is evidence that" if test.p < level else "There is no clear evidence that"

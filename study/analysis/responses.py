@@ -333,7 +333,7 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     for mode, said in MODES.items():
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:
-            yield f"{said} ({count} of {len(complete)} responses)."
+            yield f"{said} ({count:,} of {len(complete):,} responses)."
     misled = int(complete["condition"].isin(list_separate_conditions()).sum()) if "condition" in complete else 0
     if misled:
         yield (

@@ -159,7 +159,7 @@ def _on_boundary(likelihood: Laplace, found: Maximum) -> Maximum:
 
 def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[str]) -> tuple[Floats, Floats]:
     """Return coefficients and intercepts as of the plain fit, slopes at `FIRST_SLOPE`; and the scale of each."""
-    sds = {group: float(plain.stddev_corr(k)[0][0]) for k, (group, _) in enumerate(plain.re_groups)}
+    sds = {group: math.sqrt(plain.varcorr[k][0]) for k, (group, _) in enumerate(plain.re_groups)}
     factors, widths = [], []
     for group, block in zip(groups, likelihood.blocks, strict=True):
         diagonal = np.full(block.width, FIRST_SLOPE)

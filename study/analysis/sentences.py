@@ -23,6 +23,19 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 """In plainer words; and which search was taken does not matter where the top is checked."""
 
 
+_HYPOTHESES = {
+    ("null", "explanation"): "explanations change how often participants predict the AI",
+    ("explanation", "interaction"): (
+        "the effect of explanations depends on the trial type or on the other explanation"
+    ),
+}
+
+
+def describe_hypothesis(smaller: str, larger: str) -> str:
+    """Describe in a clause what holds if the larger of two nested models is the right one."""
+    return _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
+
+
 def p_text(p: float | None) -> str:
     """Format a p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where there is none."""
     if p is None:
@@ -57,14 +70,29 @@ def describe_aliased_columns(dropped: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
-    """List the variances estimated as zero."""
+def describe_slopes_left_out(effects: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Name the random effects that the responses outside separated cells say nothing about."""
+    if not effects:
+        return ()
+    named = ", ".join(f"{words(term)} by {group}" for term, group in effects)
+    return (
+        f"Random effects that vary only in separated cells were left out, because the other responses do not determine "
+        f"them: {named}.",
+    )
+
+
+def boundary(random: tuple[RandomEffect, ...], unit: float = 1.0) -> tuple[str, ...]:
+    """List the variances estimated as zero, against `unit`: the residual SD of a linear model."""
     return tuple(
-        f"Boundary (singular) fit: the standard deviation between levels of {r.group} is estimated as 0; "
+        f"Boundary (singular) fit: the standard deviation{_of_slope(r)} between levels of {r.group} is estimated as 0; "
         f"the responses differ between them no more than sampling error explains."
         for r in random
-        if r.sd < NOTHING
+        if r.sd < NOTHING * unit
     )
+
+
+def _of_slope(effect: RandomEffect) -> str:
+    return "" if effect.term == "(Intercept)" else f" of {words(effect.term)}"
 
 
 def describe_outsized_estimates(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ Climb = Callable[[Floats, Floats], End]
 def of_fit(raw: Any) -> End:
     """Return the end of a search of `glmm`."""
     theta = [_factor(entries, len(names)) for entries, (_, names) in zip(raw.varcorr, raw.re_groups, strict=False)]
-    sds = tuple(float(raw.stddev_corr(k)[0][0]) for k in range(len(theta)))
+    sds = tuple(math.sqrt(raw.varcorr[k][0]) for k in range(len(theta)))
     beta = np.nan_to_num(np.asarray(raw.beta, dtype=np.float64))
     scale = math.sqrt(raw.dispersion) if raw.family == "gaussian" else 1.0
     entries = np.concatenate([*theta, np.zeros(0)]) / scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
 from core.errors import ForetellError
+from dashboard.cli.main import build_app
 from dashboard.power import jobs as work
 from dashboard.power.jobs import PowerAnalysis, describe_sample_sizes, parse_multiples, parse_numbers, slopes
 from dashboard.shared.jobs import pool
@@ -237,3 +240,37 @@ def test_multiples_that_are_no_multiples_are_refused_in_words(text: str) -> None
     with pytest.raises(ForetellError, match="effects"):
         parse_multiples(text, "effects")
     assert parse_multiples("0.5,1", "effects") == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--participants", "0"], "--participants '0': give between 2 and 2,000 participants per condition."),
+        (["--participants", "10,2e9"], "--participants '10,2e9' is not a list of numbers"),
+        (["--pay", "nan"], "--pay nan: give an amount of 0 or more."),
+        (["--pay=-3"], "--pay -3: give an amount of 0 or more."),
+    ],
+)
+def test_the_command_refuses_what_no_study_has(options: list[str], said: str) -> None:
+    """Catches a size of 0 that ended in an IndexError, and costs below 0 or none."""
+    with pytest.raises(ForetellError, match=re.escape(said)):
+        CliRunner().invoke(build_app(), ["power", str(DEMO), *options], catch_exceptions=False)
+
+
+def test_the_command_draws_power_by_cost(tmp_path: Path) -> None:
+    options = ["--participants", "2", "--studies", "1", "--pay", "3", "--workers", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(build_app(), ["power", str(DEMO), *options])
+    assert done.exit_code == 0, done.output
+    assert "Pay in all, EUR" in (tmp_path / "cost.html").read_text()
+
+
+def test_sentences_name_the_hypothesis_of_each_test() -> None:
+    """Catches the names of two models where a stranger looks for what the study can show."""
+    rows = [(20, 1.0, "null - explanation", 0.9), (20, 1.0, "small - large", 0.2)]
+    table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"])
+    first, second = describe_sample_sizes(table, 4, 3.0, "EUR")
+    assert first == (
+        "To show that explanations change how often participants predict the AI (null - explanation), effects × 1: "
+        "20 participants per condition have a power above 80% (the whole 95% interval), 240.00 EUR."
+    )
+    assert second.startswith("To show that the large model fits better than the small model (small - large)")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from core.errors import ForetellError
 from study.analysis import mixed
-from tests.study.analysis.simulated import study
+from tests.study.analysis.simulated import slopes, study
 
 
 def test_the_order_of_random_terms_changes_nothing_where_a_search_has_no_end() -> None:
@@ -45,3 +46,45 @@ def test_a_model_of_nothing_but_zeros_is_refused() -> None:
     """Catches a traceback of the test for separation, which had no column left."""
     with pytest.raises(ForetellError, match="leave their terms out: nothing"):
         mixed.fit(study(seed=1).assign(nothing=0.0), "correct ~ 0 + nothing + (1|participant)")
+
+
+@pytest.mark.parametrize(
+    ("terms", "df"),
+    [
+        ("(trial_type || participant)", 7),
+        ("(trial_type | participant)", 10),
+        ("(trial_type * saliency || category)", 10),
+    ],
+)
+def test_separation_with_a_slope_of_the_separated_factor(terms: str, df: int) -> None:
+    """Catches a factor of one level, or an unknown product of columns, in the fit of the responses that are left.
+
+    Oracle: those responses alone, in which the factor has no such level. All parameters are counted.
+    """
+    frame = study(24, 8, 20, seed=3, sd=0.8)
+    frame.loc[frame["trial_type"] == "std_correct", "correct"] = 1
+    model = mixed.fit(frame, f"correct ~ trial_type + saliency + {terms}")
+    alone = mixed.fit(frame[frame["trial_type"] != "std_correct"], f"correct ~ trial_type + saliency + {terms}")
+    assert model.loglik == pytest.approx(alone.loglik, abs=1e-5)
+    assert [(r.group, r.term) for r in model.random] == [(r.group, r.term) for r in alone.random]
+    assert model.df == df
+    assert any("vary only in separated cells were left out" in said for said in model.messages)
+    two = frame[frame["trial_type"] != "std_incorrect"]
+    assert mixed.fit(two, f"correct ~ trial_type + {terms.replace(' * saliency', '')}").diverging
+
+
+def test_a_linear_model_may_have_any_unit() -> None:
+    """Catches a response in small units whose slopes are called singular: their scale is the residual's."""
+    frame = slopes(11)
+    wide = mixed.fit(frame, "time ~ x + (x|id)", family="gaussian")
+    small = mixed.fit(frame.assign(time=frame["time"] * 1e-6), "time ~ x + (x|id)", family="gaussian")
+    assert small.messages == wide.messages == ()
+    assert [r.sd * 1e6 for r in small.random] == pytest.approx([r.sd for r in wide.random], rel=1e-3)
+
+
+def test_each_variance_of_zero_is_named_once(recwarn: pytest.WarningsRecorder) -> None:
+    frame = slopes(11).assign(time=np.tile([0.0, 1.0], 450))
+    said = mixed.fit(frame.assign(id=np.arange(900) // 2), "time ~ x + (x|id)", family="gaussian").messages
+    assert len(set(said)) == len(said)
+    assert any("standard deviation of x between levels of id is estimated as 0" in line for line in said)
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

@@ -190,6 +190,8 @@ def test_counts_are_as_good_as_single_answers() -> None:
     [
         ("correct", "has no '~'"),
         ("correct ~ nothing + (1|participant)", "nothing"),
+        ("correct ~ trial_type + (1|nobody)", "groups by 'nobody', which is no column"),
+        ("correct ~ 1 + offset(three * 2) + (1|participant)", r"offset that is no column: write offset\(x\)"),
         ("correct ~ (1|", "cannot be fitted"),
         ("cbind(correct, nothing - correct) ~ 1 + (1|participant)", "'nothing', which is no column"),
         ("gap ~ trial_type + (1|participant)", "'gap' has 3 missing values"),

@@ -118,3 +118,24 @@ def test_a_standard_deviation_of_next_to_nothing_is_called_singular() -> None:
     model = mixed.fit(frame, "y ~ x + (1|id)")
     assert model.random[0].sd < 1e-3
     assert any("singular" in message for message in model.messages)
+
+
+def test_numbers_in_small_units_keep_three_digits(tmp_path: Path) -> None:
+    """Catches estimates of a response in small units printed as 0.0000; and a t that the JSON calls z."""
+    frame = slopes(11).assign(time=lambda f: f["time"] * 1e-6)
+    text = run(frame, tmp_path, "--formula", "time ~ x + (x|id)", "--family", "gaussian")
+    assert "0.0000" not in text
+    found = json.loads(run(frame, tmp_path, "--formula", "time ~ x + (x|id)", "--family", "gaussian", "--json", "-"))
+    assert set(found["coefficients"][0]) == {"term", "estimate", "se", "t", "p", "df"}
+
+
+def test_an_offset_takes_the_logarithm_of_a_column(tmp_path: Path) -> None:
+    # Closed form without random effects: the rate is all events by all exposure.
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"exposure": rng.integers(1, 9, 200)}).assign(
+        events=lambda f: rng.poisson(0.7 * f["exposure"])
+    )
+    formula = "events ~ 1 + offset(log(exposure))"
+    found = json.loads(run(frame, tmp_path, "--formula", formula, "--family", "poisson", "--json", "-"))
+    rate = frame["events"].sum() / frame["exposure"].sum()
+    assert found["coefficients"][0]["estimate"] == pytest.approx(np.log(rate), abs=1e-6)
