@@ -21,7 +21,8 @@ STYLE = """<style>
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }
-@media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
+@media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
+  .stMainBlockContainer { padding-top: 4.5rem; }
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
   .st-key-explore_filters > * { flex: 1 1 40%; }

@@ -83,7 +83,7 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
 
     Those of one image may have buttons for its neighbours in the order, in the container ``near``.
     """
-    found = find_images(search, wide=False)
+    found = find_images(search)
     name, ranked = search.name, found.images
     if not ranked:
         return []
@@ -104,19 +104,22 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
     return chosen
 
 
-def show_gallery(search: Search, picked: Callable[[int], None], act: Callable[[str, list[int]], None]) -> None:
+def show_gallery(
+    search: Search, picked: Callable[[int], None], act: Callable[[str, list[int]], None], controls: DeltaGenerator
+) -> None:
     """Show the images of a set that fit the filters, page by page; a click is ``picked``, or selects.
 
-    ``act`` is called with one of `USES` and the selected images.
+    ``act`` is called with one of `USES` and the selected images; filters are drawn in ``controls``.
     """
     gallery, name = search.gallery, search.name
-    found = find_images(search, wide=True)
-    with st.expander("Confusion matrix"):
-        show_confusions(
-            count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
-            (found.filter.truth, found.filter.predicted),
-        )
-    show_class_table(search)
+    found = find_images(search, controls)
+    with controls:
+        with st.expander("Confusion matrix"):
+            show_confusions(
+                count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
+                (found.filter.truth, found.filter.predicted),
+            )
+        show_class_table(search)
     selecting, selected = _show_selection(search, found.images, act)
 
     def select_image(i: int) -> None:

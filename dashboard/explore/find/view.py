@@ -52,13 +52,16 @@ class FoundImages:
         return self.ranking.images
 
 
-def find_images(search: Search, *, wide: bool) -> FoundImages:
-    """Draw filters and orders; return the images that fit. ``wide``: filters are in a row, not folded away."""
+def find_images(search: Search, controls: DeltaGenerator | None = None) -> FoundImages:
+    """Draw orders and filters; return the images that fit.
+
+    The filters are a row in ``controls``, apart from the order; without it they are folded away below the order.
+    """
     gallery, selected = search.gallery, read_selection(search.name, len(search.gallery.images))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         order = _choose_order(search)
-        shortcut = st.container(width="content") if wide else None
-    with _place_filters() if wide else st.expander("Filter"):
+        shortcut = st.container(width="content") if controls else None
+    with _place_filters(controls) if controls else st.expander("Filter"):
         chosen = filters.choose_filter(gallery, frozenset(selected), _find_noted(search))
     fit = chosen.fits(gallery)
     fitting = [i for i in orders.rank_images(gallery, order if order in ORDERS else orders.FIRST_ORDER) if fit[i]]
@@ -78,8 +81,8 @@ def _find_noted(search: Search) -> frozenset[int]:
     return _NONE
 
 
-def _place_filters() -> DeltaGenerator:
-    return st.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
+def _place_filters(controls: DeltaGenerator) -> DeltaGenerator:
+    return controls.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
 
 
 def _choose_order(search: Search) -> str:
