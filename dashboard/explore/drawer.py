@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 _HANDLE = """
 <style>
 .drawer { display: none; }
+@media (hover: none) { .st-key-hover { display: none; } } /* the choice of a heatmap for the mouse */
 @media (max-width: 640px) {
   .stMainBlockContainer:has(.drawer) { padding-bottom: 6rem; } /* the last of the page above the handle */
   .drawer { display: block; position: fixed; z-index: 1001; inset: auto 0 0 0; }

@@ -162,11 +162,17 @@ def open_controls(page: Page) -> None:
 
 @pytest.mark.parametrize("view", ["Single image", "Gallery"])
 def test_a_view_shows_its_image_first_and_is_accessible(page: Page, explorer: Server, view: str) -> None:
-    """Catches controls before the image on a phone, a drawer that needs a mouse, and what axe calls grave."""
+    """Catches controls before the image on a phone, a drawer or a thumbnail's heatmap that needs a mouse, and what axe
+    calls grave."""
     page.goto(f"{explorer.url}/explore?view={view.replace(' ', '+')}")
     finished(page)
     page.evaluate("scrollTo(0, 0)")
     image = page.get_by_test_id("stImage") if view == "Single image" else page.locator(".grid button")
     expect(image.first).to_be_in_viewport()
+    if view == "Gallery":
+        image.nth(1).focus()
+        expect(page.locator(".grid .heat")).to_be_visible(timeout=PATIENCE_MS)
+        image.nth(1).blur()
+        expect(page.locator(".grid .heat")).to_have_count(0)
     open_controls(page)
     assert grave(page) == []
