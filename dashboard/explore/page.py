@@ -10,7 +10,7 @@ from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import counterfactual, grid, region, single
+from dashboard.explore.heatmaps import counterfactual, grid, intervention, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -103,6 +103,8 @@ def _show_view(
                 notes.show_note(images, seen[0].chosen.name)
         region.show(seen[0], seed)
         if images is not None:
+            with show_errors():
+                intervention.show(seen[0], images, method, given, seed)
             with show_errors():
                 counterfactual.show(seen[0], images, seed)
         uncertainty.show(seen[0], seed)

@@ -134,6 +134,30 @@ def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> Non
 
 
 @on_desktop
+def test_cells_are_compared_by_the_keyboard(page: Page, explorer: Server) -> None:
+    """Catches a cell that zooms or moves alone, keys without effect, and names that a screen reader lacks."""
+    page.goto(f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad+CAM")
+    finished(page)
+    cells = page.get_by_role("group", name=re.compile("^(Gradient|Grad CAM), "))
+    expect(cells).to_have_count(6)
+    heatmaps = page.locator(".layer.over img")
+
+    def list_places(attribute: str) -> set[str]:
+        return set(heatmaps.evaluate_all("(all, name) => all.map((one) => getComputedStyle(one)[name])", attribute))
+
+    cells.first.press("ArrowRight")
+    expect(page.get_by_role("slider", name="Heatmap up to")).to_have_value("55")
+    before = list_places("transform")
+    cells.nth(1).press("+")
+    cells.nth(1).press("ArrowDown")
+    assert len(list_places("transform")) == len(before) == 1
+    assert list_places("transform") != before
+    page.get_by_role("button", name="Whole image").press("Enter")
+    assert list_places("transform") == before
+    assert grave(page) == []
+
+
+@on_desktop
 def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
     """Catches a click that opens an image while images are being selected, and a download of others."""
     page.goto(f"{explorer.url}/explore?view=Gallery&select=true")

@@ -32,7 +32,7 @@ button[aria-busy=true] figure { animation: wait 1s infinite alternate; }
 @media (prefers-reduced-motion: reduce) { button[aria-busy=true] figure { animation: none; opacity: .7; } }
 """
 REVEAL_JS = """
-const kept = new Map(); // by address: an image, or null where there is none
+const kept = {}; // by address: an image, or null where there is none
 const DWELL = 150; // ms that the mouse has to stay on an image
 
 async function load(address, signal) {
@@ -58,13 +58,13 @@ function revealing(button, figure, address) {
     await new Promise((resolve) => setTimeout(resolve, DWELL));
     if (signal.aborted) return;
     try {
-      if (!kept.has(address)) {
+      if (!(address in kept)) {
         button.setAttribute("aria-busy", "true");
         const { reply, content } = await load(address, signal);
-        kept.set(address, reply.ok ? URL.createObjectURL(content) : null);
+        kept[address] = reply.ok ? URL.createObjectURL(content) : null;
         if (!reply.ok) button.title += `. No heatmap: ${content}`;
       }
-      if (!signal.aborted && kept.get(address)) show(kept.get(address));
+      if (!signal.aborted && kept[address]) show(kept[address]);
     } catch { /* left before it was there, or no connection */ }
     button.removeAttribute("aria-busy");
   };
