@@ -1,8 +1,8 @@
 """The ASGI application: ``uvicorn dashboard.app:app``.
 
-Streamlit's pages at ``/`` and the documentation at ``/docs``, both behind the gate (`dashboard.server.gate`); the
-participant's page at ``/run/{study}``, its files at ``/runner``, images at ``/assets`` and its requests at ``/api/v1``:
-plain routes of the same process, served by the gate itself, outside Streamlit and its reruns.
+Streamlit's pages at ``/``, the documentation at ``/docs``, drafts at ``/draft`` and small heatmaps at ``/heatmap``, all
+behind the gate (`dashboard.server.gate`); the participant's page at ``/run/{study}``, its files at ``/runner``, images
+at ``/assets`` and its requests at ``/api/v1``: plain routes, served by the gate itself, outside Streamlit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from starlette.middleware import Middleware
 from streamlit.starlette import App
 
 from core.errors import ForetellError
-from dashboard.server import api, documentation, login, sso
+from dashboard.explore.find import route as heatmaps
+from dashboard.server import api, documentation, drafts, login, sso
 from dashboard.server.gate import Gate
 from dashboard.shared import service
 
@@ -70,7 +71,7 @@ async def keep_watch(every_s: float = WATCHING_S) -> None:
 ROUTES = [*api.routes(), *login.routes(), *sso.routes()]
 app = App(
     Path(__file__).parent / "pages.py",
-    routes=documentation.routes(),
+    routes=[*documentation.routes(), *drafts.routes(), *heatmaps.routes()],
     lifespan=lifespan,
     middleware=[Middleware(Gate, public=ROUTES)],
 )

@@ -14,14 +14,14 @@ from dashboard.shared import warming
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
-.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
+.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 5rem; }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 .stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
 .stApp [data-testid=stCaptionContainer] a { color: inherit; text-decoration: underline; }
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }
-@media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
+@media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
   .st-key-explore_filters > * { flex: 1 1 40%; }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.design import file, manage, network, participants, plan, stimuli, trials
+from dashboard.design import file, manage, network, participants, plan, stimuli, texts, trials
 from dashboard.design.editor import ERROR, Editor, can_undo, find_study, list_own, undo
 from dashboard.design.fields import show_all
 from dashboard.design.settings import CONTACT, STUDY
@@ -50,7 +50,7 @@ def _edit(path: Path) -> None:
         "Trials": trials.show_trials,
         "Explanations": stimuli.show_stimuli,
         "Procedure": participants.show_procedure,
-        "Texts": participants.show_texts,
+        "Texts": texts.show_texts,
         "Plan": plan.show_plan,
         "File": file.show_file,
         "Build": _build,

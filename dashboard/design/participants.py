@@ -1,4 +1,4 @@
-"""The procedure for participants, and the texts that they read."""
+"""The procedure for participants apart from the trials."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import streamlit as st
 
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import Setting, show_all, show_faults
-from dashboard.design.settings import CHECK, CONSENT, DEVICE, LANGUAGES, PACING, RECRUITER
-from dashboard.shared.messages import escape_markdown
-from study.locales import CATALOGUES
+from dashboard.design.settings import CHECK, CONSENT, DEVICE, PACING, RECRUITER
 from study.plan.draft import MISSING
-from study.plan.texts import DEFAULTS
 
 OPTIONS_HELP = "Separate the options with semicolons."
-MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "debrief")
 KINDS = ("scale", "choice", "text")
 
 
@@ -115,41 +111,3 @@ def _edit_rows(
 
 def _split(options: str) -> list[str]:
     return [part.strip() for part in str(options).split(";") if part.strip()]
-
-
-def show_texts(editor: Editor) -> None:
-    """Draw the texts that participants read, each with a field for the study's own."""
-    language = editor.value("language")
-    catalogue = CATALOGUES.get(language, DEFAULTS)
-    own = editor.draft.get("texts")
-    changed = [key for key in (own if isinstance(own, dict) else {}) if key in DEFAULTS]
-    st.caption("The study's own texts replace the default ones. Blank lines separate paragraphs.")
-    rest = [key for key in DEFAULTS if not key.startswith("ui.") and key not in MAIN_TEXTS]
-    for key in dict.fromkeys([*changed, *MAIN_TEXTS]):
-        _edit_text(editor, key, catalogue, language)
-    with st.expander("All other texts"):
-        chosen = st.selectbox("Text", [key for key in rest if key not in changed], key=f"design.{editor.name}.text")
-        _edit_text(editor, chosen, catalogue, language)
-
-
-def _edit_text(editor: Editor, key: str, catalogue: dict[str, str], language: Any) -> None:
-    """Draw one text: a field on the left, and on the right what participants read, with the other languages below."""
-    place = f"texts.{key}"
-    found = editor.draft.get(place)
-    name = f"design.{editor.name}.{place}"
-    default = catalogue.get(key, DEFAULTS[key])
-    st.session_state[name] = default if found is MISSING else str(found)
-
-    def write() -> None:
-        text = st.session_state[name].strip()
-        change(editor.path, {place: MISSING if text in ("", default) else text})
-
-    with st.container(border=True):
-        st.markdown(f"**{key.replace('_', ' ').capitalize()}**" + ("" if found is MISSING else " :blue-badge[own]"))
-        left, right = st.columns(2, gap="large")
-        lines = min(14, 2 + len(st.session_state[name]) // 60)
-        left.text_area(key, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
-        right.markdown(escape_markdown(st.session_state[name]).replace("  \n  \n", "\n\n"))
-        for other, texts in CATALOGUES.items():
-            if other != language and found is MISSING:
-                right.caption(f"{LANGUAGES.get(other, other)}: {escape_markdown(texts[key][:300])}")

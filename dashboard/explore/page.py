@@ -8,8 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
+from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import counterfactual, grid, region, single
+from dashboard.explore.heatmaps import counterfactual, grid, intervention, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -64,7 +65,7 @@ def _view(view: str) -> None:
         return
     with st.container(key="explore_columns"):
         left, results = st.columns([1, 2.3], gap="large")
-    controls = left.container(key="explore_controls")
+    controls = place_controls(left)
     if view in (UNITS, LAYERS):
         (_show_units if view == UNITS else _show_layers)(controls, results)
         return
@@ -102,6 +103,8 @@ def _show_view(
                 notes.show_note(images, seen[0].chosen.name)
         region.show(seen[0], seed)
         if images is not None:
+            with show_errors():
+                intervention.show(seen[0], images, method, given, seed)
             with show_errors():
                 counterfactual.show(seen[0], images, seed)
         uncertainty.show(seen[0], seed)
@@ -169,7 +172,8 @@ def _columns() -> str:
 
 def _whole_set(view: str) -> None:
     """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    controls = place_controls()
+    with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
         of = _choose_image_set(model)
     if of is None:
@@ -188,11 +192,11 @@ def _whole_set(view: str) -> None:
     if view == ALL:
         gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
-            picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection)
+            picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection, controls)
     else:
         found = await_result(work.start_debugging_job(model, of))
         if found is not None:
-            debugging.show(found, model, of, open_image)
+            debugging.show(found, model, of, open_image, controls)
 
 
 def _choose_image_set(model: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from dashboard.explore.find.selection import (
     toggle,
 )
 from dashboard.explore.find.stepping import show_steps
+from dashboard.explore.find.thumbnails import REVEAL_CSS, REVEAL_JS, choose_hover, make_address
 from dashboard.explore.find.view import Search, find_images
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
@@ -38,7 +39,8 @@ FIRST = 3
 """Images of a grid until others are picked."""
 IN_GRID, IN_PAIR = USES = ("Grid", "Compare models")
 """Views that a selection of images is opened in."""
-_CSS = """
+_CSS = (
+    """
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--side), 1fr)); gap: 6px; padding: 3px; }
 button { all: unset; position: relative; cursor: pointer; border-radius: 8px; overflow: hidden; display: flex;
   flex-direction: column; outline: 1px solid var(--st-border-color); }
@@ -51,7 +53,11 @@ span { font: 0.75rem/1.35 var(--st-font); color: var(--st-text-color); padding: 
 figure + span { padding-top: 4px; font-weight: 600; }
 span:last-child { padding-bottom: 6px; }
 """
-_JS = """
+    + REVEAL_CSS
+)
+_JS = (
+    REVEAL_JS
+    + """
 export default function ({ data, parentElement, setTriggerValue }) {
   const grid = parentElement.querySelector(".grid");
   grid.style.setProperty("--side", data.side);
@@ -71,11 +77,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
       text.textContent = line;
       button.append(text);
     }
+    if (data.heatmaps) revealing(button, figure, data.heatmaps + index);
     button.onclick = () => setTriggerValue("picked", index);
     return button;
   }));
 }
 """
+)
 
 
 def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> list[int]:
@@ -83,7 +91,7 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
 
     Those of one image may have buttons for its neighbours in the order, in the container ``near``.
     """
-    found = find_images(search, wide=False)
+    found = find_images(search)
     name, ranked = search.name, found.images
     if not ranked:
         return []
@@ -104,19 +112,25 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
     return chosen
 
 
-def show_gallery(search: Search, picked: Callable[[int], None], act: Callable[[str, list[int]], None]) -> None:
+def show_gallery(
+    search: Search, picked: Callable[[int], None], act: Callable[[str, list[int]], None], controls: DeltaGenerator
+) -> None:
     """Show the images of a set that fit the filters, page by page; a click is ``picked``, or selects.
 
-    ``act`` is called with one of `USES` and the selected images.
+    ``act`` is called with one of `USES` and the selected images; filters are drawn in ``controls``.
     """
     gallery, name = search.gallery, search.name
-    found = find_images(search, wide=True)
-    with st.expander("Confusion matrix"):
-        show_confusions(
-            count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
-            (found.filter.truth, found.filter.predicted),
-        )
-    show_class_table(search)
+    row = controls.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
+    found = find_images(search, row)
+    with row:
+        method = choose_hover(search.model)
+    with controls:
+        with st.expander("Confusion matrix"):
+            show_confusions(
+                count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
+                (found.filter.truth, found.filter.predicted),
+            )
+        show_class_table(search)
     selecting, selected = _show_selection(search, found.images, act)
 
     def select_image(i: int) -> None:
@@ -125,6 +139,7 @@ def show_gallery(search: Search, picked: Callable[[int], None], act: Callable[[s
     st.caption(_describe_accuracy(gallery, found.images))
     lines = partial(_describe_image, gallery, found.ranking.notes)
     options = GridOptions(selected, select_image if selecting else picked, 3 * PER_PAGE, "8.5rem", lines)
+    options = replace(options, heatmaps=make_address(gallery, search.model, name, method))
     _page(gallery, name, found.images, options)
 
 
@@ -203,13 +218,17 @@ def _read_choice(search: Search, ranked: Sequence[int], most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class GridOptions:
-    """How images are offered: which are marked, what a click does, how many to a page, and their minimum width."""
+    """How images are offered: which are marked, what a click does, how many to a page, and their minimum width.
+
+    ``heatmaps`` is the address of their heatmaps, to which the number of an image is appended, or empty.
+    """
 
     chosen: Sequence[int]
     picked: Callable[[int], None]
     per_page: int
     side: str
     lines: Callable[[int], list[str]] | None = None
+    heatmaps: str = ""
 
 
 def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: GridOptions) -> None:
@@ -267,6 +286,10 @@ def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
     component = st.components.v2.component("foretell_picker", html='<div class="grid"></div>', css=_CSS, js=_JS)
     component(
         key=key,
-        data={"side": how.side, "cells": [cell(i, source) for i, source in zip(indices, sources, strict=True)]},
+        data={
+            "side": how.side,
+            "heatmaps": how.heatmaps,
+            "cells": [cell(i, source) for i, source in zip(indices, sources, strict=True)],
+        },
         on_picked_change=lambda: how.picked(st.session_state[key].picked),
     )

@@ -19,6 +19,7 @@ export function show(id) {
   if (CONTACT_ON.has(id)) $(id).querySelector(".prose").after($("contact"));
   if (id === "trial") return;
   scrollTo(0, 0);
+  if (document.body.dataset.api) return; // a draft is shown next to its texts, where the focus stays
   $(id).querySelector("h1")?.focus(); // a screen reader begins at the new page's heading
 }
 

@@ -8,7 +8,8 @@ const TEMPORARY = new Set([0, 408, 429, 502, 503, 504]);
 const LOCKED = 423, REPLACED = 401; // not accepted: the response stays in the outbox
 
 export class Net {
-  constructor(study, onStatus) {
+  constructor(study, onStatus, api = "/api/v1") {
+    this.api = api;
     this.study = encodeURIComponent(study); // selects the language of refusals
     this.onStatus = onStatus;
     this.token = "";
@@ -25,7 +26,7 @@ export class Net {
     const headers = { "X-Session-Token": this.token, "X-Tab": this.tab, "X-Study": this.study };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     try {
-      const reply = await fetch(`/api/v1/${path}`, {
+      const reply = await fetch(`${this.api}/${path}`, {
         method, headers, keepalive, cache: "no-store", credentials: this.credentials,
         body: body === undefined ? undefined : JSON.stringify(body),
       });

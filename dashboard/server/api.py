@@ -263,7 +263,7 @@ def _json(code: int, content: Any) -> Response:
 async def _page(request: Request) -> Response:
     """The page, with the few words that must be there before its script has any."""
     language, texts = await run_in_threadpool(_words, request.path_params["study"])
-    return HTMLResponse(PAGE.render(language=language, texts=texts), headers=FRESH)
+    return HTMLResponse(PAGE.render(language=language, texts=texts, api=""), headers=FRESH)
 
 
 async def _without_slash(request: Request) -> Response:

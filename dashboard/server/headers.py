@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors"
 SAFE = {
-    "Content-Security-Policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; object-src 'none'"
-    ),
+    "Content-Security-Policy": f"{_POLICY} 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -27,6 +26,8 @@ RESEARCHERS = {
 }
 """Of Streamlit's pages, which need scripts and styles in the page; nothing from elsewhere, and in nobody's frame."""
 FRESH = {**SAFE, "Cache-Control": "no-store"}
+FRAMED = {**FRESH, "Content-Security-Policy": f"{_POLICY} 'self'"}
+"""Of a page that a researcher's page shows in a frame; no other is shown in any."""
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.screens import lay_out_trial
 from study.participation.session import ENDED
-from study.plan.procedure import procedure_of
+from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import apply_condition_words, boxes, contact, debrief, describe_id, example, page_words, texts_of
 from study.store import Connection, repository
 from study.store.rows import Row
@@ -19,6 +19,8 @@ from study.store.rows import Row
 AHEAD = 4
 """The current trial, and three that may be shown before its response is acknowledged."""
 
+DraftStage = Literal["consent", "instructions", "check", "example", "questionnaire", "done", "declined"]
+"""Pages of text, which need no trials."""
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
     "consent": ("consent",),
@@ -50,17 +52,40 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
     texts = texts_of(manifest)
     if session["condition"]:
         texts = apply_condition_words(texts, CONDITIONS[session["condition"]])
-    state = {
-        "stage": stage,
-        "study": session["study"],
-        "title": texts["title"],
-        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
-        "preview": session["mode"] == "preview",
-        "contact": contact(manifest),
-    }
+    state = _frame(stage, session["study"], manifest, texts) | {"preview": session["mode"] == "preview"}
     if stage in ENDED:
         return state | _end(session, manifest, texts)
     return state | _particulars(db, session, manifest, texts)
+
+
+def draft_state(manifest: Manifest, stage: DraftStage) -> dict[str, Any]:
+    """Return the state of a page of text of a study that has no trials and no participants yet, JSON-ready.
+
+    The example is described for the condition that shows most, and has no images.
+    """
+    procedure, texts = procedure_of(manifest), texts_of(manifest)
+    fullest = max((CONDITIONS[name] for name in manifest.conditions), key=lambda c: c.shows_saliency + c.shows_examples)
+    ended = {"code": None, "redirect": None}
+    parts: dict[str, dict[str, Any]] = {
+        "consent": {"boxes": boxes(manifest)},
+        "example": {"screen": None, "example": example(texts, fullest), "keys": procedure.keys.model_dump()},
+        "questionnaire": _ask(procedure),
+        "done": {"text": debrief(manifest), **ended},
+        "declined": {"text": texts["declined"], **ended},
+    }
+    part = parts[stage] if stage in parts else _read(stage, procedure, texts, 0)
+    return _frame(stage, manifest.name, manifest, texts) | {"preview": True} | part
+
+
+def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+    """Return what every page has."""
+    return {
+        "stage": stage,
+        "study": study,
+        "title": texts["title"],
+        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
+        "contact": contact(manifest),
+    }
 
 
 def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
@@ -83,9 +108,7 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
     if stage == "consent":
         return {"boxes": boxes(manifest)}
     if stage in ("instructions", "check"):
-        tried = repository.attempts(db, session["session_id"])
-        asked = [{"text": q.text, "options": q.options} for q in procedure.check.questions] if stage == "check" else []
-        return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
+        return _read(stage, procedure, texts, repository.attempts(db, session["session_id"]))
     if stage == "example":
         condition = CONDITIONS[session["condition"]]
         shown = {"screen": _build_example(session, manifest, condition), "example": example(texts, condition)}
@@ -95,7 +118,17 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
         road = procedure.road
         rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
         return {**_trials(session, rows), **rules, "keys": procedure.keys.model_dump()}
-    return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
+    return _ask(procedure) if stage == "questionnaire" else {}
+
+
+def _read(stage: str, procedure: Procedure, texts: dict[str, str], tried: int) -> dict[str, Any]:
+    """Return what is read before the trials, and at the check the questions about it, after so many tries."""
+    asked = [{"text": q.text, "options": q.options} for q in procedure.check.questions] if stage == "check" else []
+    return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
+
+
+def _ask(procedure: Procedure) -> dict[str, Any]:
+    return {"items": [item.model_dump() for item in procedure.questionnaire]}
 
 
 def _build_example(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:

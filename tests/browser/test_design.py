@@ -102,7 +102,24 @@ def test_axe_finds_nothing_grave_in_any_section(sized: BrowserContext, designer:
         page = open_design(sized, designer, f"?study=seen&part={section.replace(' ', '+')}")
         expect(page.get_by_role("radio", name=section, exact=True)).to_be_checked()
         expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+        if section == "Texts":
+            see_a_text_on_its_page(page)
         grave = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
         assert not grave, (section, [(v["id"], v["nodes"][0]["html"][:200]) for v in grave])
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), section
         page.close()
+
+
+def see_a_text_on_its_page(page: Page) -> None:
+    """The participants' page follows the text that was written last, in either language, and leaves the focus alone."""
+    shown = page.frame_locator("iframe")
+    expect(shown.get_by_role("heading", name="What will the AI call this picture?")).to_be_visible()
+    field = page.get_by_role("textbox", name="Instructions", exact=True)
+    own = f"Predict the AI, on {page.viewport_size} pixels."  # another text for each size: the file is the same
+    field.fill(own)
+    field.press("Tab")
+    expect(shown.locator("#instructions .prose")).to_have_text(own)
+    assert page.evaluate("document.activeElement.tagName") != "IFRAME"
+    page.get_by_role("radio", name="German").click()
+    expect(shown.get_by_role("heading", name="Ihre Aufgabe")).to_be_visible()
+    expect(shown.locator("#instructions .prose")).to_have_text(own)

@@ -85,6 +85,7 @@ def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Pag
     assert len(values) == 60
     assert values == sorted(values)
     assert values[0] < values[-1]
+    open_controls(page)
     page.get_by_text("Confusion matrix", exact=True).click()
     expect(page.locator(".scroll table")).to_be_visible(timeout=PATIENCE_MS)
 
@@ -133,6 +134,30 @@ def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> Non
 
 
 @on_desktop
+def test_cells_are_compared_by_the_keyboard(page: Page, explorer: Server) -> None:
+    """Catches a cell that zooms or moves alone, keys without effect, and names that a screen reader lacks."""
+    page.goto(f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad+CAM")
+    finished(page)
+    cells = page.get_by_role("group", name=re.compile("^(Gradient|Grad CAM), "))
+    expect(cells).to_have_count(6)
+    heatmaps = page.locator(".layer.over img")
+
+    def list_places(attribute: str) -> set[str]:
+        return set(heatmaps.evaluate_all("(all, name) => all.map((one) => getComputedStyle(one)[name])", attribute))
+
+    cells.first.press("ArrowRight")
+    expect(page.get_by_role("slider", name="Heatmap up to")).to_have_value("55")
+    before = list_places("transform")
+    cells.nth(1).press("+")
+    cells.nth(1).press("ArrowDown")
+    assert len(list_places("transform")) == len(before) == 1
+    assert list_places("transform") != before
+    page.get_by_role("button", name="Whole image").press("Enter")
+    assert list_places("transform") == before
+    assert grave(page) == []
+
+
+@on_desktop
 def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
     """Catches a click that opens an image while images are being selected, and a download of others."""
     page.goto(f"{explorer.url}/explore?view=Gallery&select=true")
@@ -148,8 +173,30 @@ def test_selected_images_are_downloaded(page: Page, explorer: Server) -> None:
     expect(page.get_by_role("button", name="Grid", exact=True).last).to_be_visible()
 
 
+def open_controls(page: Page) -> None:
+    """Open the drawer of a phone by the keyboard; a wide screen has none."""
+    handle, controls = page.locator(".drawer summary"), page.locator(".st-key-explore_controls")
+    if page.viewport_size is not None and page.viewport_size["width"] > 640:
+        expect(handle).to_be_hidden()
+        return
+    expect(controls).to_be_hidden()
+    handle.press("Enter")
+    expect(controls).to_be_visible()
+
+
 @pytest.mark.parametrize("view", ["Single image", "Gallery"])
-def test_axe_finds_nothing_grave(page: Page, explorer: Server, view: str) -> None:
+def test_a_view_shows_its_image_first_and_is_accessible(page: Page, explorer: Server, view: str) -> None:
+    """Catches controls before the image on a phone, a drawer or a thumbnail's heatmap that needs a mouse, and what axe
+    calls grave."""
     page.goto(f"{explorer.url}/explore?view={view.replace(' ', '+')}")
     finished(page)
+    page.evaluate("scrollTo(0, 0)")
+    image = page.get_by_test_id("stImage") if view == "Single image" else page.locator(".grid button")
+    expect(image.first).to_be_in_viewport()
+    if view == "Gallery":
+        image.nth(1).focus()
+        expect(page.locator(".grid .heat")).to_be_visible(timeout=PATIENCE_MS)
+        image.nth(1).blur()
+        expect(page.locator(".grid .heat")).to_have_count(0)
+    open_controls(page)
     assert grave(page) == []

@@ -45,7 +45,8 @@ RESEARCHERS = (
     "/index.html", "/favicon.png", "/run", "/run/", "/run/demo/x", "/run/../studies",
     "/run/demo%2f..%2f..%2fstudies", "/runner/../", "/runner/x/y", "/api", "/api/v1", "/api/v1/", "/api/v1/x",
     "/api/v1/entry/x", "/api/v2/state", "/assets/demo", "/assets/x/y/z", "//run/demo", "/RUN/demo", "/login/x",
-    "/auth/login", "/oauth2callback", "/docs", "/docs/index.html",
+    "/auth/login", "/oauth2callback", "/docs", "/docs/index.html", "/draft/demo", "/draft/demo/en/consent/state",
+    "/heatmap",
     "/openapi.json", "/.streamlit/secrets.toml", "/foretell.db",
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -20,9 +21,9 @@ from core.rendering import scale_of
 from core.sources import load
 from core.types import Certificate, Explanation, silent
 from core.views import view
-from dashboard.explore.figures import HeatmapStyle
+from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_faithfulness_task
-from dashboard.explore.heatmaps import reproduce
+from dashboard.explore.heatmaps import closeup, reproduce
 from dashboard.explore.heatmaps import sheet as table
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
@@ -228,3 +229,26 @@ def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -
     columns = np.flatnonzero(inside.all(0))
     assert (columns.min(), columns.max()) == (12, 27)
     assert not inside[:, 28:].any()
+
+
+def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable) -> None:
+    """Catches a heatmap over another column's image, in another row, or on a scale that the sheet does not have."""
+    found = closeup.encode_cells.__wrapped__("key", made)
+
+    def differ(source: str, drawn: Image.Image) -> float:
+        sent = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))).convert("RGB")
+        assert sent.size == drawn.size
+        return float(np.abs(np.asarray(sent, dtype=float) - np.asarray(drawn, dtype=float)).mean())
+
+    for k, column in enumerate(made.columns):
+        drawn = [
+            HeatmapDrawing(column.seen, row[k].explanation, scale=made.scales(method)[k])
+            for method, row in made.rows.items()
+        ]
+        assert differ(found["columns"][k]["source"], drawn[0].draw_input()) < 4
+        for own, row, other in zip(drawn, found["rows"], reversed(drawn), strict=True):
+            lost, wrong = (differ(row["heats"][k]["source"], one.draw(made.look)) for one in (own, other))
+            assert lost < 0.5 * wrong
+    missing = replace(made, rows={"gradient": (Cell(made.rows["gradient"][0].request, note="Waiting …"),) * 2})
+    (row,) = closeup.encode_cells.__wrapped__("other", missing)["rows"]
+    assert [heat["note"] for heat in row["heats"]] == ["Waiting …"] * 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
@@ -51,14 +53,16 @@ NO_READER = f"There is no linear probe as a second judge, because some label has
 OnPick = Callable[[int], None]
 
 
-def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None:
-    """Show one of `SECTIONS` of the set ``name``; a click on an image is ``picked``."""
-    section = st.segmented_control(
+def show(found: DebuggingResults, model: str, name: str, picked: OnPick, controls: DeltaGenerator) -> None:
+    """Show one of `SECTIONS` of the set ``name``, chosen in ``controls``; a click on an image is ``picked``."""
+    section = controls.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
     gallery = Gallery(found.images, found.predictions, found.categories)
     if section == POINTS:
-        _points(found, gallery, model, name, picked)
+        with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+            chosen = _choose_points(found)
+        _show_points(found, gallery, (model, name), chosen, picked)
     elif section == SLICES:
         slices.show(found, gallery, name, picked)
     elif section == LABELS:
@@ -77,19 +81,35 @@ def _file(found: DebuggingResults, name: str) -> None:
     files.offer_download("All images (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
 
 
-def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, picked: OnPick) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        places = PLACES if found.places is not None else PLACES[:1]
-        place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
-        noise = _noise_box() if place == CONFIDENCE else ENTROPY
-        measure = _measure_box() if noise != ENTROPY else ""
-        groups = _groups(found)
-    axes = _plane(found) if place == FEATURES else _sure(found, model, noise, measure)
+@dataclass(frozen=True)
+class _PointOptions:
+    """What the points show: their place, the noise of the uncertainty with its measure, and the group of each."""
+
+    place: str
+    noise: str
+    measure: str
+    groups: list[str]
+
+
+def _choose_points(found: DebuggingResults) -> _PointOptions:
+    places = PLACES if found.places is not None else PLACES[:1]
+    place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
+    noise = _noise_box() if place == CONFIDENCE else ENTROPY
+    measure = _measure_box() if noise != ENTROPY else ""
+    return _PointOptions(place, noise, measure, _groups(found))
+
+
+def _show_points(
+    found: DebuggingResults, gallery: Gallery, names: tuple[str, str], how: _PointOptions, picked: OnPick
+) -> None:
+    """Draw every image as a point, and below them the images; ``names`` are those of the network and the set."""
+    model, name = names
+    axes = _plane(found) if how.place == FEATURES else _sure(found, model, how.noise, how.measure)
     if axes is None:
         return
     x, y = axes
     chosen = st.plotly_chart(
-        points.figure(found, x, y, groups),
+        points.figure(found, x, y, how.groups),
         key=f"points_{model}_{name}_{x.title}_{y.title}",  # elsewhere the line that was drawn means nothing
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),

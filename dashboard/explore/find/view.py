@@ -52,13 +52,16 @@ class FoundImages:
         return self.ranking.images
 
 
-def find_images(search: Search, *, wide: bool) -> FoundImages:
-    """Draw filters and orders; return the images that fit. ``wide``: filters are in a row, not folded away."""
+def find_images(search: Search, row: DeltaGenerator | None = None) -> FoundImages:
+    """Draw orders and filters; return the images that fit.
+
+    The filters are drawn in a ``row`` apart from the order; without one they are folded away below the order.
+    """
     gallery, selected = search.gallery, read_selection(search.name, len(search.gallery.images))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         order = _choose_order(search)
-        shortcut = st.container(width="content") if wide else None
-    with _place_filters() if wide else st.expander("Filter"):
+        shortcut = st.container(width="content") if row else None
+    with row or st.expander("Filter"):
         chosen = filters.choose_filter(gallery, frozenset(selected), _find_noted(search))
     fit = chosen.fits(gallery)
     fitting = [i for i in orders.rank_images(gallery, order if order in ORDERS else orders.FIRST_ORDER) if fit[i]]
@@ -76,10 +79,6 @@ def _find_noted(search: Search) -> frozenset[int]:
         noted = read_notes(home(), search.name)
         return frozenset(i for i, name in enumerate(search.gallery.images.ids) if name in noted) if noted else _NONE
     return _NONE
-
-
-def _place_filters() -> DeltaGenerator:
-    return st.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
 
 
 def _choose_order(search: Search) -> str:

@@ -14,6 +14,7 @@ from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.agreement import show_agreement
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
+from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
@@ -28,6 +29,7 @@ MOST_CELLS = 250
 """Heatmaps of a grid: finished ones are kept in memory."""
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
+CLOSER_HELP = "One slider over all cells from the image to its heatmap; zoom and movement are the same in every cell."
 RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction", "5th prediction")
 TRUTH = "True class"
 CLASSIFIERS = "classifiers"
@@ -116,6 +118,7 @@ def _showing(
     look = appearance.choose_style(object_known=object_known, clip=CLIP, clip_key="grid.clip")
     scaling = appearance.choose_scaling(default, "scale" if default == "Shared" else "pair.scale")
     measured = appearance.choose_faithfulness()
+    closer = st.toggle("Slider and zoom", key="closer", bind="query-params", help=CLOSER_HELP)
 
     def show(explained: list[ExplainedColumn], methods: MethodSettings, seed: int, kind: str) -> None:
         if not methods:
@@ -136,7 +139,7 @@ def _showing(
             return HeatmapTable(title, tuple(column for _, _, column in explained), rows, scaling, look)
 
         def draw(found: HeatmapTable) -> None:
-            _draw(found, f"{'-'.join(_networks(explained))}-{kind}")
+            _draw(found, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
             if kind == CLASSIFIERS:
                 show_difference(found)
 
@@ -169,11 +172,11 @@ def _request(explained: ExplainedColumn, method: str, given: dict[str, Any], see
     return HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given, seen.record)
 
 
-def _draw(everything: HeatmapTable, stem: str) -> None:
+def _draw(everything: HeatmapTable, stem: str, *, closer: bool) -> None:
     refusals = everything.refusals
     shown = everything.leave_out(refusals)
     if shown.rows:
-        _draw_heatmaps(shown, stem)
+        _draw_heatmaps(shown, stem, closer=closer)
     if refusals:
         st.caption(f"Without a heatmap ({len(refusals)}):")
         reasons = (f"{format_name(name)}: {why}" for name, why in refusals.items())
@@ -185,12 +188,19 @@ def _draw(everything: HeatmapTable, stem: str) -> None:
                 st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))
 
 
-def _draw_heatmaps(shown: HeatmapTable, stem: str) -> None:
+def _draw_heatmaps(shown: HeatmapTable, stem: str, *, closer: bool) -> None:
+    if closer:
+        show_closeup(shown, _digest(shown))
+    else:
+        _draw_sheet(shown)
+    downloads.show_heatmap_downloads(shown, stem)
+    show_agreement(shown, stem)
+
+
+def _draw_sheet(shown: HeatmapTable) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
     st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
-    downloads.show_heatmap_downloads(shown, stem)
-    show_agreement(shown, stem)
 
 
 def _name(column: Column, cell: Cell) -> str:

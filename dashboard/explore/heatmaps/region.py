@@ -18,6 +18,7 @@ from core.faithfulness.region import ELSEWHERE, RegionEffect, replace_region
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.explore.heatmaps.cells import ClassifiedImage, target_of
+from dashboard.explore.heatmaps.change import describe_change, draw_change
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -27,7 +28,6 @@ from study.network.sources import plain
 BIND: Literal["query-params"] = "query-params"
 NOTHING, DRAWN, BOX = WAYS = ("Nothing", "A drawn region", "A box")
 SUBSTRATES = {"Blur": "blur", "Mean colour": "mean", "Black": "black", "Noise": "noise"}
-TOP = 5
 WIDE = 0.5
 """Share of the image above which the same shape elsewhere is mostly the same region."""
 DOTS = 32
@@ -145,16 +145,14 @@ def _show_effect(seen: ClassifiedImage, target: int, found: RegionEffect) -> Non
     image.image(replaced, caption="With the region replaced", width="stretch", alt="With the region replaced")
     with words:
         st.markdown("\n\n".join(escape_markdown(line) for line in describe_effect(found, names, target)))
-    st.plotly_chart(_draw_change(found, names), key="region.change", config={"displayModeBar": False})
+    st.plotly_chart(
+        draw_change(found.before, found.after, names), key="region.change", config={"displayModeBar": False}
+    )
 
 
 def describe_effect(found: RegionEffect, names: Sequence[str], target: int) -> list[str]:
     """Describe the new prediction, the change of one class, and how much the same shape elsewhere changes it."""
-    old, new = int(found.before.argmax()), int(found.after.argmax())
-    sure = f"{float(found.after[new]):.0%}"
-    kept = f"The AI still predicts {names[new]} ({sure})." if new == old else (
-        f"The AI now predicts {names[new]} ({sure}), no longer {names[old]}."
-    )  # fmt: skip
+    kept = describe_change(found.before, found.after, names)
     before, after, others = found.before[target], found.after[target], found.elsewhere[:, target]
     lines = [
         f"{kept} {found.share:.0%} of the image is replaced.",
@@ -168,20 +166,3 @@ def describe_effect(found: RegionEffect, names: Sequence[str], target: int) -> l
         *lines,
         f"The same shape at {len(others)} random other places: {spread}; {changed} of them change it as much or more.",
     ]
-
-
-def _draw_change(found: RegionEffect, names: Sequence[str]) -> go.Figure:
-    """Draw the probabilities of the likeliest classes before and after."""
-    top = (found.before + found.after).argsort(descending=True)[:TOP].tolist()
-    figure = go.Figure()
-    for label, values, colour in (("Before", found.before, "#8a90a0"), ("After", found.after, "#3747a8")):
-        shown = [float(values[k]) for k in top]
-        figure.add_bar(
-            y=[names[k] for k in top], x=shown, orientation="h", name=label, marker_color=colour,
-            text=[f"{value:.0%}" for value in shown], hoverinfo="skip",
-        )  # fmt: skip
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    figure.update_xaxes(range=[0, 1.05], tickformat=".0%")
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1}
-    figure.update_layout(height=260, margin={"l": 0, "r": 0, "t": 0, "b": 0}, barmode="group", legend=legend)
-    return figure

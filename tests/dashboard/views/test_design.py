@@ -201,12 +201,12 @@ def test_interim_analyses_of_ones_own_sizes_and_bounds(open_page: Open, mine: Pa
 
 def test_a_text_of_the_study_replaces_the_default_and_goes_again(open_page: Open, mine: Path) -> None:
     app = open_page(study="mine", part="Texts")
-    field = named(app.text_area, "question")
+    field = named(app.text_area, "Question")
     default = field.value  # type: ignore[attr-defined]
     field.input("Which name did it give?")  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).texts == {"question": "Which name did it give?"}
-    named(app.text_area, "question").input(default)  # type: ignore[attr-defined]
+    named(app.text_area, "Question").input(default)  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).texts == {}
 

@@ -1,0 +1,65 @@
+"""What the participant's page of a draft is told: from the study file as it is now, for accounts that may design it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.errors import ForetellError
+from dashboard.shared import service
+from study.bundle import Manifest
+from study.collection.door import name_of_file
+from study.collection.permissions import Permission
+from study.participation.draft import find_stage, make_draft_manifest, next_stage
+from study.participation.page import DraftStage, draft_state, entry
+from study.participation.refusals import Refusal
+from study.plan.draft import StudyDraft
+from study.plan.studyfiles import folder_of
+from study.workspace.workspace import home
+
+
+def answer(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
+    """Answer a request of the participant's page, as code and content.
+
+    Parameters
+    ----------
+    asked
+        The ``study`` file's name, the ``language``, the ``stage`` that the page began with, and the request's ``name``.
+    token
+        Of the login.
+    body
+        Sent with it.
+    """
+    name = asked["name"]
+    try:
+        manifest = _read_draft(asked, token)
+        if name == "entry":
+            return 200, entry(manifest)
+        if name == "state":
+            return 200, draft_state(manifest, find_stage(asked["stage"]))
+        if name in ("consent", "ready", "check", "questionnaire"):
+            return 200, draft_state(manifest, _follow(manifest, name, json.loads(body)))
+        return 200, {"now_ms": service.get_service().participant.now_ms()}  # events are not kept
+    except Refusal as error:
+        return error.code, {"error": str(error)}
+    except ForetellError as error:
+        return 422, {"error": str(error)}
+
+
+def _follow(manifest: Manifest, name: str, sent: Any) -> DraftStage:
+    """Return the page that follows a click on another one."""
+    if name == "consent" and not sent["agreed"]:
+        return "declined"
+    return next_stage(manifest, sent["stage"] if name == "ready" else name)
+
+
+def _read_draft(asked: Mapping[str, str], token: str) -> Manifest:
+    """Read the study file of a request, for an account that may design it."""
+    study = asked["study"]
+    files: dict[str, Path] = {path.stem: path for path in folder_of(home()).glob("*.toml")}
+    researcher = service.get_researcher_of(token)
+    if study not in files or not researcher.may(Permission.DESIGN, name_of_file(files[study])):
+        raise Refusal(404, "There is no study file of this name that you may design.")
+    return make_draft_manifest(StudyDraft.read(files[study]).content, asked["language"])
