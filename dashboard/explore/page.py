@@ -9,7 +9,7 @@ from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import counterfactual, grid, region, single
+from dashboard.explore.heatmaps import counterfactual, grid, prototypes, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -104,6 +104,8 @@ def _show_view(
         if images is not None:
             with show_errors():
                 counterfactual.show(seen[0], images, seed)
+        with show_errors():
+            prototypes.show(seen[0])
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
