@@ -84,6 +84,7 @@ SECTIONS = {
         "spread-targets",
         "compare-policies",
         "find-images",
+        "summarise-predictions",
         "debug-a-model",
         "add-*",
     ],

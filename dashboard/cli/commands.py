@@ -39,6 +39,11 @@ COMMANDS = {
         "find the parts of an image that, exchanged, change the prediction",
         opens_workspace=False,
     ),
+    "prototypes": Command(
+        "dashboard.cli.prototypes:prototypes",
+        "show the prototypes that a network compares images with",
+        opens_workspace=False,
+    ),
     "units": Command(
         "dashboard.cli.units:units", "find images that drive a class or unit of a network", opens_workspace=False
     ),

@@ -10,7 +10,7 @@ from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
-from dashboard.explore.heatmaps import counterfactual, grid, intervention, region, single
+from dashboard.explore.heatmaps import counterfactual, grid, intervention, prototypes, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -107,6 +107,8 @@ def _show_view(
                 intervention.show(seen[0], images, method, given, seed)
             with show_errors():
                 counterfactual.show(seen[0], images, seed)
+        with show_errors():
+            prototypes.show(seen[0])
         uncertainty.show(seen[0], seed)
         show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:

@@ -31,6 +31,7 @@ from study.conditions.making import TrialMaterial
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources, plain
 from study.plan.config import StudyConfig
+from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
 from study.workspace.seeds import seed_of
 
@@ -131,6 +132,11 @@ class StimulusStudio:
     def pool(self) -> ImageSet:
         """The images that examples come from."""
         return self.sets["pool"]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The study's texts, in its language."""
+        return complete_texts(self.config.language, self.config.texts, self.config.saliency.method)
 
     def seed_of(self, *parts: str) -> int:
         """Return the random seed of a part of this study."""

@@ -17,6 +17,8 @@ CONDITIONS = Registry(
         "influence_examples": "study.conditions.influence_examples:CONDITION",
         "nearest_examples": "study.conditions.nearest_examples:CONDITION",
         "concepts": "study.conditions.concepts.condition:CONDITION",
+        "prototypes": "study.conditions.prototypes.condition:CONDITION",
+        "rules": "study.conditions.rules.condition:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
         "counterfactual": "study.conditions.counterfactual:CONDITION",
     },

@@ -70,6 +70,11 @@ class Studio(Protocol):
         """Width and height of a stimulus, px."""
         ...
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The study's texts, in its language."""
+        ...
+
     def seed_of(self, *parts: str) -> int:
         """Return the random seed of a part of this study."""
         ...

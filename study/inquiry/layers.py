@@ -42,12 +42,13 @@ QUESTIONS = Registry(
         "bands": "study.inquiry.robustness:bands",
         "importance": "study.inquiry.erasing:importance",
         "evidence": "study.inquiry.erasing:evidence",
+        "rules": "study.inquiry.distilled_rules:rules",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance"}
+LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules"}
 """Questions about layers; the others are about the whole network."""
 
 

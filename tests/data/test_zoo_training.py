@@ -136,3 +136,22 @@ def test_dropout_draws_differ_and_the_plain_prediction_does_not() -> None:
         torch.testing.assert_close(value, before[key], atol=0, rtol=0)
     entropy = lambda p: torch.special.entr(p).sum(-1)  # noqa: E731
     assert (entropy(draws.mean(0)) >= entropy(draws).mean(0) - 1e-5).all()
+
+
+def test_the_relevance_of_pixels_sums_to_the_logit() -> None:
+    """In float64 to 1e-12, and patch by patch against a loop. Catches a lost bias, and patches of another place."""
+    network: Any = words.build().double()
+    x = normalise(torch.rand(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))).double()
+    targets = torch.tensor([3, 11])
+    found = network.explain(x, targets)
+    logits = network(x)[[0, 1], targets]
+    assert found.shape == (2, 96, 96)
+    assert (found.sum((1, 2)) - logits).abs().max() < 1e-12
+    assert (network.relate_words(x, targets).sum(1) - logits).abs().max() < 1e-12
+    assigned, slow = network.assign(network.words(x[:1]))[0], torch.zeros(96, 96, dtype=torch.double)
+    adds = network.head.weight[3] * (assigned.mean((1, 2)) + words.FLOOR).sqrt() + network.head.bias[3] / 512
+    for row in range(23):
+        for column in range(23):
+            share = (adds * assigned[:, row, column] / assigned.sum((1, 2))).sum()
+            slow[4 * row : 4 * row + 8, 4 * column : 4 * column + 8] += share / 64
+    torch.testing.assert_close(found[0], slow, atol=1e-12, rtol=0)

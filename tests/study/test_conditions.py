@@ -22,6 +22,10 @@ PLACEBOS = {
     "influence_examples": ConditionAssets(examples={"fish": ("carp1", "carp2"), "boat": ("ship1", "ship2")}, gain=0.8),
     "nearest_examples": ConditionAssets(examples={"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}, gain=0.2),
     "concepts": ConditionAssets(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
+    "prototypes": ConditionAssets(
+        examples={"fish": ("fish-part1", "fish-part2"), "boat": ("boat-part1", "boat-part2")}, gain=-0.7
+    ),
+    "rules": ConditionAssets(examples={"fish": ("fish-rule",), "boat": ("boat-rule",)}, gain=0.4),
     "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
     "counterfactual": ConditionAssets(
         target_map="marked", examples={"fish": ("fish-marked",), "boat": ("boat-marked",)}, relevance=0.3
@@ -61,6 +65,8 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("nearest_examples", False, True, None, {"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}),
         ("uncertainty", True, False, "gauge", NOTHING),
         ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
+        ("prototypes", False, True, None, {"fish": ("fish-part1", "fish-part2"), "boat": ("boat-part1", "boat-part2")}),
+        ("rules", False, True, None, {"fish": ("fish-rule",), "boat": ("boat-rule",)}),
         ("counterfactual", True, True, "marked", {"fish": ("fish-marked",), "boat": ("boat-marked",)}),
     ],
 )
@@ -99,6 +105,8 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "influence_examples": ("examples", -log(9) + 0.8, 1),
         "nearest_examples": ("examples", -log(9) + 0.2, 1),
         "concepts": ("examples", -log(9) + 1.5, 1),
+        "prototypes": ("examples", -log(9) - 0.7, 1),
+        "rules": ("examples", -log(9) + 0.4, 1),
         "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
         "counterfactual": ("map", log(9) + 10 * (0.3 - 0.5), -1),
     }
@@ -117,6 +125,8 @@ def test_placebos_are_those_that_say_so() -> None:
         "influence_examples",
         "nearest_examples",
         "concepts",
+        "prototypes",
+        "rules",
         "uncertainty",
         "counterfactual",
     )

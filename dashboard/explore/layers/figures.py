@@ -139,6 +139,18 @@ def evidence(table: pd.DataFrame) -> go.Figure:
     return plots.intervals(both, x="method", y="change", by="pixels", title="Log-odds lost")
 
 
+def rules(table: pd.DataFrame) -> go.Figure:
+    """Draw how often the rules, together and each, give the network's prediction, with intervals."""
+    shown = table.dropna(subset=["share"]).head(TOP)
+    names = [
+        rule if pd.isna(said) else f"{rule}: {said}"
+        for rule, said in zip(shown["rule"], shown["predicts"], strict=True)
+    ]
+    shown = shown.assign(rule=names, of=np.where(shown["predicts"].isna(), "all images", "one rule"))
+    figure = plots.intervals(shown, x="rule", y="share", by="of", title="Share predicted", percent=True)
+    return figure.update_xaxes(tickangle=30)
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -154,6 +166,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         bands,
         importance,
         evidence,
+        rules,
     )
 }
 """By question; one without a figure is shown as its table alone."""

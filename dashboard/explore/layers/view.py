@@ -35,6 +35,7 @@ READ = {
     "frequencies": "95% intervals. Dotted: accuracy on the whole images.",
     "bands": "Median and its 95% interval. Small: decisions depend on these frequencies. In units of the input.",
     "importance": "Mean relative rise of -log p without the channel, ± standard error, for the largest of them.",
+    "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from PIL import Image
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, WIDTHS, normalise, transforms
+from data.scenes.generator import USUAL_SHARE
 from data.scenes.zoo.fitting import BATCH, fit
-from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import halve, restore
+from data.scenes.zoo.material import Images, Material, draw_scene
+from data.scenes.zoo.weights import halve, read_card, restore
 
 __all__ = ["CATEGORIES", "EXACT", "MEAN_COLOUR", "build", "similarity", "train", "transforms"]
 
@@ -67,6 +69,20 @@ class PrototypeNet(nn.Module):
         product = nn.functional.conv2d(patches, self.prototypes[..., None, None])
         norms = (self.prototypes**2).sum(1).view(1, -1, 1, 1)
         return ((patches**2).sum(1, keepdim=True) - 2 * product + norms).relu()
+
+    def compare(self, x: Tensor) -> Tensor:
+        """Return the similarities (B, 80, 12, 12) of patches to prototypes."""
+        return similarity(self.distances(x))
+
+    def weigh(self) -> Tensor:
+        """Return the weights (16, 80) of the largest similarities in the logits."""
+        return self.head.weight
+
+    def show_prototype(self, prototype: int) -> tuple[Image.Image, int, int]:
+        """Return the training image that a prototype is from, and the row and column of its patch."""
+        source = read_card("prototypes")["training"]["prototypes"][prototype]
+        scene = draw_scene("training", 0, USUAL_SHARE, source["training_image"])
+        return scene.image, source["row"], source["column"]
 
 
 def similarity(squared: Tensor) -> Tensor:

@@ -59,6 +59,26 @@ class WordsNet(nn.Module):
         """Return the root of the histogram of words (B, 512)."""
         return (self.flatten(self.pool(self.assign(self.words(x)))) + FLOOR).sqrt()
 
+    def relate_words(self, x: Tensor, targets: Tensor) -> Tensor:
+        """Return what each word adds to the logits of the targets (B,): (B, 512), with an equal share of the bias.
+
+        The kernel is a sum over words, so the logit is too: R_j = w_kj √(h_j + ε) + b_k / 512 (Lapuschkin et al.
+        2016, doi:10.1109/CVPR.2016.318).
+        """
+        return self.head.weight[targets] * self.describe(x) + self.head.bias[targets, None] / WORDS
+
+    def explain(self, x: Tensor, targets: Tensor) -> Tensor:
+        """Return the relevance of pixels (B, 96, 96) for the logits of the targets (B,), to which it sums exactly.
+
+        A word's relevance is divided among the patches in proportion to their assignment to it, R_l = Σ_j R_j a_jl /
+        Σ_l' a_jl', and a patch's evenly among its pixels. No step is an approximation or depends on a reference.
+        """
+        assigned = self.assign(self.words(x))
+        per_unit = self.relate_words(x, targets) / assigned.sum((2, 3))
+        patches = (assigned * per_unit[..., None, None]).sum(1, keepdim=True)
+        spread = torch.full((1, 1, PATCH, PATCH), 1 / PATCH**2, dtype=x.dtype, device=x.device)
+        return nn.functional.conv_transpose2d(patches, spread, stride=STRIDE)[:, 0]
+
 
 def build() -> nn.Module:
     """Return the trained network."""

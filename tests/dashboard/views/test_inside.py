@@ -179,3 +179,9 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
         {"picture": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
     )
     assert [list(box.y) for box in FIGURES["margins"](far).data] == [[1.0], [2.0], []]
+    rules = pd.DataFrame(
+        {"rule": ["whole tree", "a", "b"], "predicts": [None, "x", "y"], "share": [0.8, 0.5, None], "low": 0.4}
+    )
+    found = FIGURES["rules"](rules.assign(high=0.9)).data
+    assert [(points.name, list(points.y)) for points in found] == [("all images", [0.8]), ("one rule", [0.5])]
+    assert list(FIGURES["rules"](rules.assign(high=0.9)).layout.xaxis.ticktext) == ["whole tree", "a: x"]

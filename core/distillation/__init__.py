@@ -1,0 +1,1 @@
+"""Readable models that are fitted to a network's predictions."""

@@ -1,0 +1,1 @@
+"""The condition ``rules``: what makes the AI choose a name, in words."""
