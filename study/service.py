@@ -10,8 +10,9 @@ from typing import Self
 
 from study.collection.access import Access
 from study.collection.researcher import Researcher
-from study.participation.open_workspace import Mode, OpenWorkspace
+from study.participation.open_workspace import OpenWorkspace
 from study.participation.participant import Ack, Participant, SimulatedTrial
+from study.store.rows import Mode
 
 __all__ = ["Ack", "Mode", "Participant", "Service", "SimulatedTrial"]
 

@@ -19,8 +19,8 @@ from study.analysis.responses import Responses
 from study.bundle import Bundle
 from study.collection.permissions import Permission
 from study.collection.researcher import Researcher
-from study.participation.open_workspace import Mode
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
+from study.service import Mode
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "Upload a CSV file"

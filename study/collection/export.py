@@ -13,7 +13,7 @@ from study.collection import frames, participants
 from study.collection import published as theirs
 from study.collection.columns import describe
 from study.collection.researcher import Researcher
-from study.participation.open_workspace import Mode
+from study.store.rows import Mode
 from study.workspace.spreadsheets import csv_text
 
 DICTIONARY = describe(frames.COLUMNS)

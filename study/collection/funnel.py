@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from study.store.rows import Row
+from study.store.rows import Row, SessionRow
 
-STEPS: dict[str, Callable[[Row], bool]] = {
+STEPS: dict[str, Callable[[SessionRow], bool]] = {
     "Opened the study": lambda _: True,
     "Gave consent": lambda row: row["agreed_at"] is not None,
     "Passed the comprehension check": lambda row: row["condition"] is not None,
@@ -23,7 +23,7 @@ PARTS = ("Consent", "Instructions and comprehension check", "Practice", "Trials"
 """The parts of a study. In a study without a comprehension check, the instructions count as part of what follows."""
 
 
-def tabulate_funnel(sessions: Sequence[Row]) -> pd.DataFrame:
+def tabulate_funnel(sessions: Sequence[SessionRow]) -> pd.DataFrame:
     """Count the participants who took each step or a later one, with the share of those who took the step before.
 
     Returns
@@ -38,7 +38,7 @@ def tabulate_funnel(sessions: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame({"step": list(STEPS), "participants": counts, "share": shares})
 
 
-def list_minutes(sessions: Sequence[Row]) -> pd.Series[float]:
+def list_minutes(sessions: Sequence[SessionRow]) -> pd.Series[float]:
     """List the minutes from consent to completion of the participants who completed."""
     times = [
         (row["completed_at"] - row["agreed_at"]) / 60e9
@@ -48,7 +48,7 @@ def list_minutes(sessions: Sequence[Row]) -> pd.Series[float]:
     return pd.Series(times, dtype=float, name="minutes")
 
 
-def tabulate_page_times(sessions: Sequence[Row], milestones: Sequence[Row]) -> pd.DataFrame:
+def tabulate_page_times(sessions: Sequence[SessionRow], milestones: Sequence[Row]) -> pd.DataFrame:
     """Tabulate how long participants took for each part of the study, by the server's clock.
 
     A part ends when the server receives what ends it: the consent, the passed check, the last practice response, the
@@ -73,7 +73,7 @@ def tabulate_page_times(sessions: Sequence[Row], milestones: Sequence[Row]) -> p
     return pd.DataFrame(rows, columns=["part", "participants", *QUANTILES])
 
 
-def _find_ends(session: Row, reached: Row) -> tuple[int | None, ...]:
+def _find_ends(session: SessionRow, reached: Row) -> tuple[int | None, ...]:
     """Find when each part of `PARTS` ended, in nanoseconds since 1970; None for one that did not, or is not there."""
     position, practice, trials = session["position"], session["practice"], session["main"]
     return (

@@ -13,7 +13,7 @@ from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, quota, repository
-from study.store.rows import Row
+from study.store.rows import SessionRow
 
 AccessMode = Literal["open", "list", "personal"]
 ACCESS: dict[AccessMode, str] = {
@@ -106,14 +106,14 @@ class Guests(ResearcherDoor):
         counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["answers"])) for row in rows]
         return pd.DataFrame(counts, columns=["rule", "people", "answers"])
 
-    def _participant(self, db: Connection, study: str, participant: str) -> Row:
+    def _participant(self, db: Connection, study: str, participant: str) -> SessionRow:
         """Find the session of a participant by their pseudonym."""
         found = [row for row in repository.sessions(db, study, ["live"]) if pseudonym(row) == participant]
         if len(found) != 1:
             raise ForetellError(f"No participant of {study!r} is called {participant!r}. Names begin with P.")
         return found[0]
 
-    def _note(self, db: Connection, act: str, session: Row, reason: str) -> None:
+    def _note(self, db: Connection, act: str, session: SessionRow, reason: str) -> None:
         if not reason.strip():
             raise ForetellError("Give a reason: it is logged in the audit trail.")
         detail = {"session": session["session_id"], "reason": reason.strip()}

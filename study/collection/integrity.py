@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
+from study.participation.allocation import place_of
 from study.participation.screens import PresentedTrial, assets, lay_out_trial, plan
 from study.store import Connection, audit, quota, repository, responses
-from study.store.rows import Row
+from study.store.rows import PlannedRow, ResponseRow, SessionRow
 
-ManifestOf = Callable[[Row], Manifest]
+ManifestOf = Callable[[SessionRow], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
 
 
@@ -55,17 +56,18 @@ def find_faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
     yield from audit.find_broken_entries(db)
 
 
-def _check_session(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
+def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> Iterator[str]:
     """Compare the plan with a new one from condition, sides and order; each response with the plan; their count."""
     name = f"Session {session['session_id']}"
     planned = repository.list_planned_trials(db, session["session_id"], 0, session["practice"] + session["main"] + 1)
-    if session["stage"] in _BEFORE_A_PLACE or session["condition"] is None:
+    place = place_of(session)
+    if session["stage"] in _BEFORE_A_PLACE or place is None:
         if planned:
             yield f"{name} is at {session['stage']!r} but has a plan."
         return
     if not planned and session["stage"] == "expired":
         return  # expired before allocation, in a preview
-    expected = plan(manifest, session["condition"], session["side_flip"], session["order_seed"])
+    expected = plan(manifest, place.condition, place.side_flip, place.order_seed)
     yield from _check_plan(name, planned, expected)
     answers = responses.of_session(db, session["session_id"])
     yield from _check_responses(name, answers, {row["trial_index"]: row for row in planned})
@@ -75,7 +77,7 @@ def _check_session(db: Connection, session: Row, manifest: Manifest) -> Iterator
         yield f"{name} is done with {len(answers)} of {len(expected)} responses."
 
 
-def _check_plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
+def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTrial]) -> Iterator[str]:
     if len(planned) != len(expected):
         yield f"{name} has a plan of {len(planned)} trials but the study has {len(expected)}."
         return
@@ -86,7 +88,7 @@ def _check_plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -
             return
 
 
-def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator[str]:
+def _check_responses(name: str, answers: list[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
     for row in answers:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
@@ -98,7 +100,7 @@ def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> 
 def _check_places(db: Connection) -> Iterator[str]:
     participants = {session["session_id"]: session for session in repository.every_session(db)}
     for slot in quota.all_slots(db):
-        if slot["state"] == "open":
+        if slot["session_id"] is None:  # open, by a rule of the table
             continue
         holder = participants[slot["session_id"]]
         same = all(holder[key] == slot[key] for key in ("condition", "side_flip", "order_seed", "study_hash", "mode"))

@@ -18,7 +18,7 @@ from study.collection.funnel import list_minutes, tabulate_funnel, tabulate_page
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
 from study.store import Connection, guests, history, quota, repository, timemark, watch
-from study.store.rows import Row
+from study.store.rows import Row, SessionRow
 from study.workspace.disk import LEAST_FREE, free_bytes
 
 Where = Literal["waiting", "answering", "silent", "finished", "ended"]
@@ -84,7 +84,9 @@ class Monitor:
         return self.free_bytes < LEAST_FREE
 
 
-def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
+def build_monitor(
+    db: Connection, study: str, manifest_of: Callable[[SessionRow], Manifest], home: Path, now: int
+) -> Monitor:
     """Summarise the real participants of a study."""
     answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
     rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
@@ -144,14 +146,14 @@ def _find_crowds(db: Connection, study: str) -> dict[str, int]:
     return found
 
 
-def _describe_participant(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
+def _describe_participant(session: SessionRow, flagged: list[str], now: int) -> tuple[object, ...]:
     total = session["practice"] + session["main"]
     minutes = round((now - session["last_seen"]) / 60e9, 1)
     said = "; ".join(flagged)
     return pseudonym(session), _find_where(session, now), session["stage"], session["position"], total, minutes, said
 
 
-def _find_where(session: Row, now: int) -> Where:
+def _find_where(session: SessionRow, now: int) -> Where:
     if session["stage"] == "done":
         return "finished"
     if session["stage"] not in (*UNDER_WAY, "consent"):

@@ -16,7 +16,7 @@ from study.collection.frames import pseudonym
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.guests import exclusions
-from study.store.rows import Row
+from study.store.rows import ResponseRow, SessionRow
 
 MOST_MS = 1e13
 """Largest plausible clock value; larger numbers, infinities and NaN are discarded."""
@@ -27,12 +27,12 @@ class StoredParticipation:
     """A stored participation, the related rows of other tables, and a researcher's reason to exclude it."""
 
     db: Connection
-    row: Row
+    row: SessionRow
     manifest: Manifest
     reason: str | None
 
     @cached_property
-    def responses(self) -> Sequence[Row]:
+    def responses(self) -> Sequence[ResponseRow]:
         """The responses, practice included."""
         return responses.of_session(self.db, self.row["session_id"])
 
@@ -135,7 +135,9 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
 )
 
 
-def participant_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
+def participant_frame(
+    db: Connection, sessions: Sequence[SessionRow], manifest_of: Callable[[SessionRow], Manifest]
+) -> pd.DataFrame:
     """Tabulate participants, in the order of arrival."""
     left_out = {row["session_id"]: row["reason"] for s in {s["study"] for s in sessions} for row in exclusions(db, s)}
     return tabulate(

@@ -14,7 +14,7 @@ from typing import Any
 
 from study.collection.export import DescribedTable, tables, write_csv
 from study.collection.researcher import Researcher
-from study.participation.open_workspace import Mode
+from study.store.rows import Mode
 
 
 def export(

@@ -15,7 +15,7 @@ from study.bundle import Manifest
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
 from study.store import Connection, audit, quota, repository
-from study.store.rows import Row
+from study.store.rows import Row, SessionRow
 
 PARTICIPANT_ID = ("participant id", "participant_id")
 STATUS = ("status",)
@@ -56,7 +56,7 @@ def reconcile(
     study: str,
     stored: Sequence[Row],
     statuses: pd.DataFrame,
-    manifest_of: Callable[[Row], Manifest],
+    manifest_of: Callable[[SessionRow], Manifest],
     now: int,
     actor: str,
 ) -> pd.DataFrame:
@@ -94,7 +94,9 @@ def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
     return frame[~frame.index.duplicated(keep="last")]
 
 
-def _compare(status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]) -> str | None:
+def _compare(
+    status: str | None, code: str, session: SessionRow | None, manifest_of: Callable[[SessionRow], Manifest]
+) -> str | None:
     """Describe a disagreement; None if there is none."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"

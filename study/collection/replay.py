@@ -14,7 +14,7 @@ from study.bundle import Manifest, Trial
 from study.collection.frames import pseudonym
 from study.participation.catch import catch_trials
 from study.store import Connection, audit, history, repository
-from study.store.rows import Row
+from study.store.rows import Row, SessionRow
 
 EVENTS = {
     "loaded": "The page was loaded",
@@ -105,7 +105,7 @@ def require_unblinded(db: Connection, study: str) -> None:
     )
 
 
-def build_replay(db: Connection, session: Row, manifest: Manifest) -> Replay:
+def build_replay(db: Connection, session: SessionRow, manifest: Manifest) -> Replay:
     """Gather what is stored of one participation.
 
     Raises
@@ -123,7 +123,7 @@ def build_replay(db: Connection, session: Row, manifest: Manifest) -> Replay:
     return Replay(pseudonym(session), condition, session["stage"], session["study_hash"], timeline, trials)
 
 
-def _list_trials(db: Connection, session: Row, manifest: Manifest) -> Iterator[ReplayedTrial]:
+def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Iterator[ReplayedTrial]:
     known = {trial.id: trial for trial in (*manifest.practice, *manifest.trials, *catch_trials(manifest))}
     for row in history.list_trials(db, session["session_id"]):
         screen = json.loads(row["screen_json"])
@@ -137,7 +137,7 @@ Happening = tuple[int, str, int | None, str]
 """When, in nanoseconds since 1970; what; in which trial; and more of it."""
 
 
-def _list_happenings(db: Connection, session: Row, trials: tuple[ReplayedTrial, ...]) -> Iterator[Happening]:
+def _list_happenings(db: Connection, session: SessionRow, trials: tuple[ReplayedTrial, ...]) -> Iterator[Happening]:
     mine = session["session_id"]
     yield session["started_at"], "The study was opened", None, ""
     for row in history.list_consents(db, mine):

@@ -26,12 +26,11 @@ from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.answer import Recruit
 from study.participation.links import sign_path
-from study.participation.open_workspace import Mode
 from study.participation.participant import Participant
 from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, quota, repository, responses, timemark, witness
-from study.store.rows import Row
+from study.store.rows import Mode, Row, VersionRow
 
 if TYPE_CHECKING:
     from study.analysis.records import InterimAnalysis
@@ -274,7 +273,7 @@ class Researcher(Guests, Designing, Members):
         if not self.workspace.store.write(change):
             raise self.workspace.unknown_study(study)
 
-    def _status(self, version: Row, sessions: list[Row], slots: list[Row]) -> StudyStatus:
+    def _status(self, version: VersionRow, sessions: list[Row], slots: list[Row]) -> StudyStatus:
         study_hash, folder = version["study_hash"], Path(version["folder"])
         try:
             title = texts_of(self.workspace.bundle(study_hash).manifest)["title"]

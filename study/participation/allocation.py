@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from study.plan.procedure import AllocationOrder
+from study.store.rows import SessionRow, SlotRow
 
 
 @dataclass(frozen=True)
-class Slot:
-    """One place in the study.
+class Place:
+    """What a participant is assigned to.
 
     Attributes
     ----------
-    block
-        Index of the permuted block, from 0; every block holds each condition once.
     condition
         Name of the condition.
     side_flip
@@ -26,10 +25,24 @@ class Slot:
         Seed of this participant's order of trials.
     """
 
-    block: int
     condition: str
     side_flip: int
     order_seed: int
+
+
+@dataclass(frozen=True)
+class Slot(Place):
+    """One place in the study, with the index of its permuted block, from 0; every block holds each condition once."""
+
+    block: int
+
+
+def place_of(row: SessionRow | SlotRow) -> Place | None:
+    """Return the place of a participant or slot; None before the allocation."""
+    condition, side_flip, order_seed = row["condition"], row["side_flip"], row["order_seed"]
+    if condition is None or side_flip is None or order_seed is None:
+        return None
+    return Place(condition, side_flip, order_seed)
 
 
 def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slot]:
@@ -45,7 +58,7 @@ def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slo
         order = rng.permutation(len(conditions))
         seeds = rng.integers(0, 2**31, len(conditions))
         flips = np.random.default_rng([seed, block // 2, 1]).integers(0, 2, len(conditions)) ^ (block % 2)
-        slots += [Slot(block, conditions[c], int(flips[c]), int(s)) for c, s in zip(order, seeds, strict=True)]
+        slots += [Slot(conditions[c], int(flips[c]), int(s), block) for c, s in zip(order, seeds, strict=True)]
     return slots
 
 

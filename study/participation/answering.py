@@ -10,14 +10,14 @@ from study.participation.refusals import Refusal
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
-from study.store.rows import Row
+from study.store.rows import SessionRow
 
 EVENTS_BEFORE_ALLOCATION, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
 """Second responses that are kept of a session."""
 
 
-def session_of_token(db: Connection, token: str) -> Row:
+def session_of_token(db: Connection, token: str) -> SessionRow:
     """Return the session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
@@ -30,7 +30,7 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def record(db: Connection, session: Row, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
+def record(db: Connection, session: SessionRow, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
     """Store a response exactly once.
 
     Returns
@@ -61,7 +61,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
     return 201, "Saved."
 
 
-def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
+def add_events(db: Connection, session: SessionRow, events: list[ClientEvent], now: int) -> int:
     """Append what the page noticed, within the session's budget; how many were new. Known events are skipped."""
     if session["stage"] in ("consent", "declined", "withdrawn"):
         return 0  # nothing of them is kept
@@ -69,14 +69,14 @@ def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int
     return _append_events(db, session, events[: max(0, most_events(session) - kept)], now)
 
 
-def most_events(session: Row) -> int:
+def most_events(session: SessionRow) -> int:
     """Limit the events kept of a session: pages send a few for each trial, a script as many as it likes."""
     if session["condition"] is None:
         return EVENTS_BEFORE_ALLOCATION
     return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
 
 
-def _append_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
+def _append_events(db: Connection, session: SessionRow, events: list[ClientEvent], now: int) -> int:
     rows = [
         {
             **event.model_dump(exclude={"payload"}),
@@ -89,7 +89,7 @@ def _append_events(db: Connection, session: Row, events: list[ClientEvent], now:
     return repository.add_events(db, rows)
 
 
-def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionProgress:
+def advance_progress(session: SessionRow, manifest: Manifest, event: Event) -> SessionProgress:
     """Return the next state; raises `Refusal` (410 after the end, else 425) where there is none."""
     progress = _read_progress(session, manifest)
     try:
@@ -98,20 +98,20 @@ def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionP
         raise Refusal(410 if progress.stage in ENDED else 425, str(error), "refused_moved") from None
 
 
-def _read_progress(session: Row, manifest: Manifest) -> SessionProgress:
+def _read_progress(session: SessionRow, manifest: Manifest) -> SessionProgress:
     """Return the state in a session's row."""
     procedure = procedure_of(manifest)
     position = (session["stage"], session["position"], session["practice"], session["main"])
     return SessionProgress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
 
 
-def move(db: Connection, session: Row, progress: SessionProgress, now: int) -> None:
+def move(db: Connection, session: SessionRow, progress: SessionProgress, now: int) -> None:
     """Keep where a participant is."""
     moved = {"stage": progress.stage, "position": progress.position, "last_seen": now}
     repository.change_session(db, session["session_id"], moved)
 
 
-def _append(db: Connection, session: Row, answer: TrialResponse, now: int) -> None:
+def _append(db: Connection, session: SessionRow, answer: TrialResponse, now: int) -> None:
     (planned,) = repository.list_planned_trials(db, session["session_id"], answer.trial_index, 1)
     other = {"a": "b", "b": "a"}
     choice = planned["left_is"] if answer.side == "left" else other[planned["left_is"]]
@@ -120,7 +120,7 @@ def _append(db: Connection, session: Row, answer: TrialResponse, now: int) -> No
     responses.append(db, {**row, **shown})
 
 
-def _add_conflict(db: Connection, session: Row, answer: TrialResponse, now: int) -> None:
+def _add_conflict(db: Connection, session: SessionRow, answer: TrialResponse, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
     row = {

@@ -17,13 +17,13 @@ from study.participation.answer import Recruit, SessionCredentials
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
-from study.participation.open_workspace import Mode, OpenWorkspace
+from study.participation.open_workspace import OpenWorkspace
 from study.participation.page import entry
 from study.participation.refusals import Refusal
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, guests, identities, quota, repository
-from study.store.rows import Row
+from study.store.rows import Mode, SessionRow, VersionRow
 from study.workspace import disk
 
 DAY_NS = 24 * 3600 * 10**9
@@ -155,7 +155,7 @@ class Arrivals:
             raise Refusal(403, "The signature of this link does not match its ID.", "refused_link")
         return True
 
-    def _is_theirs(self, session: Row, proof: SessionCredentials | None) -> bool:
+    def _is_theirs(self, session: SessionRow, proof: SessionCredentials | None) -> bool:
         """Tell whether whoever comes with an id alone may have its session."""
         if session["stage"] == "declined":
             return True  # nothing of them is kept
@@ -169,7 +169,7 @@ class Arrivals:
             proof.code is not None and hmac.compare_digest(code.encode(), ending.tidy(proof.code).encode())
         )
 
-    def _admit(self, db: Connection, version: Row, who: str, signed: bool) -> None:
+    def _admit(self, db: Connection, version: VersionRow, who: str, signed: bool) -> None:
         """Refuse a newcomer whom the study's access mode does not let in, or for whom there is no room."""
         invited = signed or (version["access"] == "list" and guests.is_invited(db, version["name"], who))
         if version["access"] != "open" and not invited:
@@ -180,7 +180,9 @@ class Arrivals:
         if not quota.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
             raise Refusal(410, texts["full"], "full")
 
-    def _refuse_earlier(self, db: Connection, version: Row, recruit: Recruit | None, participant: str | None) -> None:
+    def _refuse_earlier(
+        self, db: Connection, version: VersionRow, recruit: Recruit | None, participant: str | None
+    ) -> None:
         """Refuse a newcomer who agreed to take part in a study that this one excludes."""
         for study in procedure_of(self._workspace.bundle(version["study_hash"]).manifest).recruiter.exclude:
             who = self._name(study, recruit, participant)
@@ -213,18 +215,18 @@ class Arrivals:
         }
         self._workspace.identities.write(lambda db: identities.add(db, row))
 
-    def _compute_erasure_time(self, session: Row) -> int | None:
+    def _compute_erasure_time(self, session: SessionRow) -> int | None:
         """Compute when the id of a participant who agreed is erased; None before the consent."""
         days = procedure_of(self._workspace.manifest_of(session)).recruiter.retention_days
         return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
 
-    def _renew(self, db: Connection, session: Row, token: str, browser: str | None) -> None:
+    def _renew(self, db: Connection, session: SessionRow, token: str, browser: str | None) -> None:
         resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
         mine = {} if browser is None else {"browser_hash": browser}
         repository.change_session(db, session["session_id"], {**resumed, **mine, "last_seen": self._workspace.clock()})
 
     def _new_session(
-        self, db: Connection, version: Row, mode: Mode, who: str, token: str, started: dict[str, Any]
+        self, db: Connection, version: VersionRow, mode: Mode, who: str, token: str, started: dict[str, Any]
     ) -> None:
         now, manifest = self._workspace.clock(), self._workspace.bundle(version["study_hash"]).manifest
         session_id = secrets.token_hex(8)  # it is in every row of theirs, and in the indexes

@@ -14,13 +14,13 @@ from study.participation.refusals import Refusal
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, quota, repository, responses
-from study.store.rows import Row
+from study.store.rows import SessionRow
 
 _CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 12
 
 
-def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireResponses, now: int) -> None:
+def fill(db: Connection, session: SessionRow, manifest: Manifest, sent: QuestionnaireResponses, now: int) -> None:
     """Keep the questionnaire, once."""
     if session["stage"] in ("debrief", "done"):
         return
@@ -43,7 +43,7 @@ def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireRe
     move(db, session, moved, now)
 
 
-def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def finish(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> None:
     """End the session with a completion code; only when every planned trial has its response."""
     if session["stage"] == "done":
         return
@@ -59,13 +59,13 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     move(db, session, moved, now)
 
 
-def is_due(session: Row, manifest: Manifest, now: int) -> bool:
+def is_due(session: SessionRow, manifest: Manifest, now: int) -> bool:
     """Tell whether a participation has taken too long."""
     longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
     return session["stage"] in UNDER_WAY and now - (session["agreed_at"] or now) > longest
 
 
-def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
+def expire(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> bool:
     """End a participation that has taken too long; whether it did."""
     if not is_due(session, manifest, now):
         return False
@@ -75,7 +75,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
     return True
 
 
-def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def withdraw(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> None:
     """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes."""
     if session["stage"] == "withdrawn":
         return
@@ -117,14 +117,14 @@ def letters(digest: bytes) -> str:
     return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)
 
 
-def give_code(db: Connection, session: Row) -> None:
+def give_code(db: Connection, session: SessionRow) -> None:
     """Return a code by which the researcher finds this participation again."""
     if session["completion_code"] is None:
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(10))
         repository.change_session(db, session["session_id"], {"completion_code": code})
 
 
-def _owe(db: Connection, session: Row, manifest: Manifest) -> None:
+def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:
     """Compute the bonus now: it outlasts a withdrawal."""
     pay = procedure_of(manifest).pay
     if not pay.most or session["mode"] != "live":

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from study.bundle import Manifest, canonical
-from study.participation.allocation import list_new_slots, mode_seed
+from study.participation.allocation import Place, list_new_slots, mode_seed, place_of
 from study.participation.answer import CheckAnswers, ClientDevice
 from study.participation.answering import advance_progress, move
 from study.participation.ending import give_code
@@ -18,7 +18,7 @@ from study.participation.session import SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.plan.texts import boxes, compose_consent
 from study.store import Connection, quota, repository, timemark
-from study.store.rows import Row
+from study.store.rows import SessionRow
 
 MINUTE_NS = 60 * 10**9
 PATIENCE = 2.5
@@ -26,7 +26,7 @@ PATIENCE = 2.5
 
 
 def answer_consent(
-    db: Connection, session: Row, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
+    db: Connection, session: SessionRow, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
 ) -> None:
     """Record the consent; the same decision again is a retry."""
     if session["agreed_at"] is not None if agreed else session["stage"] == "declined":
@@ -42,19 +42,19 @@ def answer_consent(
     move(db, session, moved, now)
 
 
-def finish_instructions(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def finish_instructions(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> None:
     """Record that the instructions were read; without a comprehension check, assign a slot."""
     if session["stage"] == "instructions":
         _enter(db, session, manifest, advance_progress(session, manifest, "read"), now)
 
 
-def finish_example(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def finish_example(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> None:
     """Record that the annotated example was seen: the trials begin."""
     if session["stage"] == "example":
         move(db, session, advance_progress(session, manifest, "seen"), now)
 
 
-def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
+def answer_check(db: Connection, session: SessionRow, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
     """Record one try of the comprehension check; the same try again is a retry."""
     check = procedure_of(manifest).check
     if sent.attempt <= repository.attempts(db, session["session_id"]):
@@ -81,7 +81,7 @@ def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -
     quota.add_slots(db, manifest.study_hash, mode, map(asdict, new))
 
 
-def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:
+def _enter(db: Connection, session: SessionRow, manifest: Manifest, moved: SessionProgress, now: int) -> None:
     """Assign a slot and a plan on the threshold of the first page that differs between conditions."""
     if moved.stage == "example":
         place = _claim(db, session, manifest, now)
@@ -90,11 +90,11 @@ def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgr
             give_code(db, session)
         else:
             repository.add_plan(db, _plan(session["session_id"], manifest, place))
-            repository.change_session(db, session["session_id"], place)
+            repository.change_session(db, session["session_id"], asdict(place))
     move(db, session, moved, now)
 
 
-def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest, now: int) -> None:
+def _add_consent(db: Connection, session: SessionRow, agreed: bool, manifest: Manifest, now: int) -> None:
     procedure = procedure_of(manifest)
     ticked = boxes(manifest)
     row = {
@@ -109,11 +109,10 @@ def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest,
     repository.add_consent(db, row)
 
 
-def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[str, Any] | None:
+def _claim(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> Place | None:
     """Claim a participant's condition, sides and order: a preview's are fixed, else the next slot's; None if full."""
-    keys = ("condition", "side_flip", "order_seed")
     if session["mode"] == "preview":
-        return {key: session[key] for key in keys}
+        return place_of(session)
     now = timemark.compute_trusted_time(db, now)  # by a clock that jumped, places of others would seem to be over
     until = now + hold_ns(db, manifest)
     claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
@@ -121,7 +120,7 @@ def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[s
     if slot is None and session["mode"] == "sim":
         enlarge(db, manifest, "sim", quota.n_blocks(db, session["study_hash"], "sim") + 1)
         slot = quota.claim_slot(*claim)
-    return None if slot is None else {key: slot[key] for key in keys}
+    return None if slot is None else place_of(slot)
 
 
 def hold_ns(db: Connection, manifest: Manifest) -> int:
@@ -131,7 +130,7 @@ def hold_ns(db: Connection, manifest: Manifest) -> int:
     return max(least, int(PATIENCE * took[len(took) // 2])) if took else least
 
 
-def _plan(session_id: str, manifest: Manifest, place: dict[str, Any]) -> list[dict[str, Any]]:
+def _plan(session_id: str, manifest: Manifest, place: Place) -> list[dict[str, Any]]:
     return [
         {
             "session_id": session_id,
@@ -142,5 +141,5 @@ def _plan(session_id: str, manifest: Manifest, place: dict[str, Any]) -> list[di
             "screen_json": json.dumps(item.screen),
             "shown_sha256": item.shown_sha256,
         }
-        for index, item in enumerate(plan(manifest, place["condition"], place["side_flip"], place["order_seed"]))
+        for index, item in enumerate(plan(manifest, place.condition, place.side_flip, place.order_seed))
     ]

@@ -11,18 +11,16 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
 from study.participation.ending import code_hash
 from study.participation.refusals import Refusal
 from study.store import Connection, Store, StoreError, audit, identities, repository, timemark, witness
-from study.store.rows import Row
+from study.store.rows import SessionRow, VersionRow
 from study.workspace.files import close_to_others
 from study.workspace.workspace import database as default_database
-
-Mode = Literal["live", "preview", "sim"]
 
 
 class OpenWorkspace:
@@ -129,8 +127,8 @@ class OpenWorkspace:
     def key(self) -> bytes:
         return self.key_file().read_bytes()
 
-    def manifest_of(self, session: Row) -> Manifest:
-        return self.bundle(session["study_hash"]).manifest
+    def manifest_of(self, row: SessionRow | VersionRow) -> Manifest:
+        return self.bundle(row["study_hash"]).manifest
 
     def bundle(self, study_hash: str) -> Bundle:
         if study_hash not in self.bundles:
@@ -150,7 +148,7 @@ class OpenWorkspace:
         """Return the manifest of the version that is open, or else of the one opened last."""
         return self.manifest_of(max(self.versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
 
-    def versions(self, study: str) -> list[Row]:
+    def versions(self, study: str) -> list[VersionRow]:
         """Return the versions of a study, the oldest first; raises `Refusal` (404) where it has none."""
         versions = [version for version in self.store.read(repository.versions) if version["name"] == study]
         if not versions:

@@ -14,7 +14,7 @@ from study.participation.session import ENDED
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import apply_condition_words, boxes, contact, debrief, describe_id, example, page_words, texts_of
 from study.store import Connection, repository
-from study.store.rows import Row
+from study.store.rows import PlannedRow, SessionRow
 
 AHEAD = 4
 """The current trial, and three that may be shown before its response is acknowledged."""
@@ -46,7 +46,7 @@ def entry(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, Any]:
+def page_state(db: Connection, session: SessionRow, manifest: Manifest) -> dict[str, Any]:
     """Return the whole state of the page, JSON-ready."""
     stage = session["stage"]
     texts = texts_of(manifest)
@@ -88,7 +88,7 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
     }
 
 
-def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
+def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifest) -> list[str]:
     """List the images of the trials up to the next break: all that any condition shows, so that all load the same.
 
     Sorted by name, so that the order tells nothing.
@@ -103,13 +103,13 @@ def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> l
     return sorted({sha256 for trial in shown for sha256 in trial.assets.every})
 
 
-def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
     stage, procedure = session["stage"], procedure_of(manifest)
     if stage == "consent":
         return {"boxes": boxes(manifest)}
     if stage in ("instructions", "check"):
         return _read(stage, procedure, texts, repository.attempts(db, session["session_id"]))
-    if stage == "example":
+    if stage == "example" and session["condition"] is not None:
         condition = CONDITIONS[session["condition"]]
         shown = {"screen": _build_example(session, manifest, condition), "example": example(texts, condition)}
         return {**shown, "keys": procedure.keys.model_dump()}
@@ -131,14 +131,14 @@ def _ask(procedure: Procedure) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in procedure.questionnaire]}
 
 
-def _build_example(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
+def _build_example(session: SessionRow, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
     """Build the last practice trial as this participant will see it; without practice there is no image to spare."""
     if not manifest.practice:
         return None
     return lay_out_trial("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
 
 
-def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
+def _trials(session: SessionRow, rows: Sequence[PlannedRow]) -> dict[str, Any]:
     """Return the current trial, those after it of the same stretch (to be ready on time), and the progress."""
     practising = session["stage"] == "practice"
     last = session["practice"] if practising else session["practice"] + session["main"]
@@ -151,7 +151,7 @@ def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+def _end(session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
     """Return the last page: its text, the code to hand in, and the way back to the recruiter."""
     recruiter = procedure_of(manifest).recruiter
     named = {"done": recruiter.complete, "screened": recruiter.screened, "full": recruiter.screened,

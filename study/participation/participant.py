@@ -19,7 +19,7 @@ from study.participation.refusals import Refusal
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, identities, repository
-from study.store.rows import Row
+from study.store.rows import SessionRow
 from study.workspace import disk
 
 WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
@@ -142,8 +142,8 @@ class Participant(Arrivals):
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
-            if session["mode"] != "sim":
-                raise Refusal(403, "Only simulated participants may read the AI's prediction.")
+            if session["mode"] != "sim" or session["condition"] is None:
+                raise Refusal(403, "Only simulated participants in a condition may read the AI's prediction.")
             (planned,) = repository.list_planned_trials(db, session["session_id"], trial_index, 1)
             manifest = self._workspace.manifest_of(session)
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
@@ -174,7 +174,7 @@ class Participant(Arrivals):
 
         return self._workspace.store.write(run)
 
-    def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
+    def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> SessionRow:
         """Return the session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
@@ -185,7 +185,7 @@ class Participant(Arrivals):
         )
         return session_of_token(db, token) if ended else session
 
-    def _state(self, db: Connection, session: Row) -> dict[str, Any]:
+    def _state(self, db: Connection, session: SessionRow) -> dict[str, Any]:
         state = page_state(db, session, self._workspace.manifest_of(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
             state["withdrawal_code"] = ending.withdrawal_code(self._workspace.key, session["session_id"])
@@ -205,7 +205,7 @@ class Participant(Arrivals):
         who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
-    def _feedback(self, session: Row, trial_index: int) -> str | None:
+    def _feedback(self, session: SessionRow, trial_index: int) -> str | None:
         """Return the AI's prediction, for practice trials only."""
         if trial_index >= session["practice"]:
             return None

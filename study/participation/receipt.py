@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from core.errors import ForetellError
 from study.participation.ending import letters
 from study.store import Connection, repository, responses
-from study.store.rows import Row
+from study.store.rows import SessionRow
 
 PATTERN = re.compile(r"R(\d{1,6})-[A-Z2-9]{16}")
 LENGTH = 16
@@ -30,7 +30,7 @@ class Receipt:
     stage: str
 
 
-def receipt(db: Connection, key: bytes, session: Row) -> str | None:
+def receipt(db: Connection, key: bytes, session: SessionRow) -> str | None:
     """Make the receipt of all responses that a participant gave until now; None before the first."""
     hashes = responses.hashes_of(db, session["session_id"])
     return _sign_receipt(key, session, hashes) if hashes else None
@@ -48,13 +48,13 @@ def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
     )
 
 
-def _with_answers(db: Connection, count: int) -> Iterator[tuple[Row, list[str]]]:
+def _with_answers(db: Connection, count: int) -> Iterator[tuple[SessionRow, list[str]]]:
     for session in repository.every_session(db):
         hashes = responses.hashes_of(db, session["session_id"])[:count]
         if count and len(hashes) == count:
             yield session, hashes
 
 
-def _sign_receipt(key: bytes, session: Row, hashes: list[str]) -> str:
+def _sign_receipt(key: bytes, session: SessionRow, hashes: list[str]) -> str:
     said = "\0".join(["receipt", session["study_hash"], session["session_id"], str(len(hashes)), hashes[-1]])
     return f"R{len(hashes)}-{letters(hmac.new(key, said.encode(), 'sha256').digest()[:LENGTH])}"

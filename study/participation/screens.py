@@ -13,8 +13,8 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
+from study.store.rows import Choice
 
-Choice = Literal["a", "b"]
 Phase = Literal["practice", "main", "catch"]
 
 

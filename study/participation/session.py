@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.errors import ForetellError
+from study.store.rows import Stage
 
-Stage = Literal[
-    "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "debrief",
-    "done", "declined", "screened", "full", "expired", "withdrawn",
-]  # fmt: skip
 Event = Literal[
     "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "answer", "fill", "finish", "expire",
     "withdraw",

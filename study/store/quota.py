@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, update
 
-from study.store.rows import Row, at_most_one, every
+from study.store.rows import Row, SlotRow, at_most_one, every
 from study.store.tables import allocation_slot
 
 # Built once: for every newcomer, SQLAlchemy would take longer to build these than the database to run them.
@@ -39,10 +39,10 @@ def add_slots(db: Connection, study_hash: str, mode: str, slots: Iterable[Mappin
         db.execute(insert(allocation_slot), rows)
 
 
-def claim_slot(db: Connection, study_hash: str, mode: str, session_id: str, now: int, until: int) -> Row | None:
+def claim_slot(db: Connection, study_hash: str, mode: str, session_id: str, now: int, until: int) -> SlotRow | None:
     """Claim the first slot that is open or whose holder ran out of time; None if there is none."""
     where = {"version": study_hash, "of_mode": mode, "now": now}
-    return at_most_one(db, _CLAIM, {**where, "holder": session_id, "until": until})
+    return cast(SlotRow | None, at_most_one(db, _CLAIM, {**where, "holder": session_id, "until": until}))
 
 
 def has_free_slot(db: Connection, study_hash: str, mode: str, now: int) -> bool:
@@ -62,9 +62,9 @@ def free_slot(db: Connection, session_id: str) -> None:
     db.execute(update(allocation_slot).where(mine).values(state="open", session_id=None, held_until=None))
 
 
-def all_slots(db: Connection) -> list[Row]:
+def all_slots(db: Connection) -> list[SlotRow]:
     """List every slot."""
-    return every(db, select(allocation_slot).order_by(allocation_slot.c.slot_id))
+    return cast(list[SlotRow], every(db, select(allocation_slot).order_by(allocation_slot.c.slot_id)))
 
 
 def slot_counts(db: Connection) -> list[Row]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, select, update
 
-from study.store.rows import Row, at_most_one, every
+from study.store.rows import PlannedRow, Row, SessionRow, VersionRow, at_most_one, every
 from study.store.screens import keep_screens
 from study.store.tables import (
     comprehension,
@@ -96,20 +96,20 @@ def move_version(db: Connection, study_hash: str, folder: str) -> None:
     db.execute(update(study_version).where(study_version.c.study_hash == study_hash).values(folder=folder))
 
 
-def versions(db: Connection) -> list[Row]:
+def versions(db: Connection) -> list[VersionRow]:
     """List every version ever opened, the oldest first."""
-    return every(db, select(study_version).order_by(study_version.c.opened_at))
+    return cast(list[VersionRow], every(db, select(study_version).order_by(study_version.c.opened_at)))
 
 
-def open_version_of(db: Connection, name: str) -> Row | None:
+def open_version_of(db: Connection, name: str) -> VersionRow | None:
     """Find the version that new participants of a study get."""
-    return at_most_one(db, _OPEN_VERSION, {"study": name})
+    return cast(VersionRow | None, at_most_one(db, _OPEN_VERSION, {"study": name}))
 
 
-def newest_version_of(db: Connection, name: str) -> Row | None:
+def newest_version_of(db: Connection, name: str) -> VersionRow | None:
     """Find the version that simulated participants get, open or not."""
     named = select(study_version).where(study_version.c.name == name)
-    return at_most_one(db, named.order_by(study_version.c.opened_at.desc()).limit(1))
+    return cast(VersionRow | None, at_most_one(db, named.order_by(study_version.c.opened_at.desc()).limit(1)))
 
 
 def durations(db: Connection, study_hash: str) -> list[int]:
@@ -122,25 +122,26 @@ def add_session(db: Connection, values: Mapping[str, Any]) -> None:
     db.execute(_ADD_SESSION, values)
 
 
-def session_by_token(db: Connection, token_hash: str) -> Row | None:
+def session_by_token(db: Connection, token_hash: str) -> SessionRow | None:
     """Find the participant with a token."""
-    return at_most_one(db, _OF_TOKEN, {"token": token_hash})
+    return cast(SessionRow | None, at_most_one(db, _OF_TOKEN, {"token": token_hash}))
 
 
-def session_by_id(db: Connection, session_id: str) -> Row:
+def session_by_id(db: Connection, session_id: str) -> SessionRow:
     """Load one participant's session."""
     (found,) = every(db, select(session).where(session.c.session_id == session_id))
-    return found
+    return cast(SessionRow, found)
 
 
-def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Row | None:
+def session_of(db: Connection, study: str, mode: str, participant_id: str) -> SessionRow | None:
     """Find the session of a returning participant."""
-    return at_most_one(db, _OF_PERSON, {"study": study, "mode": mode, "person": participant_id})
+    found = at_most_one(db, _OF_PERSON, {"study": study, "mode": mode, "person": participant_id})
+    return cast(SessionRow | None, found)
 
 
-def session_by_code(db: Connection, code_hash: str) -> Row | None:
+def session_by_code(db: Connection, code_hash: str) -> SessionRow | None:
     """Find the session of a private code, by its keyed hash."""
-    return at_most_one(db, select(session).where(session.c.code_hash == code_hash))
+    return cast(SessionRow | None, at_most_one(db, select(session).where(session.c.code_hash == code_hash)))
 
 
 def sessions_without_code(db: Connection) -> list[str]:
@@ -195,15 +196,17 @@ def set_batch(db: Connection, session_ids: list[str], batch: int) -> None:
     db.execute(update(payment).where(payment.c.session_id.in_(session_ids)).values(batch=batch))
 
 
-def sessions(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
+def sessions(db: Connection, study: str, modes: Sequence[str]) -> list[SessionRow]:
     """List every participant of a study, in the order of arrival."""
     where = and_(session.c.study == study, session.c.mode.in_(modes))
-    return every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
+    found = every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
+    return cast(list[SessionRow], found)
 
 
-def every_session(db: Connection) -> list[Row]:
+def every_session(db: Connection) -> list[SessionRow]:
     """List every participant of every study, in the order of arrival."""
-    return every(db, select(session).order_by(session.c.started_at, session.c.session_id))
+    found = every(db, select(session).order_by(session.c.started_at, session.c.session_id))
+    return cast(list[SessionRow], found)
 
 
 def erase_rest(db: Connection, session_id: str) -> None:
@@ -258,9 +261,10 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
     db.execute(_ADD_PLAN, [{key: row[key] for key in row if key != "screen_json"} for row in placed])
 
 
-def list_planned_trials(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
+def list_planned_trials(db: Connection, session_id: str, first: int, count: int) -> list[PlannedRow]:
     """List up to `count` planned trials from index `first` on."""
-    return every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
+    found = every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
+    return cast(list[PlannedRow], found)
 
 
 def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 
-from study.store.rows import Row, every
+from study.store.rows import ResponseRow, Row, every
 from study.store.tables import erased_answer, exclusion, response, response_conflict, session, trial_plan
 from study.store.upsert import insert_or
 
@@ -29,9 +29,12 @@ LATER = ("confidence", "dropped_frames", "clock_ms")
 """Columns newer than the first responses: empty ones are not hashed."""
 
 
-def find_responses(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
+def find_responses(
+    db: Connection, session_id: str, trial_index: int, attempt_id: str
+) -> tuple[ResponseRow | None, ResponseRow | None]:
     """Find the response to a trial, and the response of the same session with an attempt id."""
-    found = every(db, _RESPONSES_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
+    like = {"session": session_id, "trial": trial_index, "attempt": attempt_id}
+    found = cast(list[ResponseRow], every(db, _RESPONSES_LIKE, like))
     of_trial = next((row for row in found if row["trial_index"] == trial_index), None)
     return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
 
@@ -85,10 +88,10 @@ def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
     db.execute(insert_or(db, response_conflict).values(values).on_conflict_do_nothing())
 
 
-def of_session(db: Connection, session_id: str) -> list[Row]:
+def of_session(db: Connection, session_id: str) -> list[ResponseRow]:
     """List a participant's responses, in the order of the trials."""
     mine = response.c.session_id == session_id
-    return every(db, select(response).where(mine).order_by(response.c.trial_index))
+    return cast(list[ResponseRow], every(db, select(response).where(mine).order_by(response.c.trial_index)))
 
 
 def hashes_of(db: Connection, session_id: str) -> list[str]:

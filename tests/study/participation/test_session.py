@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from study.participation.session import Event, IllegalStep, SessionProgress, Stage, step
+from study.participation.session import Event, IllegalStep, SessionProgress, step
+from study.store.rows import Stage
 
 
 def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, items: bool = False) -> SessionProgress:
