@@ -14,6 +14,7 @@ from dashboard.design.settings import CONTACT, STUDY
 from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.sections import choose_section
 from dashboard.studies import building
 from study.workspace.workspace import home
 
@@ -55,17 +56,7 @@ def _edit(path: Path) -> None:
         "File": file.show_file,
         "Build": _build,
     }
-    links.check("part", list(sections), "section")
-    section = st.segmented_control(
-        "Section",
-        list(sections),
-        default="Study",
-        required=True,
-        key="part",
-        bind="query-params",
-        label_visibility="collapsed",
-        wrap=True,
-    )
+    section = choose_section("Section", sections, "part")
     _problems(editor)
     sections[section](editor)
     if section not in ("File", "Build"):

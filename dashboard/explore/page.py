@@ -22,6 +22,7 @@ from dashboard.shared.cards import show_card
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.sections import choose_section
 from study.inquiry.disagreement import match_classes
 from study.workspace.workspace import home
 
@@ -42,11 +43,8 @@ def page() -> None:
     st.title("Explore", anchor=False)
     st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
     unknown = st.container()
-    links.check("view", VIEWS, "view")
     with st.container(horizontal=True, vertical_alignment="center"):
-        view = st.segmented_control(
-            "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
-        )
+        view = choose_section("View", VIEWS, "view")
         saved = st.container(width="content")
     try:
         _view(view)

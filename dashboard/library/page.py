@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.library import images, models
+from dashboard.shared import links
 from dashboard.shared.messages import show_errors
+from dashboard.shared.sections import choose_section
 
 PARTS = {"Images": images.show, "Networks": models.show}
 
@@ -17,14 +19,7 @@ def page() -> None:
         "Your own networks and images, kept in the workspace on this machine. Explore and studies use them. Only "
         "researchers who are logged in see this page."
     )
-    part = st.segmented_control(
-        "Part",
-        list(PARTS),
-        default="Images",
-        required=True,
-        key="part",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    part = choose_section("Part", PARTS, "part")
+    links.show()
     with show_errors():
         PARTS[part]()

@@ -10,8 +10,10 @@ from dashboard.results import checks, exploratory, findings, quality, reporting,
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult
 from dashboard.results.responses import ChosenResponses
+from dashboard.shared import links
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
+from dashboard.shared.sections import choose_section
 from study.bundle import Manifest
 from study.network.placement import caveats
 from study.plan.preregistration import AnalysisPlan
@@ -45,15 +47,8 @@ def _show_results(chosen: ChosenResponses) -> None:
     if sample is None:
         return
     quality.show_exclusions(sample)
-    section = st.segmented_control(
-        "Section",
-        SECTIONS,
-        default=MAIN_RESULT,
-        required=True,
-        key="section",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    section = choose_section("Section", SECTIONS, "section")
+    links.show()
     models = st.container()
     if section == MAIN_RESULT:
         findings.show_figure(sample)  # before the models are begun: it needs none

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.sections import choose_section
 from dashboard.studies import collection, exporting, membership, simulation, trials
 from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
 from study.collection.permissions import Permission
@@ -47,14 +48,7 @@ def _details(study: Study) -> None:
             "Export": lambda: exporting.show(study),
         }
     sections["Members"] = lambda: membership.show(study)
-    section = st.segmented_control(
-        "Section",
-        list(sections),
-        default="Collection",
-        required=True,
-        key="section",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    section = choose_section("Section", sections, "section")
+    links.show()
     with show_errors():
         sections[section]()

@@ -209,3 +209,14 @@ def test_a_network_whose_weights_are_here_is_added_by_its_name(
     assert cache.list_models().count("torchvision:squeezenet1_1") == 1
     app.button("remove_torchvision:squeezenet1_1").click().run()
     assert read_lines(workspace / "models") == []
+
+
+def test_a_link_to_a_part_that_is_not_there_says_so(app: AppTest) -> None:
+    """Catches a link that opens another part of the page without a word, as before on every page but two."""
+    app.query_params["part"] = "Videos"
+    app.run()
+    assert [warning.value for warning in app.warning] == [
+        "The link names the part “Videos”, which does not exist here. Another one is shown instead."
+    ]
+    app.query_params["part"] = "Networks"
+    assert not app.run().exception

@@ -1,0 +1,20 @@
+"""The chooser of a page's section, which is part of its link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from dashboard.shared import links
+
+
+def choose_section(what: str, sections: Iterable[str], key: str) -> str:
+    """Draw the choice of a section and return it: the first, or that of the link; an unknown one is said."""
+    names = list(sections)
+    links.check(key, names, what.lower())
+    chosen: str = st.segmented_control(
+        what, names, default=names[0], required=True, key=key, bind="query-params", label_visibility="collapsed",
+        wrap=True,
+    )  # fmt: skip
+    return chosen
