@@ -59,7 +59,7 @@ def analyze(
         else:
             found = _analyze_study(responses, out, seed, simulated, progress)
     analysis = found.analysis
-    for line in (*found.sentences, *analysis.reduction):
+    for line in (*filter(None, [found.interim]), *found.sentences, *analysis.reduction):
         say(line)
     for name, model in analysis.models.items():
         for message in model.messages:

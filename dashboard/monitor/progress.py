@@ -19,6 +19,7 @@ def show_progress(seen: Monitor) -> None:
     steps, times = st.columns([1.4, 1], gap="large")
     with steps:
         st.subheader("How far participants came", anchor=False)
+        st.caption("Participants at each step, and their share of the step before.")
         st.plotly_chart(draw_funnel(seen), key="monitor_funnel", config=PLAIN)
     with times:
         st.subheader("Time from consent to completion", anchor=False)
@@ -47,7 +48,7 @@ def _show_page_times(seen: Monitor) -> None:
 def draw_funnel(seen: Monitor) -> go.Figure:
     """Draw one bar for each step, with its count and the share of the step before."""
     rows = list(seen.funnel.itertuples())
-    shares = ["", *("" if row.share != row.share else f" ({row.share:.0%} of the step before)" for row in rows[1:])]
+    shares = ["", *("" if row.share != row.share else f" ({row.share:.0%})" for row in rows[1:])]
     text = [f"{row.participants:,}{share}" for row, share in zip(rows, shares, strict=True)]
     figure = go.Figure(
         go.Bar(

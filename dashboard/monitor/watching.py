@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
-from study.collection.monitor import STEP_NS, Monitor
+from study.collection.monitor import STEP_NS, Monitor, Where
 from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 
@@ -26,6 +26,14 @@ HELP = {
     "Close": "New participants are told that the study has ended. Participants who have started can finish.",
 }
 SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
+STATUS: dict[Where, tuple[str, str]] = {
+    "waiting": ("Reading", "On a page before or after the trials."),
+    "answering": ("Responding", "In the trials."),
+    "silent": ("Inactive", "Started, with no activity for ten minutes."),
+    "finished": ("Completed", "With a completion code."),
+    "ended": ("Ended early", "Declined, screened out, too late, out of time or withdrawn."),
+}
+"""Where a participant is, in the words of the page, and what that means."""
 
 
 def show_pause_and_close(study: str, version: StudyStatus) -> None:
@@ -73,15 +81,8 @@ def show_clock_jump(seen: Monitor) -> None:
 def show_counts(seen: Monitor) -> None:
     """Show how many participants are at each stage."""
     grid = st.grid(5, min_column_width=120)
-    shown = {
-        "Reading": (seen.count("waiting"), "On a page before or after the trials."),
-        "Responding": (seen.count("answering"), "In the trials."),
-        "Inactive": (seen.count("silent"), "Started, with no activity for ten minutes."),
-        "Completed": (seen.count("finished"), "With a completion code."),
-        "Ended early": (seen.count("ended"), "Declined, screened out, too late, out of time or withdrawn."),
-    }
-    for label, (count, says) in shown.items():
-        grid.metric(label, f"{count:,}", border=True, help=says)
+    for where, (label, says) in STATUS.items():
+        grid.metric(label, f"{seen.count(where):,}", border=True, help=says)
 
 
 def show_allocation(seen: Monitor) -> None:
@@ -116,7 +117,10 @@ def show_participants(seen: Monitor) -> None:
         st.warning(
             f"{len(odd)} of {len(everyone)} participants are flagged for review. Flags alone exclude no participant."
         )
-    share = everyone.assign(trial=everyone["trial"] / everyone["of"].clip(lower=1)).drop(columns="of")
+    share = everyone.assign(
+        where=everyone["where"].map({where: label for where, (label, _) in STATUS.items()}),
+        trial=everyone["trial"] / everyone["of"].clip(lower=1),
+    ).drop(columns="of")
     st.dataframe(
         share,
         hide_index=True,

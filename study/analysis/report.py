@@ -134,12 +134,15 @@ class HeadlineResult:
         The p below which a test counts as evidence.
     omission
         Which random slopes the models leave out, if any.
+    interim
+        Why these are not the planned results yet, if so.
     """
 
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
     level: float
     omission: str | None
+    interim: str | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -153,7 +156,8 @@ def answer(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | No
     """Return the planned contrasts at the plan's level; without a plan, each explanation against none."""
     omission = random_effects.omission(data.frame, analysis.random)
     if plan is not None:
-        return HeadlineResult(analysis, plan.contrasts, plan.level, omission)
+        interim = None if plan.final else plan.stopping
+        return HeadlineResult(analysis, plan.contrasts, plan.level, omission, interim)
     made = placebos.together(data, analysis.largest, _list_contrasts(data))
     return HeadlineResult(analysis, made, headline.LEVEL, omission)
 

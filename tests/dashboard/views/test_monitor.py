@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.monitor.progress import draw_funnel
 from dashboard.shared import service
 from study.bundle import Bundle
 from study.participation.answer import TrialResponse
@@ -38,7 +39,14 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
     numbers = {metric.label: metric.value for metric in opened.metric}
     assert (numbers["Reading"], numbers["Completed"]) == ("1", "0")
     assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
-    assert opened.dataframe[0].value["where"].tolist() == ["waiting"]
+    assert opened.dataframe[0].value["where"].tolist() == ["Reading"]
+
+
+def test_labels_of_the_steps_fit_on_a_phone(opened: AppTest) -> None:
+    """Catches labels that a narrow figure cuts: next to the names of the steps about 100 px are left."""
+    labels = draw_funnel(service.get_service().researcher.monitor("tiny")).data[0].text
+    assert labels[:2] == ("1", "1 (100%)")
+    assert max(len(label) for label in labels) <= len("1,000 (100%)")
 
 
 def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> None:

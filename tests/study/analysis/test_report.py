@@ -170,7 +170,8 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         assert part in (tmp_path / "planned" / "report.md").read_text()
     assert "<td>&lt; .001</td>" in page  # escaped once
     assert "Not shown. Calibration of confidence: The responses have no confidence ratings" in page
-    results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
+    found = results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
+    assert (found.interim or "").startswith("Interim: the smallest condition has 8 of the 40 planned participants")
     assert "planned, interim" in (tmp_path / "interim" / "report.html").read_text()
     results.write(data, tmp_path / "free")
     free = (tmp_path / "free" / "report.html").read_text()
