@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ NAMES = "names.txt"
 """The class names of a CLIP network, in its folder."""
 CLIP_CONFIG = "open_clip_config.json"
 PREFIX = "models--"
+WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
 def list_local_models(base: Path, folder: str) -> list[str]:
@@ -39,7 +41,7 @@ def list_local_models(base: Path, folder: str) -> list[str]:
 def list_fetched_models() -> list[str]:
     """List the image classifiers in the cache of huggingface.co that `core.sources.load` takes."""
     found = []
-    for path in sorted(_find_cache().glob(f"{PREFIX}*--*")):
+    for path in sorted(find_hub_cache().glob(f"{PREFIX}*--*")):
         owner, _, name = path.name.removeprefix(PREFIX).partition("--")
         snapshots = list((path / "snapshots").glob("*"))
         if owner == "timm" and any((one / "model.safetensors").exists() for one in snapshots):
@@ -49,11 +51,17 @@ def list_fetched_models() -> list[str]:
     return found
 
 
-def _find_cache() -> Path:
-    """Return the cache of huggingface.co as its client finds it, without importing it."""
+def find_hub_cache() -> Path:
+    """Find the cache of huggingface.co as its client does, without importing it."""
     home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
     hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", home)) / "hub"
     return Path(hub).expanduser()
+
+
+def is_fetched(repository: str, stems: Sequence[str]) -> bool:
+    """Tell whether the cache of huggingface.co holds weights of ``OWNER/NAME`` in a file of one of these names."""
+    snapshots = find_hub_cache() / f"{PREFIX}{repository.replace('/', '--')}" / "snapshots"
+    return any(path.stem in stems and path.suffix in WEIGHTS and path.exists() for path in snapshots.glob("*/*"))
 
 
 def _read_folder(path: Path, name: str) -> list[str]:

@@ -12,11 +12,15 @@ import torch
 
 from core.errors import ForetellError
 from core.loading import import_torchvision
-from core.sources.local import list_fetched_models
+from core.sources.local import is_fetched, list_fetched_models
 from core.sources.spec import ModelSpec, import_extra, suggest_names
 
 HUB = "https://huggingface.co/"
 MEBIBYTE = 2**20
+CLIP_FILES = ("open_clip_model", "open_clip_pytorch_model")
+"""Names of open_clip's weights in a repository that names no file, without ending."""
+CLIP_CACHE = Path("~/.cache/clip")
+"""Folder of open_clip's downloads from other addresses."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,11 @@ def _list_clip() -> list[str]:
 def _describe_clip(name: str) -> Weights:
     model, _, tag = name.partition(":")
     config = _import("open_clip", "open_clip_torch", "clip").get_pretrained_cfg(model, tag)
-    repository = str(config.get("hf_hub") or "").strip("/")
-    return Weights(f"{HUB}{repository}" if repository else str(config.get("url") or ""), None, False)
+    owner, name, file = (str(config.get("hf_hub") or "") + "//").split("/")[:3]
+    if owner:  # open_clip prefers it to another address
+        return Weights(f"{HUB}{owner}/{name}", None, is_fetched(f"{owner}/{name}", [Path(file).stem, *CLIP_FILES]))
+    url = str(config.get("url") or "")
+    return Weights(url, None, (CLIP_CACHE.expanduser() / Path(url).name).is_file())
 
 
 def _import(module: str, package: str, source: str) -> Any:

@@ -28,6 +28,10 @@ CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library
 """Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
 said about the last one."""
 MOST_NAMED = 20
+DROPPED = (
+    "These files arrived without their folders, which name their classes: browsers leave them out of a folder that is "
+    "dropped. Remove the files and choose the folder by a click here, or drop a zip of it under “Zip or images”."
+)
 
 
 def show() -> None:
@@ -100,6 +104,9 @@ def _uploads(way: str) -> tuple[jobs.Opening | None, str]:
         label = "A folder with one folder per class"
         files = st.file_uploader(label, endings, accept_multiple_files="directory", key=f"library_folder_{number}")
         named = [(file.name, file.getvalue()) for file in files]
+        if any("/" not in name for name, _ in named):
+            st.warning(DROPPED)
+            return None, ""
         first = named[0][0].partition("/") if named else ("", "", "")
         return (functools.partial(jobs.open_uploads, named, "") if named else None), first[0] if first[1] else ""
     label = "A zip with one folder per class, or images of one class"

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import ForetellError
+from core.sources.offers import Weights
 from core.types import Progress
 from dashboard.shared import cache
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
+from study.network.fetching import fetch_network
 from study.network.imagereport import ImageSetReport, report_images
 from study.network.sources import open_classifier, open_set
 from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder
@@ -105,11 +107,16 @@ def open_path(text: str) -> Iterator[OpenedFiles]:
         yield OpenedFiles(list_folder(path), MOST_BYTES)
 
 
-def model_task(line: str) -> Task:
-    """Return the task that loads a model, fetching its weights, and adds its line to the list of models."""
+def model_task(line: str, weights: Weights | None = None) -> Task:
+    """Return the task that loads a model, fetching its weights, and adds its line to the list of models.
+
+    ``weights`` is what is known of the download, which can be stopped; it is left out where they are here.
+    """
     base = home()
 
     def work(progress: Progress) -> str:
+        if weights is None or not weights.is_local:
+            fetch_network(line, base, progress, weights.size if weights else None)
         progress(0, 1, f"loading {line}")
         classifier = open_classifier(line, base, "cpu")
         add_line(base / cache.MODELS, line)
@@ -118,7 +125,7 @@ def model_task(line: str) -> Task:
     return Task(digest("add model", str(base), line), work)
 
 
-def clip_task(name: str, title: str, names: Sequence[str]) -> Task:
+def clip_task(name: str, title: str, names: Sequence[str], weights: Weights) -> Task:
     """Return the task that adds a CLIP network with a list of class names, which is removed if it cannot be loaded."""
     folder = home() / cache.MODELS
     line = f"clip:{name}?names={cache.MODELS}/{title}.txt"
@@ -126,7 +133,7 @@ def clip_task(name: str, title: str, names: Sequence[str]) -> Task:
     def work(progress: Progress) -> str:
         written = write_names(folder, title, names)
         try:
-            said: str = model_task(line).compute(progress)
+            said: str = model_task(line, weights).compute(progress)
         except BaseException:
             remove_file(folder, written.name)
             raise

@@ -63,7 +63,7 @@ def _show_adding() -> None:
 
 def _offer(source: str) -> Task | None:
     name = _choose(source)
-    return None if name is None else jobs.model_task(f"{source}:{name}")
+    return None if name is None else jobs.model_task(f"{source}:{name}", describe_weights(source, name))
 
 
 def _choose(source: str) -> str | None:
@@ -95,7 +95,7 @@ def _clip() -> Task | None:
     title = st.text_input("Name of this list of classes", "classes", key="clip_title", width=420).strip()
     if name is None or not names.strip() or not title:
         return None
-    return jobs.clip_task(name, title, names.splitlines())
+    return jobs.clip_task(name, title, names.splitlines(), describe_weights("clip", name))
 
 
 def _file() -> Task | None:

@@ -194,7 +194,7 @@ def describe_progress(job: Job) -> str:
     """Describe the progress of a job and its remaining time."""
     done, total, what = job.progress
     if not total:
-        return "Starting"
+        return what or "Starting"
     left = job.remaining_s
     rest = f", {format_duration(left)} left" if left is not None else ""
     return f"{what[:1].upper()}{what[1:]}: {done:,} of {total:,}{rest}"

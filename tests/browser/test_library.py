@@ -1,4 +1,4 @@
-"""From a zip on one's own disk to an explained image, as a new user walks it: desktop and phone, light and dark."""
+"""From a zip or a folder of one's own to an explained image, as a new user walks it: desktop and phone, light and dark."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def walker(chromium: Browser, server: Server, request: pytest.FixtureRequest) ->
         yield context.new_page(), device
 
 
-def test_a_zip_is_uploaded_and_one_of_its_images_explained(
+def test_a_zip_or_a_folder_is_uploaded_and_one_of_its_images_explained(
     walker: tuple[Page, str], server: Server, drawings: Path
 ) -> None:
     """Catches a way from own images to a heatmap that breaks, runs off the screen, or that axe objects to."""
@@ -61,7 +61,11 @@ def test_a_zip_is_uploaded_and_one_of_its_images_explained(
     expect(form).to_be_visible()
     if form.locator("details[open]").count() == 0:  # there is a set already
         form.locator("summary").click()
-    page.locator("input[type=file]").set_input_files(drawings)
+    if name == "phone":
+        zipfile.ZipFile(drawings).extractall(drawings.parent)
+        page.get_by_role("radio", name="Folder", exact=True).click()
+        drawings = drawings.with_suffix("")
+    page.locator(f"input[type=file]{'[webkitdirectory]' if name == 'phone' else ''}").set_input_files(drawings)
     field = page.get_by_label("Name of the set")
     expect(field).to_have_value("drawings")
     field.fill(name)

@@ -21,10 +21,10 @@ _HTML = """<div class="controls">
 <button type="button">Whole image</button></div>
 <p class="hint">Drag over a cell, or press the arrow keys in it: left and right move the edge between image and heatmap,
 and, once zoomed in, every direction moves all cells. The keys + and − zoom.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Cells"><div class="grid"></div></div>"""
+<div class="scroll" tabindex="0" role="region" aria-label="Cells"><div class="cells"></div></div>"""
 _CSS = """
 .controls { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; padding: 3px; }
-.controls, .hint, .grid { font: .875rem/1.4 var(--st-font); color: var(--st-text-color); }
+.controls, .hint, .cells { font: .875rem/1.4 var(--st-font); color: var(--st-text-color); }
 label { display: flex; gap: .5rem; align-items: center; }
 input { width: 11rem; accent-color: var(--st-primary-color); }
 button { all: unset; cursor: pointer; padding: .25rem .75rem; border-radius: 8px;
@@ -33,7 +33,7 @@ button:hover { outline: 2px solid var(--st-text-color); }
 :focus-visible { outline: 3px solid var(--st-primary-color); outline-offset: 1px; }
 .hint { margin: .35rem 3px; font-size: .8rem; }
 .scroll { overflow-x: auto; }
-.grid { display: grid; gap: 6px; padding: 3px; align-items: end; }
+.cells { display: grid; gap: 6px; padding: 3px; align-items: end; }
 .title { font-weight: 600; overflow-wrap: anywhere; align-self: center; }
 .cell { position: relative; overflow: hidden; border-radius: 6px; cursor: ew-resize; touch-action: pan-y;
   aspect-ratio: var(--ratio); }
@@ -49,7 +49,7 @@ img { position: absolute; width: 100%; height: 100%; transform-origin: 0 0; user
 _JS = """
 const STEP = 5; // hundredths that an arrow key moves
 export default function ({ data, parentElement }) {
-  const root = parentElement, grid = root.querySelector(".grid"), cut = root.querySelector(".cut"),
+  const root = parentElement, grid = root.querySelector(".cells"), cut = root.querySelector(".cut"),
     zoom = root.querySelector(".zoom"), state = grid.state ??= { cut: 50, zoom: 1, x: 0, y: 0 };
   const limit = (value, low, high) => Math.min(Math.max(value, low), high);
   const make = (tag, properties, ...children) => {

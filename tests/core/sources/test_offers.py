@@ -50,7 +50,15 @@ def test_timm_and_clip_offer_names_that_they_load(tmp_path: Path, monkeypatch: p
     (snapshot / "model.safetensors").touch()
     assert describe_weights("timm", "resnet18.a1_in1k").is_local
     assert "ViT-B-32:openai" in list_offers("clip")
-    assert describe_weights("clip", "ViT-B-32:laion2b_s34b_b79k").origin.startswith("https://huggingface.co/laion/")
+    weights = describe_weights("clip", "ViT-B-32:laion2b_s34b_b79k")
+    assert weights.origin == "https://huggingface.co/laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+    assert not weights.is_local
+    snapshot = tmp_path / "models--laion--CLIP-ViT-B-32-laion2B-s34B-b79K" / "snapshots" / "1"
+    snapshot.mkdir(parents=True)
+    (snapshot / "open_clip_config.json").touch()
+    assert not describe_weights("clip", "ViT-B-32:laion2b_s34b_b79k").is_local
+    (snapshot / "open_clip_model.safetensors").touch()
+    assert describe_weights("clip", "ViT-B-32:laion2b_s34b_b79k").is_local
 
 
 def test_a_missing_package_and_an_unknown_name_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,15 @@ def test_what_is_refused_is_a_sentence_and_adds_nothing(app: AppTest, workspace:
     assert list((workspace / "pictures").glob("*")) == []
 
 
+def test_a_dropped_folder_is_refused_with_the_way_that_keeps_its_classes(app: AppTest) -> None:
+    """Catches a set whose images all lose their class: a browser sends the files of a dropped folder by name alone."""
+    app.run().segmented_control("library_way").set_value("Folder").run()
+    app.file_uploader[0].set_value([(f"{k}.png", image(k), "image/png") for k in range(2)]).run()
+    assert not app.exception
+    assert "without their folders" in app.warning[0].value
+    assert app.button("library_add").disabled
+
+
 def test_images_of_one_class_are_added_by_its_name(app: AppTest, workspace: Path) -> None:
     """Catches loose images that need a zip."""
     app.run().file_uploader[0].set_value([("a.png", image(1), "image/png"), ("b.png", image(2), "image/png")]).run()
