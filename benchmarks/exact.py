@@ -51,12 +51,10 @@ def measure(methods: Sequence[str], images: int) -> dict[str, Any]:
     left_out: dict[str, str] = {}
     for method in methods:
         try:
-            own = [_explain(network, method, scene) for scene in scenes]
+            found[method] = compare([_explain(network, method, scene) for scene in scenes], exact)
         except ForetellError as error:
             left_out[method] = str(error)
-            continue
-        found[method] = compare(own, exact)
-        print(method, found[method]["cells"], file=sys.stderr, flush=True)
+        print(method, found.get(method, left_out.get(method)), file=sys.stderr, flush=True)
     return {
         "network": NETWORK,
         "images": images,
@@ -91,6 +89,8 @@ def _explain(network: Classifier, method: str, scene: Scene) -> Tensor:
     x = network.preprocess(scene.image)
     target = int(network.logits(x[None]).argmax())
     found = open_method(method)(network, x[None], [target], generator=torch.Generator().manual_seed(0))
+    if not torch.isfinite(found.evidence).all():
+        raise ForetellError(f"The heatmaps of {method} have values that are no numbers.")
     return found.evidence[0]
 
 

@@ -34,10 +34,20 @@ class Consistency:
         (orders + 1,) standard errors of `shares` over the held-out images.
     inconsistent
         The rest: what of the layer the other does not represent (or a small mapping cannot find there).
+    rows
+        (R,) numbers of the held-out rows.
+    left
+        (R,) squared length of what no mapping explains of each, relative to the mean squared length of the rows: large
+        where the other layer is blind to what this one represents.
+    channels
+        (D,) share of each channel's variance that no mapping explains.
     """
 
     shares: Tensor
     errors: Tensor
+    rows: Tensor
+    left: Tensor
+    channels: Tensor
 
     @property
     def inconsistent(self) -> float:
@@ -86,7 +96,15 @@ def consistency(
     shares = gains.mean(1) / whole.mean()
     # Of a ratio of means: images with more to explain count for more in both.
     spread = (gains - shares[:, None] * whole).std(1)
-    return Consistency(shares, spread / whole.mean() / len(whole) ** 0.5)
+    lengths, variance = y[told].square().sum(1), y[told].square().mean(0)
+    channels = rest[told].square().mean(0) / variance.clamp(min=torch.finfo(variance.dtype).tiny)
+    return Consistency(
+        shares,
+        spread / whole.mean() / len(whole) ** 0.5,
+        torch.nonzero(told)[:, 0],
+        rest[told].square().sum(1) / lengths.mean(),
+        channels,
+    )
 
 
 def _standardise(values: Tensor, train: Tensor) -> Tensor:

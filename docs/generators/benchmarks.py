@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
-from generators import counterfactuals, zoo
+from generators import counterfactuals, exact, readers, zoo
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
 
@@ -228,6 +228,26 @@ BENCHMARKS = (
         "--threads 1",
         zoo.tabulate,
         zoo.plot,
+    ),
+    Benchmark(
+        "exact",
+        "Heatmaps against an exact one",
+        "The relevance of pixels for the logit of `scenes:words` is known exactly. Mean rank correlation of each "
+        "method's heatmap with it, over cells of 8 by 8 pixels and over pixels, with bootstrap intervals over images "
+        "([details](../docs/zoo.md)).",
+        "--threads 1",
+        exact.tabulate,
+        exact.plot,
+    ),
+    Benchmark(
+        "readers",
+        "What conditions teach simulated participants",
+        "The probability that a simulated participant predicts the AI who reads what a condition shows by its rule, by "
+        "trial type, with 95% intervals over trials. It says what a condition offers to such a reader, and is no "
+        "evidence about people: a bar, a rule or a similarity is read exactly.",
+        "--threads 1",
+        readers.tabulate,
+        readers.plot,
     ),
     Benchmark(
         "counterfactuals",

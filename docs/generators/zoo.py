@@ -8,6 +8,7 @@ from typing import Any
 
 import data
 from data.scenes.zoo.weights import PREFIX, read_card
+from generators import exact
 from generators.markdown import format_table
 from generators.plots import Series, draw_dots
 from generators.results import describe_machine, read_result
@@ -17,7 +18,7 @@ PLOTTED = ("scenes:blind", "scenes:coarse", "scenes:student")
 HEAD = """\
 # Networks with a known difference
 
-<!-- Written by `python docs/generate.py` from data/scenes/zoo and benchmarks/results/zoo.json. Do not edit by hand. -->
+<!-- Written by `python docs/generate.py` from data/scenes/zoo and benchmarks/results. Do not edit by hand. -->
 
 Explanations are hard to judge because nobody knows what a network looks at. These networks for the scenes each
 differ from the built-in one in a way that is known, because they were built or trained for it, and that was
@@ -76,6 +77,18 @@ the shape of a heatmap, not about the image; it asks whether the method passes o
 network.
 """
 
+EXACT = """\
+## Which heatmap methods come close to an exact heatmap?
+
+`python foretell.py bench exact`. The logit of `scenes:words` is a sum over visual words, and what each word adds is
+divided among the patches that are assigned to it ([Bach et al. 2015](https://doi.org/10.1371/journal.pone.0130140),
+bag of words). Its heatmap is therefore exact: it sums to the logit, needs no reference and estimates nothing
+(`explain --model scenes:words --method own`). The table has the mean rank correlation of each method's heatmap with
+it, for the predicted class of {images} held-out scenes: over {cells} by {cells} cells, which forgives noise within a
+cell, and over the pixels. Intervals are bootstrapped over images. The exact heatmap says how the logit is composed, not
+what would happen if a patch were replaced: a method about the second question may differ from it and be right.
+"""
+
 LESSONS = """\
 ## How the difference of `scenes:blind` was achieved
 
@@ -110,7 +123,7 @@ def render_page() -> str:
     )
     effects = EFFECTS.format(scenes=first["held_out"]["changed_scenes"])
     parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_further(cards)]
-    return "\n".join([*parts, *_benchmark(), STUDIES])
+    return "\n".join([*parts, *_benchmark(), *_exact(), STUDIES])
 
 
 def _members(cards: dict[str, dict[str, Any]]) -> list[str]:
@@ -174,6 +187,17 @@ def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
                 "it is wrong."
             )
     return [*lines, ""]
+
+
+def _exact() -> list[str]:
+    record = read_result("exact")
+    if record is None:
+        return []
+    result = record["result"]
+    head = EXACT.format(images=result["images"], cells=result["cells_per_side"])
+    refused = exact.list_refusals(result)
+    refusals = ["", "Left out:", "", *refused] if refused else []
+    return [head, describe_machine(record), "", *exact.tabulate(result), *refusals, ""]
 
 
 def _benchmark() -> list[str]:

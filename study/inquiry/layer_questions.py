@@ -13,8 +13,6 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from core.attribution.places import select_layer
 from core.errors import ForetellError
-from core.layers.consistency import ORDERS
-from core.layers.consistency import consistency as _consistency
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.layers.dissection import TOP, dissect
 from core.layers.information import compute_input_information, compute_label_information
@@ -112,39 +110,6 @@ def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
         rows.append([one, other, found.mean, found.chance, found.chance_error, *found.kept])
         progress(len(rows), len(own) * len(others), "comparing layers")
     return pd.DataFrame(rows, columns=["layer", "other", "similarity", "chance", "chance_sd", "kept", "other_kept"])
-
-
-def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """Measure how much of each layer can be reconstructed from the same layer of the compared network, by order."""
-    if len(inspected.layers) != len(inspected.layers_compared):
-        raise ForetellError(
-            f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
-            "compares pairs, so give as many of each (layer and other-layer)."
-        )
-    pairs = list(zip(inspected.layers, inspected.layers_compared, strict=True))
-    if inspected.compared is inspected.classifier and any(layer == other for layer, other in pairs):
-        raise ForetellError(
-            "A layer is consistent with itself: give a second network (other), or as many of other layers "
-            "(other-layer) as layers."
-        )
-    rows = []
-    for layer, other in pairs:
-        one = maps_of(inspected.classifier, inspected.inputs, layer)
-        two = maps_of(inspected.compared, inspected.inputs_compared, other)
-        x, y, owner = _places(one, two)
-        found = _consistency(x, y, pictures=owner, generator=inspected.generator())
-        rows.append([layer, other, *found.shares.tolist(), *found.errors.tolist(), found.inconsistent])
-        progress(len(rows), len(pairs), "reconstructing layers")
-    orders = range(ORDERS + 1)
-    named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
-    return pd.DataFrame(rows, columns=["layer", "other", *named, "inconsistent"])
-
-
-def _places(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Sample rows (N places, K) of both feature maps on the coarser grid, at most `PLACES`, and each row's image."""
-    side = min(one.shape[2], other.shape[2], PLACES), min(one.shape[3], other.shape[3], PLACES)
-    rows = [adaptive_avg_pool2d(maps, side).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, other)]
-    return rows[0], rows[1], torch.arange(len(one)).repeat_interleave(side[0] * side[1])
 
 
 def dissection(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:

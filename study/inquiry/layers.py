@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor, nn
 
 from core.classifier import Classifier
@@ -33,7 +34,7 @@ QUESTIONS = Registry(
         "probes": "study.inquiry.layer_questions:probes",
         "information": "study.inquiry.layer_questions:information",
         "similarity": "study.inquiry.layer_questions:similarity",
-        "consistency": "study.inquiry.layer_questions:consistency",
+        "consistency": "study.inquiry.consistency:consistency",
         "dissection": "study.inquiry.layer_questions:dissection",
         "deletion": "study.inquiry.layer_questions:deletion",
         "attacks": "study.inquiry.robustness:attacks",
@@ -42,13 +43,22 @@ QUESTIONS = Registry(
         "bands": "study.inquiry.robustness:bands",
         "importance": "study.inquiry.erasing:importance",
         "evidence": "study.inquiry.erasing:evidence",
+        "modes": "study.inquiry.decision_modes:modes",
         "rules": "study.inquiry.distilled_rules:rules",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
+DRAWINGS = Registry(
+    "drawing",
+    {
+        "consistency": "study.inquiry.consistency:draw_blind_spots",
+        "modes": "study.inquiry.decision_modes:draw_modes",
+    },
+)
+"""What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules"}
+LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules", "modes"}
 """Questions about layers; the others are about the whole network."""
 
 
@@ -74,13 +84,17 @@ class LayerQuery:
 
 @dataclass(frozen=True)
 class LayerInspection:
-    """The context of a question: networks, images, and a folder for blocks of long runs."""
+    """The context of a question: networks, images, and a folder for blocks of long runs.
+
+    ``kept`` holds what a question leaves for its drawing.
+    """
 
     classifier: Classifier
     images: ImageSet
     request: LayerQuery
     compared: Classifier
     parts: Path | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def inputs(self) -> Tensor:
@@ -157,7 +171,10 @@ def _has_channels(classifier: Classifier, name: str) -> bool:
 
 
 def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
-    """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request."""
+    """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request.
+
+    Questions of `DRAWINGS` also write ``<model>.<question>.<name>.png``.
+    """
     question = QUESTIONS[request.question]
     given = parse_parameters(question, request.parameters)
     classifier = open_classifier(request.model, Path.cwd())
@@ -166,4 +183,14 @@ def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
     inspected = LayerInspection(classifier, images, request, compared, out / "parts")
     table: pd.DataFrame = question(inspected, progress, **given)
-    return table_files(out, f"{classifier.file_name}.{request.question}", table, inspected.facts, out / "parts")
+    name = f"{classifier.file_name}.{request.question}"
+    for caption, image in draw_result(inspected).items():
+        out.mkdir(parents=True, exist_ok=True)
+        image.save(out / f"{name}.{caption.replace(' ', '_')}.png")
+    return table_files(out, name, table, inspected.facts, out / "parts")
+
+
+def draw_result(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw what a question found, by name; nothing for questions whose result is a table alone."""
+    drawing = inspected.request.question
+    return dict(DRAWINGS[drawing](inspected)) if drawing in DRAWINGS else {}

@@ -257,6 +257,24 @@ def test_places_of_a_picture_stay_together():
         consistency(normal(7, 2), normal(7, 2))
 
 
+def test_a_rotated_layer_is_consistent_everywhere_and_a_planted_channel_exactly_where_it_is():
+    """A rotation loses nothing. A channel of noise at one place of nine is a blind spot there alone."""
+    owner = torch.arange(120).repeat_interleave(9)
+    other = normal(1080, 6)
+    rotation = torch.linalg.qr(normal(6, 6, seed=1))[0]
+    rotated = consistency(other @ rotation, other, pictures=owner)
+    assert float(rotated.left.max()) < 1e-3
+    assert float(rotated.channels.max()) < 1e-3
+    place = torch.arange(1080) % 9
+    planted = torch.where(place == 4, normal(1080, 1, seed=2)[:, 0], 0.0)
+    found = consistency(torch.cat([other @ rotation, 3 * planted[:, None]], 1), other, pictures=owner)
+    assert float(found.channels[:6].max()) < 0.05 < 0.8 < float(found.channels[6])
+    left = torch.stack([found.left[place[found.rows] == k].mean() for k in range(9)])
+    assert int(left.argmax()) == 4
+    assert float(left[4]) > 20 * float(left[torch.arange(9) != 4].max())
+    assert set(owner[found.rows].tolist()) == set(owner[found.rows[::9]].tolist())  # whole images, in order
+
+
 # Dissection
 
 

@@ -62,18 +62,19 @@ def test_the_rule_of_a_name_is_the_nearest_that_leads_to_it(seen, k, clauses) ->
     assert rules.compute_share(planted, leaf, k) == 1
 
 
-def test_an_image_that_meets_a_rule_is_given_it() -> None:
-    """Two rules lead to class 1. Catches the choice of the rule with most images whatever the image shows."""
-    place = np.array(["sea"] * 200 + ["sky"] * 60 + ["road"] * 200)
+def test_an_image_that_meets_a_rule_is_given_it_if_the_rule_leads_to_the_name() -> None:
+    """Sea is class 1, sky mostly, road class 2. Catches the rule with most images, and one that leads elsewhere."""
+    place = np.array(["sea"] * 200 + ["sky"] * 100 + ["road"] * 150)
+    said = np.array([1] * 200 + [1, 1, 1, 1, 2] * 20 + [2] * 150)
     features, columns = encode_factors({"place": place.tolist()})
-    found = fit_rules(features, columns, (place != "road").astype(int) * np.where(place == "sea", 1, 2), leaves=8)
-    mixed = SimpleNamespace(tree=found.tree)
+    found = fit_rules(features, columns, said, leaves=8)
     sky = np.array([[float(one.value == "sky") for one in columns]])
-    for k in (1, 2):
-        leaf = found.tree.leaves[rules.choose_rule(cast(Rules, mixed), sky, k)]
-        assert (leaf.count_violations(sky)[0] == 0) == (k == 2)
-    unheard = rules.choose_rule(cast(Rules, mixed), sky, 7)  # no rule leads to a class that was never predicted
-    assert 0 <= unheard < len(found.tree.leaves)
+    assert len(found.tree.leaves) == 3
+    for k, expected in ((1, ("sky",)), (2, ("road",))):
+        (clause,) = found.read_rule(rules.choose_rule(found, sky, k))
+        assert (clause.values, clause.holds) == (expected, True)
+    unheard = rules.choose_rule(found, sky, 7)  # no rule leads to a class that was never predicted
+    assert 0 <= unheard < 3
 
 
 def test_images_are_drawn_again_as_they_are_described(pool: ImageSet) -> None:

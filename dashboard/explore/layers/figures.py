@@ -151,6 +151,13 @@ def rules(table: pd.DataFrame) -> go.Figure:
     return figure.update_xaxes(tickangle=30)
 
 
+def modes(table: pd.DataFrame) -> go.Figure:
+    """Draw how many of the class's images each mode has."""
+    names = "mode " + table["mode"].astype(str)
+    figure = go.Figure(go.Bar(x=names, y=table["images"], marker={"color": plots.PALETTE[0]}))
+    return plots.apply_layout(figure, f"Images predicted to be {table['class'].iloc[0]}", percent=False)
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -167,6 +174,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         importance,
         evidence,
         rules,
+        modes,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
 from core.attribution.cost import Cost, cost
 from core.attribution.places import select_layer
@@ -21,7 +22,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, draw_result
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
@@ -38,6 +39,7 @@ class LayerResult:
 
     table: pd.DataFrame
     facts: dict[str, Any]
+    drawings: Mapping[str, Image.Image] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class LayerRequest:
         images = self.images.only(draw_rows(len(self.images), self.query.seed, self.count))
         parts = home() / "cache" / "inspections"
         inspected = LayerInspection(self.classifier, images, self.query, self.compared, parts)
-        return LayerResult(question(inspected, progress, **given), inspected.facts)
+        table = question(inspected, progress, **given)
+        return LayerResult(table, inspected.facts, draw_result(inspected))
 
     @property
     def task(self) -> Task:

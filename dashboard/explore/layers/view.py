@@ -35,8 +35,14 @@ READ = {
     "frequencies": "95% intervals. Dotted: accuracy on the whole images.",
     "bands": "Median and its 95% interval. Small: decisions depend on these frequencies. In units of the input.",
     "importance": "Mean relative rise of -log p without the channel, ± standard error, for the largest of them.",
+    "modes": "Images of the class by mode. The table names the channels that a mode relies on.",
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
+}
+
+DRAWN = {
+    "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
+    "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
 
 
@@ -102,6 +108,8 @@ def _draw_result(request: LayerRequest, found: LayerResult) -> None:
         st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count
         st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} images.")
+    for caption, image in found.drawings.items():
+        st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
     numbers.table(found.table, name)
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(found.facts), f"{name}.json", "application/json"

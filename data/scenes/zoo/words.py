@@ -62,8 +62,8 @@ class WordsNet(nn.Module):
     def relate_words(self, x: Tensor, targets: Tensor) -> Tensor:
         """Return what each word adds to the logits of the targets (B,): (B, 512), with an equal share of the bias.
 
-        The kernel is a sum over words, so the logit is too: R_j = w_kj √(h_j + ε) + b_k / 512 (Lapuschkin et al.
-        2016, doi:10.1109/CVPR.2016.318).
+        The kernel is a sum over words, so the logit is too: R_j = w_kj √(h_j + ε) + b_k / 512 (Bach et al. 2015,
+        doi:10.1371/journal.pone.0130140, bag of words).
         """
         return self.head.weight[targets] * self.describe(x) + self.head.bias[targets, None] / WORDS
 

@@ -16,7 +16,7 @@ from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from dashboard.shared import cache
 from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks
+from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of
@@ -147,6 +147,15 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     assert replace(whole, count=5).key != whole.key != units.key
 
 
+def test_what_a_question_draws_is_part_of_its_result() -> None:
+    """Catches a page that shows the table alone."""
+    request, inspected = asked("consistency", layers=("features.5",), other_layers=("features.4",))
+    images = gallery_of("scenes", "adversarial").images
+    found = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
+    assert list(found.drawings) == ["features.5 from features.4"]
+    assert set(inside.DRAWN) == set(DRAWINGS)
+
+
 def test_figures_show_the_numbers_of_the_tables() -> None:
     """Of small tables by hand, and an empty one: no unit detects anything, no walk meets another answer."""
     lost = pd.DataFrame(
@@ -175,6 +184,8 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
         {"method": ["m"], "change": [2.0], "change_low": [1.0], "change_high": [3.0], "random": [0.5]}
     )
     assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
+    (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
+    assert (list(bar.x), list(bar.y)) == (["mode 1", "mode 2"], [7, 3])
     far = pd.DataFrame(
         {"picture": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
     )

@@ -8,14 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 from statsmodels.stats.contingency_tables import mcnemar
 
 from core.errors import ForetellError
+from core.layers.consistency import Consistency
 from core.layers.deletion import delete_units
 from core.layers.information import compute_label_information
 from core.layers.layers import means_of
 from core.layers.probe import linear_probe, perceptron_probe
 from core.layers.similarity import svcca
+from study.inquiry.consistency import ComparedPair, list_blind_spots
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks, inspect_files
 from study.network.sources import open_set
 from study.plan.config import ImageSource
@@ -146,6 +149,17 @@ def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
     table = pd.read_csv(csv)
     assert 0.05 < table["inconsistent"].iloc[0] < 1
     assert json.loads(facts.read_text())["compared_with"] == "other"
+    drawn = Image.open(tmp_path / "out" / "scenes.consistency.features.4_from_1.png")
+    assert drawn.size == (6 * 160 + 5 * 4, 2 * 160 + 4)
+
+
+def test_blind_spots_are_listed_by_image_the_largest_first():
+    """Three held-out images of two by two places, by hand. Catches places dealt to another image or turned."""
+    left = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.0, 2.0, 0.0, 0.0, 0.6, 0.6, 0.6, 0.6])
+    found = Consistency(torch.zeros(1), torch.zeros(1), torch.tensor([*range(8, 12), *range(20, 28)]), left, left)
+    listed = list_blind_spots(ComparedPair("a", "b", found, (2, 2)))
+    assert [i for i, _ in listed] == [5, 6, 2]
+    assert listed[0][1].tolist() == [[0.0, 2.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,118 @@
+"""The question `consistency` of `study.inquiry.layers`: what of a layer another represents, and where it is blind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from core.errors import ForetellError
+from core.layers.consistency import ORDERS, Consistency
+from core.layers.consistency import consistency as _consistency
+from core.layers.layers import maps_of
+from core.rendering import overlay
+from core.types import Progress
+from study.inquiry.layers import LayerInspection
+
+PLACES = 4
+"""Largest side of the grid of places at which one layer is reconstructed from another."""
+DRAWN, SIDE, GAP, OPACITY = 6, 160, 4, 0.8
+"""Images of a drawing, their width and the gap between them, px, and how opaque the strongest colour is."""
+MOST = 0.5
+"""Share of a channel's variance above which it is counted as one that the other layer does not represent."""
+
+
+@dataclass(frozen=True)
+class ComparedPair:
+    """Two layers, what was found of the first, and the grid of places (rows, columns)."""
+
+    layer: str
+    other: str
+    found: Consistency
+    grid: tuple[int, int]
+
+
+def consistency(inspected: LayerInspection, progress: Progress, *, places: int = PLACES) -> pd.DataFrame:
+    """Measure how much of each layer can be reconstructed from the same layer of the compared network, by order.
+
+    ``blind`` is the number of channels of which more than half is not found in the other layer. The drawings show
+    where: held-out images with its largest blind spots, on a grid of at most ``places`` by ``places``.
+    """
+    rows = []
+    for pair in _compare(inspected, progress, places):
+        found = pair.found
+        blind = int((found.channels > MOST).sum())
+        rows.append([pair.layer, pair.other, *found.shares.tolist(), *found.errors.tolist(), found.inconsistent, blind])
+        inspected.kept[f"{pair.layer} {pair.other}"] = pair
+    orders = range(ORDERS + 1)
+    named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
+    return pd.DataFrame(rows, columns=["layer", "other", *named, "inconsistent", "blind"])
+
+
+def draw_blind_spots(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw, for each pair that `consistency` compared, the held-out images with the largest blind spots.
+
+    Below each image it is drawn in grey: orange where the other layer does not represent what this one does, in full
+    colour where as much is missing as there is at a place on average.
+    """
+    pairs = [pair for pair in inspected.kept.values() if isinstance(pair, ComparedPair)]
+    return {
+        pair.layer if pair.layer == pair.other else f"{pair.layer} from {pair.other}": _draw(inspected, pair)
+        for pair in pairs
+    }
+
+
+def list_blind_spots(pair: ComparedPair) -> list[tuple[int, Tensor]]:
+    """List the held-out images by their largest blind spot: the image's number, and what is left (h, w)."""
+    size = pair.grid[0] * pair.grid[1]
+    images = pair.found.rows[::size] // size
+    maps = pair.found.left.reshape(-1, *pair.grid)
+    order = maps.flatten(1).amax(1).argsort(descending=True, stable=True)
+    return [(int(images[i]), maps[i]) for i in order.tolist()]
+
+
+def _compare(inspected: LayerInspection, progress: Progress, places: int) -> Iterator[ComparedPair]:
+    pairs = _list_pairs(inspected)
+    if places < 1:
+        raise ForetellError(f"places={places}: the grid has 1 or more places per side.")
+    for done, (layer, other) in enumerate(pairs, 1):
+        one = maps_of(inspected.classifier, inspected.inputs, layer)
+        two = maps_of(inspected.compared, inspected.inputs_compared, other)
+        grid = (min(one.shape[2], two.shape[2], places), min(one.shape[3], two.shape[3], places))
+        x, y = (adaptive_avg_pool2d(maps, grid).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, two))
+        owner = torch.arange(len(one)).repeat_interleave(grid[0] * grid[1])
+        yield ComparedPair(layer, other, _consistency(x, y, pictures=owner, generator=inspected.generator()), grid)
+        progress(done, len(pairs), "reconstructing layers")
+
+
+def _list_pairs(inspected: LayerInspection) -> list[tuple[str, str]]:
+    if len(inspected.layers) != len(inspected.layers_compared):
+        raise ForetellError(
+            f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
+            "compares pairs, so give as many of each (layer and other-layer)."
+        )
+    pairs = list(zip(inspected.layers, inspected.layers_compared, strict=True))
+    if inspected.compared is inspected.classifier and any(layer == other for layer, other in pairs):
+        raise ForetellError(
+            "A layer is consistent with itself: give a second network (other), or as many of other layers "
+            "(other-layer) as layers."
+        )
+    return pairs
+
+
+def _draw(inspected: LayerInspection, pair: ComparedPair) -> Image.Image:
+    spots = list_blind_spots(pair)[:DRAWN]
+    height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
+    sheet = Image.new("RGB", (len(spots) * (SIDE + GAP) - GAP, 2 * height + GAP), "white")
+    for k, (i, left) in enumerate(spots):
+        image = inspected.classifier.render_input(inspected.inputs[i])
+        values = left.clamp(0, 1).numpy().astype(np.float32)
+        sheet.paste(image.resize((SIDE, height), Image.Resampling.BICUBIC), (k * (SIDE + GAP), 0))
+        sheet.paste(overlay(image, values, (SIDE, height), OPACITY), (k * (SIDE + GAP), height + GAP))
+    return sheet
