@@ -1,4 +1,4 @@
-"""From a zip or a folder of one's own to an explained image, as a new user walks it: desktop and phone, light and dark."""
+"""From one's own zip or folder to an explained image, as a new user walks it: desktop and phone, light and dark."""
 
 from __future__ import annotations
 
