@@ -47,6 +47,7 @@ setup(
     package_dir={"foretell": "scripts/package", **{f"foretell.{name}": name for name in PACKAGES}},
     package_data={
         "foretell": ["py.typed"],
+        "foretell.core": ["fonts/*"],
         "foretell.data": [
             "scenes/*.pt",
             "scenes/*.json",

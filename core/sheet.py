@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
-from functools import cache
 from xml.etree import ElementTree
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from core.fonts import find_font
 
 PIXELS = 2
 """Pixels of the PNG per unit of the sheet: sharp on good screens and in print."""
@@ -92,7 +93,7 @@ def render_png(sheet: Sheet, pixels: int = PIXELS) -> Image.Image:
             case Words():
                 anchor = {"start": "la", "middle": "ma", "end": "ra"}[item.anchor]
                 at = (item.x * pixels, item.y * pixels)
-                draw.text(at, item.text, fill=item.colour, font=_font(item.size * pixels), anchor=anchor)
+                draw.text(at, item.text, fill=item.colour, font=find_font(item.text, item.size * pixels), anchor=anchor)
             case Line():
                 points = [(x * pixels, y * pixels) for x, y in item.points]
                 draw.line(points, fill=item.colour, width=round(item.width * pixels), joint="curve")
@@ -148,14 +149,9 @@ def _embed_image(image: Image.Image) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-@cache
-def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size=size)
-
-
 def wrap_text(text: str, width: float, size: float) -> list[str]:
     """Wrap text to lines of at most ``width`` units; a word longer than a line is cut."""
-    font = _font(size * PIXELS)
+    font = find_font(text, size * PIXELS)
 
     def fits(line: str) -> bool:
         return bool(font.getlength(line) <= ROOM * width * PIXELS)
@@ -177,7 +173,8 @@ def wrap_text(text: str, width: float, size: float) -> list[str]:
 def cut_text(text: str, width: float, size: float) -> str:
     """Leave out the middle of a text that is wider than ``width`` units, such as a long path."""
     keep, short = len(text), text
-    while _font(size).getlength(short) > width and keep > 2:
+    font = find_font(f"{text}…", size)
+    while font.getlength(short) > width and keep > 2:
         keep -= 1
         short = f"{text[: keep // 2]}…{text[-(keep - keep // 2) :]}"
     return short

@@ -14,6 +14,7 @@ from torch import Tensor
 from core.attribution.common import in_parts, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed
+from core.errors import ForetellError
 from core.parameters import join_signatures
 from core.types import Certificate, Explanation, Progress, silent
 
@@ -114,12 +115,26 @@ class Query:
             The value that means no evidence, of all or of each image.
         logits
             (B, K), where they are known: they save a forward pass.
+
+        Raises
+        ------
+        ForetellError
+            A heatmap has values that are no numbers.
         """
+        self._refuse_no_numbers(maps)
         own = list(facts) or [{} for _ in maps]
         if error is not None:
             own = [{"standard_error": float(e.max())} | each for e, each in zip(error, own, strict=True)]
         noise = None if error is None else error.float()
         return Explanation(maps.float(), zero, self._certify([shared | each for each in own], logits), noise)
+
+    def _refuse_no_numbers(self, maps: Tensor) -> None:
+        wrong = (~maps.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
+        if wrong:
+            raise ForetellError(
+                f"{self.method} gives {self.classifier.name} a heatmap with values that are no numbers (image "
+                f"{wrong[0] + 1} of {len(maps)}): somewhere it divides by 0 or overflows. Use another method."
+            )
 
     def _certify(self, known: Sequence[dict[str, Any]], logits: Tensor | None) -> tuple[Certificate, ...]:
         logits = self.classifier.logits(self.inputs) if logits is None else logits

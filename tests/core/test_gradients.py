@@ -214,3 +214,17 @@ class Cube(torch.nn.Module):
     def forward(self, x):
         s = x.flatten(1).sum(1, keepdim=True)
         return torch.cat([s**3, -(s**3)], 1)
+
+
+def test_a_heatmap_of_no_numbers_is_refused_by_name():
+    """Catches NaN and infinity drawn as a heatmap: the slope of a square root has no value at 0."""
+
+    class Root(nn.Module):
+        def forward(self, x):
+            return torch.stack([x.clamp(min=0).sqrt().sum((1, 2, 3)), x.sum((1, 2, 3))], 1)
+
+    network, images = toy(Root()), torch.ones(2, 1, 1, 3)
+    images[1, 0, 0, 0] = 0
+    assert gradient(network, images[:1], [0]).map.isfinite().all()
+    with pytest.raises(ForetellError, match=r"values that are no numbers \(image 2 of 2\)"):
+        gradient(network, images, [0, 0])

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.fonts import find_font
 from data.types import ImageSet
 
 PICTURES = 96
@@ -82,7 +83,7 @@ def chart(effects: list[tuple[str, float]], size: tuple[int, int]) -> Image.Imag
     width, height = (4 * side for side in size)  # drawn large and made small: text and edges are smooth
     picture = Image.new("RGB", (width, height), "white")
     pen, row = ImageDraw.Draw(picture), height / max(len(effects), 1)
-    font = ImageFont.load_default(0.34 * row)
+    font = find_font("".join(name for name, _ in effects), 0.34 * row)
     longest, zero = max(max(abs(effect) for _, effect in effects), 0.01), 0.36 * width
     for i, (name, effect) in enumerate(effects):
         top = i * row

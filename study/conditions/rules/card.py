@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from PIL import Image, ImageDraw, ImageFont
 
 from core.distillation.factors import Clause
+from core.fonts import find_font
 
 INK, LINE = "#202124", "#2f6fb5"
 SCALE = 4
@@ -47,8 +48,7 @@ def _fit(said: Sequence[str], width: float, height: float) -> tuple[ImageFont.Fr
     """Return the largest font with which wrapped texts have room, and their lines."""
     share = LARGEST
     while True:
-        font = ImageFont.load_default(share * height)
-        assert isinstance(font, ImageFont.FreeTypeFont)
+        font = find_font("".join(said), share * height)
         lines = [_wrap(text, font, width) for text in said]
         needed = 1.3 * font.size * (sum(map(len, lines)) + 0.4 * len(lines) + 1)
         if needed <= height or share <= SMALLEST:
