@@ -44,9 +44,16 @@ def explain(
     )
     with Bars() as progress:
         outcome = explain_files(request, [*(image or []), *(more or [])], out, progress, workers=workers, engine=engine)
+    for name, count in outcome.warned.items():
+        what = f"{count:,} heatmaps of {name} have warnings" if count > 1 else f"1 heatmap of {name} has a warning"
+        say(f"{what} (see the .json files). {outcome.warnings[name]}")
     for note, maps in outcome.notes.items():
         say(f"{maps:,} heatmaps: {note}")
-    say(f"{outcome.n_made:,} heatmaps written to {out}" + (f", {outcome.n_kept:,} existed." if outcome.n_kept else "."))
+    heatmaps = "heatmap" if outcome.n_made == 1 else "heatmaps"
+    say(
+        f"{outcome.n_made:,} {heatmaps} written to {out}"
+        + (f", {outcome.n_kept:,} existed." if outcome.n_kept else ".")
+    )
 
 
 def _list_methods() -> None:

@@ -210,7 +210,7 @@ class InterimAnalysis:
     Attributes
     ----------
     number, of
-        Which look, from 1, and how many the plan declares.
+        Which one it is, from 1, and how many the plan declares.
     participants
         Per condition, the first to finish; the plan's exclusions come after.
     bound, z
@@ -242,9 +242,9 @@ class InterimAnalysis:
     @property
     def sentence(self) -> str:
         """The decision and nothing else: neither the contrast's direction nor its distance from the bound."""
-        where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"
+        where = f"Interim analysis {self.number} of {self.of}, at {self.participants} participants per condition"
         if self.is_crossed:
             return f"{where}: the bound is crossed. The collection is closed."
         if self.is_last:
             return f"{where}: the bound is not crossed, and this was the planned end. The collection is closed."
-        return f"{where}: the bound is not crossed. Go on."
+        return f"{where}: the bound is not crossed. The collection continues."

@@ -55,13 +55,16 @@ class ExplanationQuery:
 class Outcome:
     """Counts of heatmaps made, already there, and failed (with the reasons).
 
-    ``notes`` count the heatmaps whose drawing is incomplete, by reason.
+    ``notes`` count the heatmaps whose drawing is incomplete, by reason; ``warned`` those made by a method whose
+    certificate has warnings, of which ``warnings`` has one for each method.
     """
 
     n_made: int = 0
     n_kept: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    warned: Counter[str] = field(default_factory=Counter)
+    warnings: dict[str, str] = field(default_factory=dict)
 
     @property
     def done_count(self) -> int:
@@ -71,7 +74,12 @@ class Outcome:
     def add(self, other: Outcome) -> Outcome:
         """Sum two outcomes."""
         return Outcome(
-            self.n_made + other.n_made, self.n_kept + other.n_kept, self.faults + other.faults, self.notes + other.notes
+            self.n_made + other.n_made,
+            self.n_kept + other.n_kept,
+            self.faults + other.faults,
+            self.notes + other.notes,
+            self.warned + other.warned,
+            other.warnings | self.warnings,
         )
 
     def complain(self, total: int) -> None:
@@ -294,6 +302,9 @@ class _BatchRun:
             write_map(self._of(picture.base, method), explanation, i, picture.seen, facts | key)
             if picture.seen.note:
                 self.outcome.notes[picture.seen.note] += 1
+            if warnings := explanation.certificates[i].warnings:
+                self.outcome.warned[method] += 1
+                self.outcome.warnings.setdefault(method, f"{picture.file.name}: {warnings[0]}")
             self._count(made=1)
 
     def _within(self, count: int) -> Progress:

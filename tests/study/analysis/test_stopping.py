@@ -13,6 +13,7 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from study.analysis import stopping
 from study.analysis.bounds import bounds
+from study.analysis.records import InterimAnalysis
 from study.plan.preregistration import AnalysisPlan, Spending
 from tests.study.analysis.simulated import study
 
@@ -118,3 +119,16 @@ def test_plans_without_looks_keep_their_hash() -> None:
     assert AnalysisPlan().sha256 == "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"
     assert len({p.sha256 for p in (AnalysisPlan(), plan(), plan((4, 8)), plan(spending="pocock"))}) == 4
     assert not any("stopping" in AnalysisPlan(participants=n).model_dump_json() for n in itertools.chain([None], [4]))
+
+
+@pytest.mark.parametrize(
+    ("z", "said"),
+    [
+        (1.2, "the bound is not crossed. The collection continues."),
+        (-2.9, "the bound is crossed. The collection is closed."),
+    ],
+)
+def test_the_decision_is_told_in_the_glossarys_words_without_the_effect(z: float, said: str) -> None:
+    """Catches "look" for an interim analysis, and a sentence that tells the direction."""
+    told = InterimAnalysis(1, 2, 6, 2.8, z).sentence
+    assert told == f"Interim analysis 1 of 2, at 6 participants per condition: {said}"

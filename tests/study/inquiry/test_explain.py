@@ -205,3 +205,13 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     assert said[0] == said[1] == said[2]
     again = explain_files(request, sorted(folder.glob("[0-7].png")), Path("two"), workers=2)
     assert (again.n_made, again.n_kept) == (0, 16)
+
+
+def test_a_warning_of_a_certificate_is_counted_with_its_image(folder, tmp_path):
+    """Catches warnings that stay in the certificates, where nobody who reads the terminal sees them."""
+    query = ExplanationQuery("scenes", ("bayesian_teaching", "gradient"), parameters={"samples": "32"})
+    outcome = explain_files(query, [folder], tmp_path / "out")
+    files = sorted((tmp_path / "out").glob("*.bayesian_teaching.json"))
+    warned = [json.loads(file.read_text())["warnings"] for file in files]
+    assert outcome.warned == {"bayesian_teaching": sum(bool(said) for said in warned)}
+    assert outcome.warnings == {"bayesian_teaching": f"0.png: {warned[0][0]}"}
