@@ -14,10 +14,12 @@ from dashboard.shared import warming
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
-.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 5rem; }
+.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 4rem; }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 .stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
 .stApp [data-testid=stCaptionContainer] a { color: inherit; text-decoration: underline; }
+/* White on the light blue of the dark theme has a contrast of 2.8. */
+.stApp [data-testid^=stBaseButton-primary]:enabled :is(p, span) { color: light-dark(#fff, #141830); }
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; }

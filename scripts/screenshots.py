@@ -33,6 +33,7 @@ Visit = Callable[[str, str], AbstractContextManager[Page]]
 PAGES = {
     "home": "",
     "explore": "explore",  # starts with the most confident error
+    "gallery": "explore?view=Gallery",
     "studies": "studies?study=demo",
     "trials": "studies?study=demo&section=Trials",
     "simulate": "studies?study=demo&section=Simulate",

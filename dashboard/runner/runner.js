@@ -15,7 +15,7 @@ const TOUCH = "(hover: none) and (pointer: coarse)";
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
-const { api } = document.body.dataset; // of a draft, whose requests are answered from the study file
+const { api } = document.body.dataset; // of a draft, whose requests are served from the study file
 const net = api ? new Net("", saveIndicator, api) : new Net(study, saveIndicator);
 if (api) net.credentials = "same-origin";
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("foretell"); // tabs of one browser

@@ -20,8 +20,8 @@ from study.plan.studyfiles import folder_of
 from study.workspace.workspace import home
 
 
-def answer(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
-    """Answer a request of the participant's page, as code and content.
+def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
+    """Reply to a request of the participant's page, as code and content.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The participant's page of a study file that is being written: it is shown next to the texts, and stores nothing.
 
 Behind the gate, and only for accounts that may design the study. The page is the participants' own; its requests are
-answered from the study file as it is now.
+served from the study file as it is now.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ async def _page(request: Request) -> Response:
 
 async def _reply(request: Request) -> Response:
     body = await request.body() if request.method == "POST" else b""
-    code, content = await run_in_threadpool(_answer, request, body)
+    code, content = await run_in_threadpool(_read_reply, request, body)
     return JSONResponse(content, code, FRESH)
 
 
-def _answer(request: Request, body: bytes) -> tuple[int, Any]:
-    from dashboard.server.draftpages import answer  # the server starts without torch, which settings of a study need
+def _read_reply(request: Request, body: bytes) -> tuple[int, Any]:
+    from dashboard.server.draftpages import reply  # the server starts without torch, which settings of a study need
 
-    return answer(request.path_params, request.cookies.get(COOKIE, ""), body)
+    return reply(request.path_params, request.cookies.get(COOKIE, ""), body)

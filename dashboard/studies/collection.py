@@ -102,7 +102,7 @@ def _links(study: Study) -> None:
     address, code = st.columns([3, 1], vertical_alignment="center")
     address.code(link, language=None)
     address.caption("The button at the right of the link copies it.")
-    code.image(draw_qr_code(link), width=140, caption="QR code of the link")
+    code.image(draw_qr_code(link), width=140, caption="QR code of the link", alt="QR code of the link")
     st.caption("Preview the study as a participant sees it, in one condition. Previews are not data and use no quota.")
     with st.container(horizontal=True):
         for condition in study.conditions:

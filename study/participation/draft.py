@@ -10,6 +10,7 @@ from study.bundle import FORMAT, Manifest
 from study.conditions import CONDITIONS
 from study.locales import CATALOGUES
 from study.participation.page import DraftStage
+from study.plan.config import Saliency, StudyConfig
 from study.plan.procedure import procedure_of
 from study.plan.texts import DEFAULTS, complete_texts
 
@@ -35,14 +36,16 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
         raise ForetellError(f"There is no language {language!r}. Known: {', '.join(CATALOGUES)}.")
     own = {key: str(text) for key, text in _table(content, "texts").items() if key in DEFAULTS}
     title = str(_table(content, "study").get("title", ""))
+    usual: tuple[str, ...] = StudyConfig.model_fields["conditions"].get_default(call_default_factory=True)
     named = [name for name in _list(content.get("conditions")) if name in CONDITIONS]
+    method = _table(content, "saliency").get("method", Saliency.model_fields["method"].default)
     manifest = Manifest(
         format=FORMAT,
         name="draft",
         seed=0,
         config={**content, "language": language},
-        conditions=tuple(named or ["none"]),
-        texts=complete_texts(language, {"title": title, **own}, str(_table(content, "saliency").get("method", ""))),
+        conditions=tuple(named) or usual,
+        texts=complete_texts(language, {"title": title, **own}, str(method)),
         classifier={},
         sets={},
         environment={},

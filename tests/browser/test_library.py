@@ -80,7 +80,7 @@ def test_a_zip_or_a_folder_is_uploaded_and_one_of_its_images_explained(
     link = page.get_by_role("link", name="Explain these images").get_attribute("href")
     assert link is not None
     page.goto(f"{server.url}{link}&method=Gradient")
-    expect(page.locator(".grid button").first).to_be_visible()
+    expect(page.locator(".grid button").first).to_be_attached()  # on a phone in the drawer
     expect(page.get_by_text("The AI predicts").first).to_be_visible()
     expect(page.get_by_test_id("stImage").first).to_be_visible()
     assert f"source={name}" in page.url

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.service import Service
 from study.simulate import simulate
+from tests.browser.test_accessibility import grave
 from tests.conftest import ROOT, write_bundle
 from tests.server import Server, serving
 from tests.study.analysis.simulated import study
@@ -208,3 +209,42 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
     page.get_by_role("option", name="hit").click()
     expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+
+
+WALK = {
+    "explore?method=Gradient": (12, "Test this on participants"),
+    "library": (7, "Name of the set"),
+    "design": (8, "Make the study"),
+    "studies?study=aquarium": (8, "Access"),
+}
+"""Pages, how many of their controls the Tab key visits after those of the navigation, and what is drawn last."""
+FOCUSED = """() => {
+  const focused = document.activeElement;
+  const shown = focused.offsetWidth > 1 ? focused : focused.closest("label") ?? focused;
+  const { top, bottom, width } = shown.getBoundingClientRect();
+  const said = focused.ariaLabel || focused.innerText || focused.labels?.[0]?.innerText || focused.tagName;
+  return [said.trim().slice(0, 60), width > 0 && bottom > 0 && top < innerHeight, !!focused.closest("main, .stMain")];
+}"""
+
+
+def test_the_keyboard_walks_every_page_on_a_dark_phone(chromium: Browser, researcher: Server) -> None:
+    """Catches a control that traps the focus or takes it off the screen, and colours without contrast in the dark."""
+    phone = {"width": 390, "height": 844}
+    with chromium.new_context(viewport=phone, color_scheme="dark", reduced_motion="reduce") as context:
+        researcher.let_in(context)
+        page = context.new_page()
+        for path, (count, last) in WALK.items():
+            page.goto(f"{researcher.url}/{path}")
+            finished(page)
+            expect(page.get_by_text(last).first).to_be_visible(timeout=PATIENCE_MS)
+            finished(page)
+            page.get_by_test_id("stMain").locator("h1").click()  # the walk begins after the navigation
+            visited = []
+            for _ in range(count):
+                page.keyboard.press("Tab")
+                said, is_seen, is_inside = page.evaluate(FOCUSED)
+                assert is_seen, (path, said)
+                visited += [said] if is_inside else []
+            assert len(visited) >= count - 1, (path, visited)
+            assert len(set(visited)) >= count // 2, (path, visited)
+            assert grave(page) == [], path

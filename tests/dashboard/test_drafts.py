@@ -15,9 +15,11 @@ from dashboard.server import api, drafts
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE
 from study.bundle import Bundle
+from study.conditions import CONDITIONS
 from study.participation.page import entry
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
+from study.plan.texts import complete_texts, example
 from study.workspace.workspace import ROOT
 from tests.conftest import write_bundle
 
@@ -87,6 +89,17 @@ def test_its_buttons_lead_to_the_next_page_with_a_text(http: TestClient) -> None
     assert met == ["instructions", "check", "example", "done"]
     refused = http.post("/draft/mine/en/consent/consent", json={"agreed": False}).json()
     assert refused["stage"] == "declined"
+
+
+def test_the_example_is_described_for_the_condition_that_shows_most(http: TestClient, mine: Path) -> None:
+    """Catches a study file that leaves the default conditions and method out, and is read as one without any."""
+    assert "conditions" not in StudyDraft.read(mine).content
+    settings, faults = StudyDraft.read(mine).check()
+    assert settings is not None, faults
+    texts = complete_texts("en", OWN, settings.saliency.method)
+    described = state_of(http, "example")["example"]
+    assert described == example(texts, CONDITIONS["both"])
+    assert texts["example_map"] in described
 
 
 def test_only_a_draft_may_be_framed_and_only_by_its_own_site(http: TestClient) -> None:

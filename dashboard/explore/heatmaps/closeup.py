@@ -130,7 +130,7 @@ def show_closeup(shown: HeatmapTable, key: str) -> None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def encode_cells(key: str, _shown: HeatmapTable) -> dict[str, Any]:  # noqa: ARG001
-    """Encode the image of each column, and each heatmap over it or the note that stands in its place."""
+    """Encode the image of each column, and each heatmap over it or the note in its place."""
     share = 1.0 if len(_shown.cells) <= MOST_LARGE else 0.5
     columns: dict[int, str] = {}
     rows = []
