@@ -104,7 +104,9 @@ def show_throughput(seen: Monitor) -> None:
         hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
     figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
-    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True, tickformat="%H:%M")
+    whole = {"tickformat": ",d", "nticks": min(6, int(seen.throughput["answers"].max()) + 1)}
+    figure.update_yaxes(rangemode="tozero", fixedrange=True, **whole)
+    figure.update_xaxes(fixedrange=True, tickformat="%H:%M")
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
 
 
