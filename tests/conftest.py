@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
+from foretell import find_installed_chromium
 from study.bundle import (
     FORMAT,
     MANIFEST,
@@ -42,7 +42,7 @@ MakeBundle = Callable[..., Path]
 
 PATIENCE_MS = 90_000
 """How long a browser test waits for what it expects: no test may depend on a quiet machine."""
-CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM = find_installed_chromium()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +35,7 @@ from study.participation.answer import (
 )
 from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
-from study.service import Participant
+from study.service import Ack, Participant
 from study.store import StoreError
 from study.workspace.templates import load_templates
 
@@ -129,7 +130,7 @@ def routes() -> list[Route]:
         _api("consent", "POST", _consent),
         _api("ready", "POST", _ready),
         _api("check", "POST", _check),
-        _api("responses", "POST", _respond),
+        Route("/api/v1/responses", _handle_response, methods=["POST"]),
         _api("events", "POST", _events),
         _api("questionnaire", "POST", _fill),
         _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
@@ -163,8 +164,11 @@ def _check(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     return 200, participant.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
 
 
-def _respond(participant: Participant, call: PageRequest) -> tuple[int, Any]:
-    ack = participant.record(call.token, TrialResponse.model_validate_json(call.body), call.tab)
+def _respond(participant: Participant, call: PageRequest) -> Future[Ack]:
+    return participant.submit_response(call.token, TrialResponse.model_validate_json(call.body), call.tab)
+
+
+def _acknowledge(ack: Ack) -> tuple[int, Any]:
     return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
 
 
@@ -187,16 +191,38 @@ def _api(name: str, method: str, work: Work) -> Route:
     """A route whose work runs in the thread pool, with the project's errors as codes and one sentence."""
 
     async def handle(request: Request) -> Response:
-        try:
-            body, said = await _read_limited_body(request), request.headers
-        except (ClientDisconnect, TimeoutError):
+        call = await _read_request(request)
+        if call is None:
             return Response(status_code=408, headers=FRESH)  # the page sends it again
-        tab = said.get("x-tab", "")[:LONGEST_TAB] or None
-        call = PageRequest(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
-        code, content = await run_in_threadpool(_run_guarded, work, call)
-        return _json(code, content)
+        return _json(*await run_in_threadpool(_run_guarded, work, call))
 
     return Route(f"/api/v1/{name}", handle, methods=[method])
+
+
+async def _handle_response(request: Request) -> Response:
+    """Handle a response to a trial, the most frequent request, without a thread that waits until it is stored.
+
+    Forty waiting threads would each take Python's lock from the writer when their group is committed.
+    """
+    call = await _read_request(request)
+    if call is None:
+        return Response(status_code=408, headers=FRESH)
+    try:
+        _admit(call)
+        ack = await asyncio.wrap_future(_respond(door.get_service().participant, call))
+    except (ForetellError, ValidationError) as error:
+        return _json(*await run_in_threadpool(_describe_refusal, error, call))
+    return _json(*_acknowledge(ack))
+
+
+async def _read_request(request: Request) -> PageRequest | None:
+    """Read a request of the page; None if it does not arrive whole."""
+    try:
+        body, said = await _read_limited_body(request), request.headers
+    except (ClientDisconnect, TimeoutError):
+        return None
+    tab = said.get("x-tab", "")[:LONGEST_TAB] or None
+    return PageRequest(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
 
 
 def _run_guarded(work: Work, call: PageRequest) -> tuple[int, Any]:
@@ -204,9 +230,14 @@ def _run_guarded(work: Work, call: PageRequest) -> tuple[int, Any]:
     try:
         _admit(call)
         return work(door.get_service().participant, call)
-    except ForetellError as error:
+    except (ForetellError, ValidationError) as error:
+        return _describe_refusal(error, call)
+
+
+def _describe_refusal(error: ForetellError | ValidationError, call: PageRequest) -> tuple[int, Any]:
+    if isinstance(error, ForetellError):
         refused = _refusal(error)
-    except ValidationError as error:
+    else:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
         refused = Refusal(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,6 +84,10 @@ class Participant(Arrivals):
 
     def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
         """Store a response exactly once; see `study.participation.answering.record` for the codes."""
+        return self.submit_response(token, answer, tab).result()
+
+    def submit_response(self, token: str, answer: TrialResponse, tab: str | None = None) -> Future[Ack]:
+        """Queue a response to be stored, as by `record`; no thread waits meanwhile."""
 
         def work(db: Connection) -> Ack:
             session = self._admit_session(db, token, tab)
@@ -92,7 +97,7 @@ class Participant(Arrivals):
             feedback = self._feedback(session, answer.trial_index) if code in (200, 201) else None
             return Ack(code, message, feedback, self._state(db, session))
 
-        return self._workspace.store.write(work)
+        return self._workspace.store.submit(work)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
         """Append what the page noticed; sending the same again changes nothing. Returns how many were new.

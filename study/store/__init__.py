@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -47,6 +48,10 @@ class Store:
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the writer's transaction; when this returns, its result is on disk."""
         return self._writer.run(work)
+
+    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Queue `work` for the writer's transaction; the future has its result when that is on disk."""
+        return self._writer.submit(work)
 
     def erase(self, work: Callable[[Connection], T]) -> T:
         """Run `work`, which erases something, as `write` does; then clear the database's log of it too."""

@@ -32,6 +32,7 @@ class _Job:
     def __init__(self, work: Callable[[Connection], Any]) -> None:
         self.work = work
         self.future: Future[Any] = Future()
+        self.future.set_running_or_notify_cancel()  # who waits may leave; what was sent is stored all the same
         self.result: Any = None
         self.error: Exception | None = None
 

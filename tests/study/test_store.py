@@ -290,6 +290,17 @@ def test_a_response_costs_few_bytes_of_log(bundle: MakeBundle, service: Service)
     assert (log.stat().st_size - before) / 1024 / responses < 7
 
 
+def test_who_stops_waiting_stops_neither_the_writer_nor_their_own_write(store: Store) -> None:
+    """Catches a cancelled request whose future the writer cannot resolve: its thread ends, and with it every write."""
+    kept: list[int] = []
+    gate = threading.Event()
+    store.submit(lambda _: gate.wait(10))
+    left = store.submit(lambda _: kept.append(1))
+    assert not left.cancel()
+    gate.set()
+    assert store.write(lambda _: len(kept)) == 1
+
+
 ROWS = {
     "study_version": VersionRow,
     "session": SessionRow,
