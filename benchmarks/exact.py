@@ -89,8 +89,6 @@ def _explain(network: Classifier, method: str, scene: Scene) -> Tensor:
     x = network.preprocess(scene.image)
     target = int(network.logits(x[None]).argmax())
     found = open_method(method)(network, x[None], [target], generator=torch.Generator().manual_seed(0))
-    if not torch.isfinite(found.evidence).all():
-        raise ForetellError(f"The heatmaps of {method} have values that are no numbers.")
     return found.evidence[0]
 
 

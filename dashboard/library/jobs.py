@@ -110,7 +110,7 @@ def open_path(text: str) -> Iterator[OpenedFiles]:
 def model_task(line: str, weights: Weights | None = None) -> Task:
     """Return the task that loads a model, fetching its weights, and adds its line to the list of models.
 
-    ``weights`` is what is known of the download, which can be stopped; it is left out where they are here.
+    ``weights`` describes the download, which can be stopped; leave it out for weights that are already on this machine.
     """
     base = home()
 

@@ -1,4 +1,4 @@
-"""Quotas: the places of a study, each of a condition, and who has them."""
+"""Quotas: the slots of a study, each for one condition, and which participant holds each."""
 
 from __future__ import annotations
 

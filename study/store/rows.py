@@ -64,7 +64,7 @@ class SessionRow(TypedDict):
 
 
 class SlotRow(TypedDict):
-    """A place of a study, and who has it until when (ns since 1970)."""
+    """A slot of a study, the participant who holds it, and until when (ns since 1970)."""
 
     slot_id: int
     study_hash: str

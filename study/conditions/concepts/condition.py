@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from study.bundle import ConditionAssets, Trial, significant
-from study.conditions.condition import Condition, ShownAssets
+from study.bundle import ConditionAssets, significant
+from study.conditions.condition import Condition
+from study.conditions.policies import arrange_own_examples
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
-
-
-def arrange_assets(trial: Trial) -> ShownAssets:
-    """Return the assets in their places."""
-    return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition["concepts"].examples))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -37,7 +34,7 @@ CONDITION = Condition(
     "concepts",
     shows_saliency=False,
     shows_examples=True,
-    shown=arrange_assets,
+    shown=partial(arrange_own_examples, name="concepts"),
     make=make,
     other=True,
     words={"examples_legend": "concepts_legend", "example_examples": "example_concepts"},

@@ -7,11 +7,13 @@ checking which of the rules holds.
 
 from __future__ import annotations
 
+from functools import partial
 from math import log
 from typing import TYPE_CHECKING
 
-from study.bundle import ConditionAssets, Trial, significant
-from study.conditions.condition import Condition, ShownAssets
+from study.bundle import ConditionAssets, significant
+from study.conditions.condition import Condition
+from study.conditions.policies import arrange_own_examples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,11 +26,6 @@ NAME = "rules"
 DRAWS = 800
 """Images that the rules are fitted to and judged on."""
 LEAVES, SMALLEST = 64, 8
-
-
-def arrange_assets(trial: Trial) -> ShownAssets:
-    """Return the assets in their places."""
-    return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition[NAME].examples))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -109,7 +106,7 @@ CONDITION = Condition(
     NAME,
     shows_saliency=False,
     shows_examples=True,
-    shown=arrange_assets,
+    shown=partial(arrange_own_examples, name=NAME),
     make=make,
     other=True,
     words={"examples_legend": "rules_legend", "example_examples": "example_rules"},

@@ -14,7 +14,7 @@ from data.types import Factor, ImageSet
 
 @dataclass(frozen=True)
 class DescribedImages:
-    """Images and what is known of them.
+    """Images and the values of their factors.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Changing a factor of a scene in Explore: the image, its prediction, and what is known of it."""
+"""Changing a factor of a scene in Explore: the image, its prediction, and its true class and factors."""
 
 from __future__ import annotations
 
