@@ -24,7 +24,7 @@ from tests.faults.soak import Client
 from tests.server import Server, serving
 from tests.study.participants import query
 
-CLIENTS, TRIALS = 4, 150
+CLIENTS, TRIALS = 4, 400
 
 
 @pytest.fixture
@@ -48,14 +48,16 @@ def server(tmp_path: Path, database: str) -> Iterator[Server]:
 def test_a_backup_under_load_restores_to_a_database_that_verifies(
     server: Server, tmp_path: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop = threading.Event()
+    stop, ended = threading.Event(), threading.Event()
     clients = [Client(server.url, number, stop) for number in range(CLIENTS)]
     for client in clients:
+        client.gates = {TRIALS - 1: ended}  # nobody is done before the backup, however long it takes
         client.start()
     wait_for(lambda: all(len(client.acknowledged) > 5 for client in clients))
     before = {row for client in clients for row in list(client.acknowledged)}
     with Service(server.home) as service:
         folder = backup(service.researcher, tmp_path / "backup")
+    ended.set()
     after = len(before) + 5
     wait_for(lambda: sum(len(client.acknowledged) for client in clients) > after)
     stop.set()

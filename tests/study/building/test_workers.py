@@ -100,7 +100,7 @@ def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch)
     original, home = StimulusStudio.make, tmp_path / "home"
 
     def patient(self, planned, progress):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not list(home.glob("bundles/*/units/*.json")):
             assert time.monotonic() < deadline, "no helper made a trial"
             time.sleep(0.05)
