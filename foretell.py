@@ -55,6 +55,8 @@ WAITING = 2
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 PACKAGES = BROWSERS[:2]
 
+NOT_WINDOWS = 'sys_platform != "win32"'
+
 # Weights from others are loaded as numbers, never as a program (torch.load).
 SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
@@ -144,9 +146,10 @@ def python_of(environment: Path) -> Path:
 
 
 def read_pins(file: Path) -> dict[str, str]:
-    """Read ``{package: version}`` from a requirements file of exact pins."""
+    """Read ``{package: version}`` from a requirements file of exact pins, without what is not for this system."""
     lines = (line.split("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
-    return dict(line.split("==") for line in lines if "==" in line)  # type: ignore[misc]
+    pins = (line.partition(";")[0].strip() for line in lines if sys.platform != "win32" or NOT_WINDOWS not in line)
+    return dict(pin.split("==") for pin in pins if "==" in pin)  # type: ignore[misc]
 
 
 def is_satisfied(file: Path) -> bool:

@@ -128,9 +128,9 @@ def routes() -> list[Route]:
         ),
         _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
         _api("consent", "POST", _consent),
-        _api("ready", "POST", _ready),
+        _queue("ready", _ready),
         _api("check", "POST", _check),
-        Route("/api/v1/responses", _handle_response, methods=["POST"]),
+        _queue("responses", _respond),
         _api("events", "POST", _events),
         _api("questionnaire", "POST", _fill),
         _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
@@ -156,8 +156,8 @@ def _consent(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     return 200, participant.consent(call.token, sent.agreed, sent.device, call.tab)
 
 
-def _ready(participant: Participant, call: PageRequest) -> tuple[int, Any]:
-    return 200, participant.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
+def _ready(participant: Participant, call: PageRequest) -> Future[dict[str, Any]]:
+    return participant.submit_ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
 
 
 def _check(participant: Participant, call: PageRequest) -> tuple[int, Any]:
@@ -168,8 +168,11 @@ def _respond(participant: Participant, call: PageRequest) -> Future[Ack]:
     return participant.submit_response(call.token, TrialResponse.model_validate_json(call.body), call.tab)
 
 
-def _acknowledge(ack: Ack) -> tuple[int, Any]:
-    return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
+def _reply(done: Ack | dict[str, Any]) -> tuple[int, Any]:
+    """A page's new state, or what is said of a response with it."""
+    if isinstance(done, Ack):
+        return done.code, {"message": done.message, "feedback": done.feedback, "state": done.state}
+    return 200, done
 
 
 def _fill(participant: Participant, call: PageRequest) -> tuple[int, Any]:
@@ -199,20 +202,24 @@ def _api(name: str, method: str, work: Work) -> Route:
     return Route(f"/api/v1/{name}", handle, methods=[method])
 
 
-async def _handle_response(request: Request) -> Response:
-    """Handle a response to a trial, the most frequent request, without a thread that waits until it is stored.
+def _queue(name: str, submit: Callable[[Participant, PageRequest], Future[Any]]) -> Route:
+    """A route whose work is queued for the writer, and no thread waits until it is stored: the frequent requests.
 
     Forty waiting threads would each take Python's lock from the writer when their group is committed.
     """
-    call = await _read_request(request)
-    if call is None:
-        return Response(status_code=408, headers=FRESH)
-    try:
-        _admit(call)
-        ack = await asyncio.wrap_future(_respond(door.get_service().participant, call))
-    except (ForetellError, ValidationError) as error:
-        return _json(*await run_in_threadpool(_describe_refusal, error, call))
-    return _json(*_acknowledge(ack))
+
+    async def handle(request: Request) -> Response:
+        call = await _read_request(request)
+        if call is None:
+            return Response(status_code=408, headers=FRESH)
+        try:
+            _admit(call)
+            done = await asyncio.wrap_future(submit(door.get_service().participant, call))
+        except (ForetellError, ValidationError) as error:
+            return _json(*await run_in_threadpool(_describe_refusal, error, call))
+        return _json(*_reply(done))
+
+    return Route(f"/api/v1/{name}", handle, methods=["POST"])
 
 
 async def _read_request(request: Request) -> PageRequest | None:

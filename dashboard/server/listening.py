@@ -7,23 +7,26 @@ import contextlib
 from typing import Any
 
 from uvicorn.protocols.http.flow_control import service_unavailable
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADERS_S = 10.0
 """A request's headers must be complete this long after the connection, or its first byte, came in."""
+LONGEST_HEADERS = 64 * 1024
+"""Bytes of a request before its body: what parses them has no limit."""
 MOST_CONNECTIONS = 4096
 """Beyond it, requests without a session get a 503, and pages send them again."""
 TOKEN = b"x-session-token"
 """The header of a participant who has a session."""
 
 
-class Impatient(H11Protocol):
-    """uvicorn's HTTP/1.1 with a deadline for the headers: it has one for idle connections only."""
+class Impatient(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1 with limits for the headers: it has a deadline for idle connections only."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._deadline: asyncio.TimerHandle | None = None
         self._upgraded = False
+        self._waited_for = 0
         # With too many connections uvicorn would refuse every request, also from participants who have started.
         self._most, self.limit_concurrency = self.limit_concurrency, None
 
@@ -44,19 +47,23 @@ class Impatient(H11Protocol):
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget()
-        elif self._deadline is None and not self._upgraded and not self.transport.is_closing():
-            self._wait()
+        elif not self._upgraded and not self.transport.is_closing():
+            self._waited_for += len(data)
+            if self._waited_for > LONGEST_HEADERS:
+                self._end()
+            elif self._deadline is None:
+                self._wait()
 
     def on_response_complete(self) -> None:
         """Leave the pause between two requests to uvicorn, which limits it."""
         self._forget()
         super().on_response_complete()
 
-    def handle_websocket_upgrade(self, event: Any) -> None:
+    def handle_websocket_upgrade(self) -> None:
         """Stop waiting: the websocket has deadlines of its own."""
         self._forget()
         self._upgraded = True
-        super().handle_websocket_upgrade(event)
+        super().handle_websocket_upgrade()
 
     def _is_full(self) -> bool:
         return self._most is not None and len(self.connections) > self._most
@@ -70,6 +77,7 @@ class Impatient(H11Protocol):
         self._deadline = self.loop.call_later(HEADERS_S, self._end)
 
     def _forget(self) -> None:
+        self._waited_for = 0
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -108,7 +108,7 @@ def _read_progress(session: SessionRow, manifest: Manifest) -> SessionProgress:
 def move(db: Connection, session: SessionRow, progress: SessionProgress, now: int) -> None:
     """Keep where a participant is."""
     moved = {"stage": progress.stage, "position": progress.position, "last_seen": now}
-    repository.change_session(db, session["session_id"], moved)
+    repository.change_session(db, session, moved)
 
 
 def _append(db: Connection, session: SessionRow, answer: TrialResponse, now: int) -> None:

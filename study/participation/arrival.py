@@ -223,7 +223,7 @@ class Arrivals:
     def _renew(self, db: Connection, session: SessionRow, token: str, browser: str | None) -> None:
         resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
         mine = {} if browser is None else {"browser_hash": browser}
-        repository.change_session(db, session["session_id"], {**resumed, **mine, "last_seen": self._workspace.clock()})
+        repository.change_session(db, session, {**resumed, **mine, "last_seen": self._workspace.clock()})
 
     def _new_session(
         self, db: Connection, version: VersionRow, mode: Mode, who: str, token: str, started: dict[str, Any]

@@ -54,7 +54,7 @@ def finish(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
     give_code(db, session)
     in_time = quota.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
     ended = {"completed_at": now, "over_quota": int(not in_time)}
-    repository.change_session(db, session["session_id"], ended)
+    repository.change_session(db, session, ended)
     _owe(db, session, manifest)
     move(db, session, moved, now)
 
@@ -86,7 +86,7 @@ def withdraw(db: Connection, session: SessionRow, manifest: Manifest, now: int) 
     erased = responses.erase(db, session_id)
     repository.erase_rest(db, session_id)
     quota.free_slot(db, session_id)
-    repository.change_session(db, session_id, {"env_json": None, "origin": None, "browser_hash": None})
+    repository.change_session(db, session, {"env_json": None, "origin": None, "browser_hash": None})
     audit.append(db, now, "participant", "withdrew", {"session": session_id, "answers": erased})
     move(db, session, moved, now)
 
@@ -121,7 +121,7 @@ def give_code(db: Connection, session: SessionRow) -> None:
     """Return a code by which the researcher finds this participation again."""
     if session["completion_code"] is None:
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(10))
-        repository.change_session(db, session["session_id"], {"completion_code": code})
+        repository.change_session(db, session, {"completion_code": code})
 
 
 def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:

@@ -38,7 +38,7 @@ def answer_consent(
         agreed_at = timemark.compute_trusted_time(
             db, now
         )  # a clock that is behind would let it end when it is set right
-        repository.change_session(db, session["session_id"], {"agreed_at": agreed_at, "env_json": env})
+        repository.change_session(db, session, {"agreed_at": agreed_at, "env_json": env})
     move(db, session, moved, now)
 
 
@@ -90,7 +90,7 @@ def _enter(db: Connection, session: SessionRow, manifest: Manifest, moved: Sessi
             give_code(db, session)
         else:
             repository.add_plan(db, _plan(session["session_id"], manifest, place))
-            repository.change_session(db, session["session_id"], asdict(place))
+            repository.change_session(db, session, asdict(place))
     move(db, session, moved, now)
 
 

@@ -23,4 +23,4 @@ def admit(db: Connection, session: SessionRow, tab: str | None, now: int, *, tak
     if other and not take:
         raise Refusal(423, "Another tab is using this session; take it over, or wait.", "refused_elsewhere")
     if session["tab_id"] != tab or until < now + RENEWED_NS:
-        repository.change_session(db, session["session_id"], {"tab_id": tab, "tab_until": now + LEASE_NS})
+        repository.change_session(db, session, {"tab_id": tab, "tab_until": now + LEASE_NS})

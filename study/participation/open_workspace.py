@@ -114,7 +114,7 @@ class OpenWorkspace:
 
         def work(db: Connection) -> None:
             for session_id, hashed in rows.items():
-                repository.change_session(db, session_id, {"code_hash": hashed})
+                repository.index_code(db, session_id, hashed)
 
         if rows:
             self.store.write(work)

@@ -76,7 +76,12 @@ class Participant(Arrivals):
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
         """Record that the page of a stage, ``instructions`` or ``example``, was read."""
-        return self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
+        return self.submit_ready(token, stage, tab).result()
+
+    def submit_ready(self, token: str, stage: str, tab: str | None = None) -> Future[dict[str, Any]]:
+        """Queue what `ready` does; no thread waits meanwhile."""
+        act = entrance.finish_example if stage == "example" else entrance.finish_instructions
+        return self._submit_act(token, tab, act)
 
     def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
         """Record one try of the comprehension check; a participant who passes is assigned a condition."""
@@ -93,7 +98,6 @@ class Participant(Arrivals):
             session = self._admit_session(db, token, tab)
             manifest = self._workspace.manifest_of(session)
             code, message = answering.record(db, session, manifest, answer, self._workspace.clock())
-            session = session_of_token(db, token)
             feedback = self._feedback(session, answer.trial_index) if code in (200, 201) else None
             return Ack(code, message, feedback, self._state(db, session))
 
@@ -138,7 +142,7 @@ class Participant(Arrivals):
             session = repository.session_by_id(db, mine)
             manifest = self._workspace.manifest_of(session)
             ending.withdraw(db, session, manifest, self._workspace.clock())
-            return page_state(db, repository.session_by_id(db, mine), manifest)
+            return page_state(db, session, manifest)
 
         return self._workspace.store.erase(work)
 
@@ -167,17 +171,23 @@ class Participant(Arrivals):
         return procedure_of(self._workspace.manifest_of(session))
 
     def _act(self, token: str, tab: str | None, work: Callable[..., None], *sent: Any) -> dict[str, Any]:
-        """Do something in a session's name and return what the page may know then, all in the writer's transaction.
+        """Do something in a session's name and return what the page may know then."""
+        return self._submit_act(token, tab, work, *sent).result()
 
-        The state is returned after the commit, and a transaction of its own for it would take as long as the act.
+    def _submit_act(
+        self, token: str, tab: str | None, work: Callable[..., None], *sent: Any
+    ) -> Future[dict[str, Any]]:
+        """Queue an act and the reading of the page's new state, both in the writer's transaction.
+
+        The future is resolved after the commit; a transaction of its own for the state would take as long as the act.
         """
 
         def run(db: Connection) -> dict[str, Any]:
             session = self._admit_session(db, token, tab)
             work(db, session, self._workspace.manifest_of(session), *sent, self._workspace.clock())
-            return self._state(db, session_of_token(db, token))
+            return self._state(db, session)
 
-        return self._workspace.store.write(run)
+        return self._workspace.store.submit(run)
 
     def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> SessionRow:
         """Return the session of a token, if this tab may work in it; ended here if its time is over."""
@@ -185,10 +195,9 @@ class Participant(Arrivals):
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
         manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
         # A clock that jumps must end nothing: only an end that is due by it asks how far time had come.
-        ended = ending.is_due(session, manifest, now) and ending.expire(
-            db, session, manifest, self._workspace.compute_trusted_time(db)
-        )
-        return session_of_token(db, token) if ended else session
+        if ending.is_due(session, manifest, now):
+            ending.expire(db, session, manifest, self._workspace.compute_trusted_time(db))
+        return session
 
     def _state(self, db: Connection, session: SessionRow) -> dict[str, Any]:
         state = page_state(db, session, self._workspace.manifest_of(session))

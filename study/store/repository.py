@@ -149,9 +149,15 @@ def sessions_without_code(db: Connection) -> list[str]:
     return list(db.execute(select(session.c.session_id).where(session.c.code_hash.is_(None))).scalars())
 
 
-def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -> None:
-    """Set columns of a session."""
-    db.execute(_CHANGE_SESSION, {**values, "changed": session_id})
+def change_session(db: Connection, row: SessionRow, values: Mapping[str, Any]) -> None:
+    """Set columns of a session, in `row` too, so that nobody has to read it again."""
+    db.execute(_CHANGE_SESSION, {**values, "changed": row["session_id"]})
+    row.update(cast(SessionRow, values))
+
+
+def index_code(db: Connection, session_id: str, code_hash: str) -> None:
+    """Set the keyed hash by which a session is found from its private code."""
+    db.execute(_CHANGE_SESSION, {"code_hash": code_hash, "changed": session_id})
 
 
 def add_consent(db: Connection, values: Mapping[str, Any]) -> None:

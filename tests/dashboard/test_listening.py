@@ -11,7 +11,7 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from dashboard.server.listening import HEADERS_S
+from dashboard.server.listening import HEADERS_S, LONGEST_HEADERS
 from dashboard.shared.service import COOKIE
 from study.service import Service
 from tests.conftest import write_bundle
@@ -62,6 +62,20 @@ def test_half_sent_headers_end(server: Server) -> None:
                         sockets.remove(one)
         assert time.monotonic() - began > HEADERS_S / 2
         alive.ping().wait(PATIENCE_S)
+
+
+def test_endless_headers_end_before_they_fill_the_memory(server: Server) -> None:
+    """The parser has no limit of its own: in the ten seconds of the deadline a fast line brings a gigabyte."""
+    with socket.create_connection(("127.0.0.1", server.port)) as endless:
+        endless.sendall(b"GET /run/demo HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < 200 * LONGEST_HEADERS:
+                endless.sendall(b"a" * 1024)
+                sent += 1024
+    assert sent < 200 * LONGEST_HEADERS
+    long = {"X-Long": "a" * (LONGEST_HEADERS // 2)}
+    assert httpx.get(f"{server.url}/run/demo", headers=long).status_code == 200
 
 
 def test_a_cut_request_leaves_no_traceback_and_no_address(server: Server) -> None:
