@@ -174,9 +174,7 @@ class Participant(Arrivals):
         """Do something in a session's name and return what the page may know then."""
         return self._submit_act(token, tab, work, *sent).result()
 
-    def _submit_act(
-        self, token: str, tab: str | None, work: Callable[..., None], *sent: Any
-    ) -> Future[dict[str, Any]]:
+    def _submit_act(self, token: str, tab: str | None, work: Callable[..., None], *sent: Any) -> Future[dict[str, Any]]:
         """Queue an act and the reading of the page's new state, both in the writer's transaction.
 
         The future is resolved after the commit; a transaction of its own for the state would take as long as the act.
