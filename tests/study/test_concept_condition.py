@@ -25,6 +25,8 @@ from study.simulate import simulate
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f'conditions = ["none", "concepts"]\n{SMALL}'
 EFFECTS = ConceptEffects({"place": ("sea", "road", "snow")}, {"place": np.array([[0.6, 0.1], [0.2, 0.3], [0.1, 0.2]])})

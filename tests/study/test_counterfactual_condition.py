@@ -27,6 +27,8 @@ from study.simulate import simulate
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 1")
 FILE = f'conditions = ["none", "counterfactual"]\n{SMALL.replace("size = 96", "size = 336")}'
 CONDITION = CONDITIONS["counterfactual"]

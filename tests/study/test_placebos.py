@@ -22,6 +22,8 @@ from study.service import Service
 from study.simulate import simulate
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 MakeBundle = Callable[..., Path]
 CONDITIONS = ("none", "saliency", *placebos())
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")

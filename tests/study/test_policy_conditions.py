@@ -26,6 +26,8 @@ from study.service import Service
 from study.simulate import simulate
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SMALL = (
     TINY.replace("categories = 3", "categories = 1")
     .replace("size = 640", "size = 320")

@@ -25,6 +25,8 @@ from study.service import Service
 from study.simulate import simulate
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f'language = "de"\nconditions = ["none", "rules", "prototypes"]\n{SMALL}'.replace(
     'model = "scenes"', 'model = "scenes:prototypes"'

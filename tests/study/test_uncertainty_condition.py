@@ -18,6 +18,8 @@ from study.service import Service
 from study.simulate import simulate
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 1")
 FILE = f'conditions = ["none", "uncertainty"]\n{SMALL}'
 

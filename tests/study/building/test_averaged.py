@@ -10,6 +10,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 from core.teaching.kfac import KroneckerPrior
 from study.building.averaged import DRAWS, FAR, AveragedAccuracy, compare
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 CLASSES, WIDTH, IMAGES = 6, 8, 600
 
 

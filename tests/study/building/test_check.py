@@ -11,6 +11,8 @@ from study.building.build import build
 from study.building.check import check
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 FOLDERS = """
 [study]
 name = "folders"

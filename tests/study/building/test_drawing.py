@@ -25,6 +25,8 @@ from PIL import Image
 from data.scenes import classifier
 from data.scenes.classifier import CATEGORIES, build
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 def transforms(image):
     return classifier.transforms(image.crop((20, 12, 84, 76)).resize((96, 96), Image.Resampling.BILINEAR))
 """

@@ -21,6 +21,8 @@ from study.network.sources import open_sources
 from study.plan.config import read_frozen
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 MINE = """
 def explain(model, images, targets, *, times: float = 1.0):
     images.requires_grad_()

@@ -11,6 +11,8 @@ from study.building.plan import make_planner
 from study.network.sources import open_sources
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):

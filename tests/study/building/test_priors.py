@@ -27,6 +27,8 @@ from study.plan.config import ImageSource
 from study.network.priors import learn_prior
 from study.network.sources import open_classifier, open_set
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 def progress(done, total, what):
     if done > 100:
         os.kill(os.getpid(), signal.SIGKILL)

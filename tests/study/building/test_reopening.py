@@ -21,6 +21,8 @@ from study.bundle import MANIFEST, Bundle, canonical
 from study.network.sources import open_sources
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 
 @pytest.fixture(scope="module")
 def again(tmp_path_factory) -> ReopenedStudy:

@@ -11,19 +11,23 @@ import torch
 from pydantic import ValidationError
 
 from core.teaching.kfac import fit_prior
+from core.types import silent
 from core.uncertainty.measures import mutual_information
 from core.uncertainty.samplers import inserted_dropout
 from study.building.build import build
 from study.building.design import Candidate
 from study.building.measures.ground import Ground
+from study.building.plan import make_planner
 from study.building.strata import Stratifier, strata_of
 from study.bundle import Bundle
-from study.network.sources import open_set
+from study.network.sources import open_set, open_sources
 from study.plan.config import ImageSource, Strata, StudyConfig, read
 from study.plan.measures import IMAGE_MEASURES
 from study.workspace.seeds import seed_of
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
+
+pytestmark = pytest.mark.usefixtures("shared_predictions")
 
 SETTINGS = Strata(measure="mutual_information", passes=12, bins=3, candidates=9)
 PICTURES = [Candidate("adversarial", "adversarial", i, 0, 1, 0) for i in range(20)]
@@ -84,7 +88,8 @@ def test_laplace_draws_from_the_prior_of_the_study(made):
 
 
 def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(tmp_path):
-    text = TINY.replace("practice = 2", "practice = 2\n[trials.strata]\nmeasure = 'entropy'\npasses = 10")
+    one = TINY.replace("categories = 3", "categories = 1")
+    text = one.replace("practice = 2", "practice = 2\n[trials.strata]\nmeasure = 'entropy'\npasses = 10")
     (tmp_path / "strata.toml").write_text(text)
     (tmp_path / "plain.toml").write_text(TINY)
     bundle = build(tmp_path / "strata.toml", tmp_path / "home")
@@ -187,19 +192,17 @@ def test_a_changed_rule_or_picture_is_another_study(tmp_path):
     ("measure", "parameters"),
     [("margin", {"directions": "anywhere"}), ("concept_effect", {"concept": "context=sea"})],
 )
-def test_a_study_by_another_measure_freezes_what_is_computed_apart(tmp_path, measure, parameters):
+def test_a_study_by_another_measure_plans_by_what_is_computed_apart(tmp_path, measure, parameters):
     """Catches strata that are not by the number which the trials freeze, and other pictures' numbers."""
     given = ", ".join(f"{key} = '{value}'" for key, value in parameters.items())
     strata = f"[trials.strata]\nmeasure = '{measure}'\nparameters = {{ {given} }}\ncandidates = 8"
     (tmp_path / "study.toml").write_text(TINY.replace("practice = 2", f"practice = 2\n{strata}"))
-    bundle = build(tmp_path / "study.toml", tmp_path / "home")
-    classifier, config = scene_net(), read(tmp_path / "study.toml")
-    sets = {f"scenes/{role}": open_set(getattr(config.sets, role), tmp_path) for role in ("standard", "adversarial")}
-    assert {trial.stratum.stratum for trial in bundle.manifest.trials} == {0, 1}
-    for trial in bundle.manifest.trials:
-        name, number = trial.source.rsplit("/", 1)[0], trial.source.rsplit("/", 1)[1]
-        images = next(images for key, images in sets.items() if name.startswith(key))
-        value = apart(measure, classifier, images, int(number))
+    sources = open_sources(tmp_path / "study.toml")
+    planned = make_planner(sources, tmp_path / "cache").plan(silent).trials
+    classifier = scene_net()
+    assert {trial.stratum.stratum for trial in planned} == {0, 1}
+    for trial in planned:
+        value = apart(measure, classifier, sources.sets[trial.candidate.role], trial.candidate.index)
         assert trial.stratum.value == pytest.approx(value, rel=2e-2, abs=1e-4)
         assert trial.stratum.error == 0
         assert set(trial.stratum.model_dump()) == {"measure", "value", "error", "stratum", "strata"}

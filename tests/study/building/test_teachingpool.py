@@ -18,6 +18,8 @@ from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 
 @pytest.fixture(scope="module")
 def classifier():
