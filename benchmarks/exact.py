@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
@@ -25,6 +24,7 @@ from core.attribution import METHODS
 from core.attribution.opening import open_method
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.faithfulness.agreement import correlate_ranks
 from data.scenes.generator import Scene
 from study.network.sources import open_classifier
 
@@ -79,10 +79,8 @@ def compare(own: Sequence[Tensor], exact: Sequence[Tensor]) -> dict[str, Any]:
 
 def correlate(one: Tensor, other: Tensor) -> float:
     """Compute Spearman's rank correlation of two heatmaps; 0 where one of them is constant."""
-    values: list[NDArray[np.float64]] = [heatmap.double().numpy().ravel() for heatmap in (one, other)]
-    if any(np.ptp(each) == 0 for each in values):
-        return 0.0
-    return float(spearmanr(*values).statistic)
+    ranks = (rankdata(heatmap.double().numpy().reshape(1, -1), axis=1) for heatmap in (one, other))
+    return float(correlate_ranks(*ranks)[0])
 
 
 def _explain(network: Classifier, method: str, scene: Scene) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from core.errors import ForetellError
 from dashboard.shared import service
@@ -18,6 +19,13 @@ from study.participation.refusals import Refusal
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import folder_of
 from study.workspace.workspace import home
+
+
+class Click(BaseModel):
+    """What of a click on the page decides which page follows."""
+
+    agreed: bool = True
+    stage: str = "instructions"
 
 
 def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
@@ -40,19 +48,21 @@ def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
         if name == "state":
             return 200, draft_state(manifest, find_stage(asked["stage"]))
         if name in ("consent", "ready", "check", "questionnaire"):
-            return 200, draft_state(manifest, _follow(manifest, name, json.loads(body)))
+            return 200, draft_state(manifest, _follow(manifest, name, Click.model_validate_json(body)))
         return 200, {"now_ms": service.get_service().participant.now_ms()}  # events are not kept
+    except ValidationError:
+        return 422, {"error": "The page sends this in another form. Load it again."}
     except Refusal as error:
         return error.code, {"error": str(error)}
     except ForetellError as error:
         return 422, {"error": str(error)}
 
 
-def _follow(manifest: Manifest, name: str, sent: Any) -> DraftStage:
+def _follow(manifest: Manifest, name: str, sent: Click) -> DraftStage:
     """Return the page that follows a click on another one."""
-    if name == "consent" and not sent["agreed"]:
+    if name == "consent" and not sent.agreed:
         return "declined"
-    return next_stage(manifest, sent["stage"] if name == "ready" else name)
+    return next_stage(manifest, sent.stage if name == "ready" else name)
 
 
 def _read_draft(asked: Mapping[str, str], token: str) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial, significant
@@ -17,14 +18,14 @@ def make_policy_condition(name: str, policy: str) -> Condition:
     Everything else is as in the condition ``examples``: the trials, the pool, two examples of each option, the words.
     """
 
-    def arrange_assets(trial: Trial) -> ShownAssets:
-        return arrange_own_examples(trial, name)
-
-    def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
-        return draw_own_examples(studio, material, name)
-
     return Condition(
-        name, shows_saliency=False, shows_examples=True, shown=arrange_assets, make=make, other=True, policy=policy
+        name,
+        shows_saliency=False,
+        shows_examples=True,
+        shown=partial(arrange_own_examples, name=name),
+        make=partial(draw_own_examples, name=name),
+        other=True,
+        policy=policy,
     )
 
 

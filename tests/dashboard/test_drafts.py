@@ -77,6 +77,17 @@ def test_a_draft_reads_like_the_study_that_it_becomes(
     assert [state["stage"] for state in read] == ["consent", "instructions", "check"]
 
 
+@pytest.mark.parametrize("body", ["{", "[]", '{"agreed": "perhaps"}', '{"stage": 7}'])
+def test_a_body_of_another_form_is_refused(http: TestClient, body: str) -> None:
+    """Catches an error of the server, and a traceback in its log, for what no page sends."""
+    for name in ("consent", "ready", "check"):
+        reply = http.post(f"/draft/mine/en/consent/{name}", content=body)
+        assert (reply.status_code, reply.json()) == (
+            422,
+            {"error": "The page sends this in another form. Load it again."},
+        )
+
+
 def test_its_buttons_lead_to_the_next_page_with_a_text(http: TestClient) -> None:
     """Catches a page of the study that is skipped, and one shown that it does not have: this one asks nothing after."""
     sent: list[tuple[str, dict[str, Any]]] = [
