@@ -132,7 +132,8 @@ def test_the_built_in_network_is_without_warnings() -> None:
 
 
 QUICK = {"rise": {"samples": 32}, "occlusion": {}, "cam": {}, "gradient": {}, "integrated_gradients": {"steps": 4},
-         "guided_backpropagation": {}, "deconvnet": {}, "lrp_epsilon": {}, "taylor_decomposition": {}, "excitation_backpropagation": {},
+         "guided_backpropagation": {}, "deconvnet": {}, "lrp_epsilon": {}, "taylor_decomposition": {},
+         "excitation_backpropagation": {},
          "grad_cam": {}, "score_cam": {}, "erasure": {}, "deeplift": {}, "guided_grad_cam": {}}  # fmt: skip
 ODD = {
     "TorchScript": "torch.jit.script(plain().body.eval())",
