@@ -173,7 +173,7 @@ def _warnings(share: float, bias: Bias) -> tuple[str, ...]:
         )
     if share < LEAST:
         why = "biases absorbed the rest" if bias == "absorbs" else "the rest ended in units active by their bias alone"
-        return (f"Only {share:.1%} of the logit".replace("%", " %") + f" is in this heatmap: {why}.",)
+        return (f"Only {share:.1%} of the logit is in this heatmap: {why}.",)
     return ()
 
 

@@ -38,6 +38,7 @@ class _Rectified(Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor, ceiling: float, mode: Rectifiers, inplace: bool) -> Tensor:
         ctx.mode = mode
+        ctx.set_materialize_grads(False)  # what follows may pass no gradient: that is an error, not a heatmap of zeros
         if mode.rule != "deconvnet":
             ctx.save_for_backward((z > 0) & (z < ceiling) if math.isfinite(ceiling) else z > 0)
         if not inplace:
@@ -47,9 +48,11 @@ class _Rectified(Function):
         return z.clamp_(0, ceiling)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        rule = ctx.mode.rule
-        passed = gradients[0] if rule == "plain" else gradients[0].relu()
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+        rule, gradient = ctx.mode.rule, gradients[0]
+        if gradient is None:
+            return None, None, None, None
+        passed = gradient if rule == "plain" else gradient.relu()
         return passed if rule == "deconvnet" else passed * ctx.saved_tensors[0], None, None, None
 
 

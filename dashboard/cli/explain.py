@@ -49,6 +49,7 @@ def explain(
         say(f"{what} (see the .json files). {outcome.warnings[name]}")
     for note, maps in outcome.notes.items():
         say(f"{maps:,} heatmaps: {note}")
+    outcome.complain()  # last: what is said of the others holds all the same
     heatmaps = "heatmap" if outcome.n_made == 1 else "heatmaps"
     say(
         f"{outcome.n_made:,} {heatmaps} written to {out}"

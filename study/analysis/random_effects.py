@@ -28,10 +28,11 @@ GROUPS = ("participant", "category")
 EDGE = 1e-5
 """Smallest eigenvalue of a term's correlation matrix that is not a boundary."""
 RULE = (
-    "A singular fit is reduced, in this order, until it is not singular: correlations of random effects are set to 0; "
+    "A singular fit is reduced in this order, until it is not singular: correlations of random effects are set to 0; "
     "then slopes whose standard deviations are estimated as 0 are left out, as Matuschek, Kliegl, Vasishth, Baayen & "
-    "Bates (2017) do with every component that the likelihood does not need. Random intercepts always stay. The "
-    "largest model decides, and all models get the same random effects."
+    "Bates (2017) do with every component that the likelihood does not need. Random intercepts always stay, and so "
+    "does the slope of a factor while one of its levels has a standard deviation above 0: those at 0 change no "
+    "likelihood. The largest model decides, and all models get the same random effects."
 )
 
 

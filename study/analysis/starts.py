@@ -129,11 +129,9 @@ def search(
     """
     ended = [first, *(climb(beta, theta) for beta, theta in points(first, blocks, sds))]
     maxima = sorted((end for end in ended if end.is_maximum and end.loglik > lowest), key=lambda end: -end.loglik)
-    if not maxima:
+    best = _find_best(first, maxima, climb)
+    if best is None:
         return first.fit, ()
-    best = maxima[0]
-    if first.is_maximum and first.loglik > best.loglik - APART:
-        best = first
     level = best.loglik
     for end in maxima:
         if end.loglik < level - APART:
@@ -141,6 +139,16 @@ def search(
             if _is_found_again(end, climb):
                 return best.fit, (best, end)
     return best.fit, ()
+
+
+def _find_best(first: End, maxima: Sequence[End], climb: Climb) -> End | None:
+    """Find the highest maximum that a search from its own point does not leave; the first search's among equals."""
+    for end in maxima:
+        if first.is_maximum and first.loglik > end.loglik - APART:
+            return first
+        if abs(climb(end.beta, end.theta).loglik - end.loglik) < APART:  # a stop on the way up is no maximum
+            return end
+    return None
 
 
 def points(first: End, blocks: Blocks, sds: Sequence[float] = SDS) -> list[tuple[Floats, Floats]]:

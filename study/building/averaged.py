@@ -79,9 +79,9 @@ class AveragedAccuracy:
         numbers = [f"{value:.1%}" for value in (*self.plain, *self.averaged)]
         errors = [f"{100 * value:.1f}" for value in self.error]
         text = (
-            f"The network is right in {numbers[0]} (top 5: {numbers[1]}) of {self.images:,} images; with its last "
-            f"layer sampled from the prior, in {numbers[2]} ± {errors[0]} (top 5: {numbers[3]} ± {errors[1]}; {DRAWS} "
-            "draws, ± their standard error)."
+            f"Choosing among the classes of these {self.images:,} images only, the network is right in {numbers[0]} "
+            f"(top 5: {numbers[1]}); with its last layer sampled from the prior, in {numbers[2]} ± {errors[0]} (top 5: "
+            f"{numbers[3]} ± {errors[1]}; {DRAWS} draws, ± their standard error)."
         )
         if not self.is_far:
             return text

@@ -82,11 +82,12 @@ class Outcome:
             other.warnings | self.warnings,
         )
 
-    def complain(self, total: int) -> None:
-        """Raise one error for all heatmaps of ``total`` that could not be made."""
+    def complain(self) -> None:
+        """Raise one error for all heatmaps that could not be made."""
         if self.faults:
-            some = f"{self.faults.total():,} of {total:,} heatmaps could not be made; the others are there. "
-            raise ForetellError((some if self.faults.total() < total else "") + " ".join(self.faults))
+            failed, total = self.faults.total(), self.done_count
+            some = f"{failed:,} of {total:,} heatmaps could not be made; the others are there. "
+            raise ForetellError((some if failed < total else "") + " ".join(self.faults))
 
 
 def explain_files(
@@ -107,10 +108,15 @@ def explain_files(
     ``workers`` and ``engine`` are those of `study.workspace.parallel.each`; each worker uses one thread, so they
     change no heatmap either. Without both, a few images are explained in this process on all cores.
 
+    Returns
+    -------
+    Outcome
+        Its faults are images that cannot be read and methods that do not apply; `Outcome.complain` raises them.
+
     Raises
     ------
     ForetellError
-        Wrong input; or, after all other work, images that cannot be read and methods that do not apply.
+        Wrong input.
     """
     if not images:
         raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
@@ -135,7 +141,6 @@ def explain_files(
             work, batches, workers=count, engine=engine, gpus=gpus, what="explaining", progress=progress
         )
         outcome = reduce(Outcome.add, parts)
-    outcome.complain(total)
     return outcome
 
 

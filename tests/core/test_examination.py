@@ -132,7 +132,8 @@ def test_the_built_in_network_is_without_warnings() -> None:
 
 
 QUICK = {"rise": {"samples": 32}, "occlusion": {}, "cam": {}, "gradient": {}, "integrated_gradients": {"steps": 4},
-         "guided_backpropagation": {}, "lrp_epsilon": {}, "taylor_decomposition": {}, "excitation_backpropagation": {},
+         "guided_backpropagation": {}, "deconvnet": {}, "lrp_epsilon": {}, "taylor_decomposition": {},
+         "excitation_backpropagation": {},
          "grad_cam": {}, "score_cam": {}, "erasure": {}, "deeplift": {}, "guided_grad_cam": {}}  # fmt: skip
 ODD = {
     "TorchScript": "torch.jit.script(plain().body.eval())",
@@ -161,7 +162,9 @@ def test_a_method_that_cannot_says_so_in_a_sentence(tmp_path: Path, build: str) 
     made, said = [], []
     for method, parameters in QUICK.items():
         try:
-            assert torch.isfinite(METHODS[method](classifier, inputs, [1], **parameters).map).all()
+            heatmap = METHODS[method](classifier, inputs, [1], **parameters).map
+            assert torch.isfinite(heatmap).all()
+            assert heatmap.any(), method  # no gradient came back, and nobody said so
             made.append(method)
         except ForetellError as refusal:
             said.append(str(refusal))

@@ -66,6 +66,6 @@ def test_relevance_on_real_networks(real):
             assert composite.warnings == ()
         else:  # units that are active by their bias alone: little reaches the picture, and that is said
             assert composite.conservation < 0.1
-            assert "0.2 % of the logit" in composite.warnings[0]
+            assert "0.2% of the logit" in composite.warnings[0]
             with pytest.raises(ForetellError, match="lrp_0 overflows on mobilenet_v2"):
                 lrp_0(classifier, images, target, bias="left_out")

@@ -38,6 +38,9 @@ def unlearnt():
 def pair():
     return Pair()
 
+def labels():
+    return nn.Sequential(flat(), nn.Sigmoid())
+
 def convolutional():
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(4, 2, 1), nn.Flatten())
 
@@ -128,3 +131,16 @@ def test_a_network_that_does_not_fit_is_one_sentence(network, options, sentence,
     assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "heatmaps").exists()
+
+
+def test_warnings_are_printed_also_where_another_method_does_not_apply(tmp_path):
+    """Catches a network of sigmoids whose warning stays in the files because `cam` is refused in the same run."""
+    (tmp_path / "networks.py").write_text(NETWORKS)
+    render(1, category="fish", context="sea").image.save(tmp_path / "fish.png")
+    done = run(
+        "explain", "--image", "fish.png", "--model", "networks.py:labels", "--method", "gradient,cam", cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "1 heatmap of gradient has a warning" in done.stdout
+    assert "If they are probabilities of separate labels (a sigmoid)" in done.stdout
+    assert "1 of 2 heatmaps could not be made" in done.stderr

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_lost(folder, method, chang
         np.save(folder / "maps/a/1.npy", np.full((96, 96), np.nan) if change == "nan" else np.ones((5, 5)))
     monkeypatch.chdir(folder)
     with pytest.raises(ForetellError) as refused:
-        explain_files(ExplanationQuery("scenes", (method,)), [folder / "photos"], folder / "out", workers=1)
+        explain_files(ExplanationQuery("scenes", (method,)), [folder / "photos"], folder / "out", workers=1).complain()
     assert sentence in str(refused.value)
     assert (folder / "out" / "kept.txt").is_file()
     assert len(list((folder / "out").rglob("*.json"))) == (2 if change in ("nan", "size") else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from study.analysis import nested, random_effects, responses
+from study.analysis import mixed, nested, random_effects, responses
 from study.analysis.truths import TABLE_1, AdditiveTruth
 from study.bundle import TRIAL_TYPES
 from study.plan.preregistration import NESTED
@@ -84,12 +84,32 @@ def test_a_singular_fit_is_reduced_in_the_stated_order() -> None:
             ],
             "(examples||category)",
         ),
+        (
+            "(trial_type||participant)",
+            [
+                ("participant", ["(Intercept)"], [[0.5]]),
+                ("participant", ["trial_typestd_incorrect"], [[0.0]]),
+                ("participant", ["trial_typestd_correct"], [[0.2]]),
+            ],
+            None,
+        ),
         ("(saliency||category)", [("category", ["(Intercept)"], [[0.5]]), ("category", ["saliency"], [[0.1]])], None),
     ],
 )
 def test_each_step_of_the_rule(random: str, effects: list, then: str | None) -> None:
     given = [(group, names, np.array(covariance)) for group, names, covariance in effects]
     assert random_effects.simpler(random, given) == then
+
+
+def test_a_standard_deviation_of_0_that_the_rule_leaves_changes_no_likelihood() -> None:
+    """The rule said that a singular fit is reduced until it is not, also where a factor's slope keeps a level at 0."""
+    frame = study(seed=3)
+    frame["right"] = (frame["trial_type"] == "std_correct").astype(float)
+    kept = mixed.fit(frame, "correct ~ trial_type + (trial_type||participant)")
+    assert min(effect.sd for effect in kept.random) < 1e-4 < max(effect.sd for effect in kept.random[1:])
+    without = mixed.fit(frame, "correct ~ trial_type + (right||participant)")
+    assert kept.loglik == pytest.approx(without.loglik, abs=1e-4)
+    assert "the slope of a factor while one of its levels has a standard deviation above 0" in random_effects.RULE
 
 
 def test_slopes_stop_the_false_alarms_of_a_world_where_participants_differ() -> None:

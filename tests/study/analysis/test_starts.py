@@ -73,6 +73,33 @@ def test_the_highest_maximum_is_reported(name: str) -> None:
     assert f"{value:.3f}" in said
 
 
+def test_a_stop_of_a_search_on_its_way_up_is_no_maximum() -> None:
+    """The likelihood of these eight rises without end from a standard deviation of 4; a search stopped at 119 for good.
+
+    The message gave the log-likelihood of that stop as the one reported, next to the estimates of another.
+    """
+    frame = pd.DataFrame(
+        {
+            "y": [0, 1, 1, 1, 1, 1, 0, 0],
+            "x": [
+                -0.06271425885369812,
+                0.2491574809406205,
+                0.04958468028771155,
+                1.182665742342288,
+                1.4049343623371935,
+                0.005121767282302068,
+                -0.2744858167755935,
+                0.45090785195024213,
+            ],
+            "id": ["p0", "p1", "p2", "p3"] * 2,
+        }
+    )
+    model = mixed.fit(frame, "y ~ x + (1|id)")
+    at = [np.array([c.estimate]) for c in model.coefficients] + [np.array([model.random[0].sd])]
+    assert model.loglik == pytest.approx(float(likelihood(frame, *at)[0]), abs=1e-6)
+    assert not [m for m in model.messages if "more than one maximum" in m]
+
+
 def test_the_highest_maximum_of_a_linear_model_is_reported() -> None:
     """A single search ended without random effects, 0.2 below. Oracle: the exact likelihood on a grid."""
     frame = pd.DataFrame(

@@ -65,6 +65,16 @@ def test_images_without_a_known_class_are_left_out(pool) -> None:
     assert compare(prior(0.01), features, np.full(IMAGES, -1), seed=1) is None
 
 
+def test_an_accuracy_among_few_classes_is_called_one() -> None:
+    """Every image is taken for class 2, which none shows: the accuracy given as the network's was 100% and not 0%."""
+    features, truth = torch.eye(WIDTH)[:2] + 2 * torch.eye(WIDTH)[2], np.arange(2)
+    z = np.column_stack([features.numpy(), np.ones(2)])
+    assert not ((z @ np.eye(CLASSES, WIDTH + 1).T).argmax(1) == truth).any()
+    found = compare(prior(0.01), features, truth, seed=1)
+    assert found.plain[0] == 1
+    assert found.text.startswith("Choosing among the classes of these 2 images only, the network is right in 100.0%")
+
+
 @pytest.mark.parametrize("spread", [0.2, 1.0, 3.0])
 def test_the_monte_carlo_error_is_that_of_other_draws(pool, spread: float) -> None:
     """An error that takes images for independent: all of them share the drawn heads. Oracle: 40 other seeds."""

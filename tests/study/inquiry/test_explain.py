@@ -126,7 +126,7 @@ def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp
     with pytest.raises(
         ForetellError, match=r"^1 of 5 heatmaps could not be made; the others are there\. .*2\.png cannot"
     ):
-        explain_files(GRADIENT, [folder], tmp_path / "out")
+        explain_files(GRADIENT, [folder], tmp_path / "out").complain()
     assert sorted(path.stem for path in (tmp_path / "out").glob("*.json")) == [f"{k}.gradient" for k in (0, 1, 3, 4)]
 
 
@@ -144,7 +144,7 @@ def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder,
     bad = float(classifier.preprocess(Image.open(folder / "3.png")).sum())
     monkeypatch.setattr(chosen_methods, "open_method", lambda *_: picky)
     with pytest.raises(ForetellError, match=r"1 of 5 heatmaps could not be made.*3\.png: This one I cannot\.$"):
-        explain_files(GRADIENT, [folder], tmp_path / "out")
+        explain_files(GRADIENT, [folder], tmp_path / "out").complain()
     assert len(list((tmp_path / "out").glob("*.json"))) == 4
 
 
@@ -155,7 +155,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
     request = ExplanationQuery(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
     sentence = r"^5 of 10 heatmaps could not be made; the others are there\. flat has no layer with feature maps"
     with pytest.raises(ForetellError, match=sentence) as refused:
-        explain_files(request, [folder], tmp_path / "out")
+        explain_files(request, [folder], tmp_path / "out").complain()
     assert str(refused.value).count("flat has no layer") == 1
     assert len(list((tmp_path / "out").glob("*.gradient.json"))) == 5
 
@@ -180,7 +180,7 @@ def test_a_parameter_that_no_map_can_have_leaves_nothing_behind(fish, tmp_path):
     fish.save(tmp_path / "fish.png")
     request = ExplanationQuery("scenes", ("bayesian_teaching",), parameters={"samples": "1"})
     with pytest.raises(ForetellError, match=r"^samples=1: Bayesian-teaching saliency maps need at least 2 masks"):
-        explain_files(request, [tmp_path / "fish.png"], tmp_path / "out")
+        explain_files(request, [tmp_path / "fish.png"], tmp_path / "out").complain()
     assert not (tmp_path / "out").exists()
 
 
@@ -197,7 +197,7 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     written, said = [], []
     for name, workers, engine in (("one", 1, "processes"), ("two", 2, "processes"), ("ray", 2, "ray")):
         with pytest.raises(ForetellError, match="2 of 18 heatmaps could not be made") as refused:
-            explain_files(request, [folder], Path(name), workers=workers, engine=engine)
+            explain_files(request, [folder], Path(name), workers=workers, engine=engine).complain()
         said.append(str(refused.value))
         written.append({path.name: path.read_bytes() for path in Path(name).iterdir()})
     assert len(written[0]) == 8 * 2 * 3
