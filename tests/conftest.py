@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -75,6 +77,14 @@ def seed_networks() -> Iterator[None]:
         return
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_certificate_store() -> Iterator[None]:
+    """Read the certificates once: a client of httpx takes 50 ms for them, and no test speaks TLS with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx._transports.default, "create_ssl_context", functools.cache(httpx.create_ssl_context))
         yield
 
 
@@ -246,6 +256,7 @@ def write_bundle(
     return folder
 
 
+@functools.cache
 def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
     """A picture of two discs whose colours depend on the category and places on the number; a blob if mapped."""
     rng = np.random.default_rng([*category.encode(), number])
