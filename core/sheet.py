@@ -79,7 +79,7 @@ class Sheet:
     items: tuple[Item, ...]
 
 
-def render_png(sheet: Sheet, pixels: float = PIXELS) -> Image.Image:
+def render_png(sheet: Sheet, pixels: int = PIXELS) -> Image.Image:
     """Render the sheet as an image with so many pixels per unit."""
     drawn = Image.new("RGB", (round(sheet.width * pixels), round(sheet.height * pixels)), "white")
     draw = ImageDraw.Draw(drawn)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.sheet import PIXELS, render_png
+from core.sheet import render_png
 from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
@@ -209,8 +209,7 @@ def _name(column: Column, cell: Cell) -> str:
 
 @st.cache_data(max_entries=24, show_spinner=False)
 def _render_sheet(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
-    sheet = draw_sheet(_shown)
-    return figures.encode_for_page(render_png(sheet, min(PIXELS, figures.MOST_WIDTH / sheet.width)))
+    return figures.encode_for_page(render_png(draw_sheet(_shown)))
 
 
 def _digest(shown: HeatmapTable) -> str:
