@@ -34,7 +34,7 @@ from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.texts import complete_texts
 from study.service import Service
 from study.workspace.workspace import DATABASE
-from tests.photographs import Photographs, build_photographs
+from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
 
 ROOT = Path(__file__).parents[1]
@@ -277,5 +277,6 @@ def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
 
 @pytest.fixture(scope="session")
 def photographs(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Photographs:
-    """A built study of real photographs (`tests.photographs`)."""
-    return build_photographs(real, tmp_path_factory.mktemp("photographs"))
+    """A built study of real photographs (`tests.photographs`), built once for all processes of this run."""
+    own = tmp_path_factory.getbasetemp()
+    return open_photographs(real, (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "photographs")
