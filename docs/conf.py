@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import re
 import sys
@@ -137,12 +138,13 @@ def shorten_signature(
 
 
 def look_up_exactly(app: Sphinx, tree: nodes.document) -> None:
-    """Let a type in a signature be looked up by its whole name: Sphinx compares it with the end of every other name.
+    """Let a type whose name is whole be looked up as it is: Sphinx compares it with the end of every other name.
 
-    Sphinx asks whether the mark of an inexact name is there, and signatures have it with the value False.
+    Sphinx asks whether the mark of an inexact name is there, and all types in signatures have it, with the value False.
     """
     for reference in tree.findall(pending_xref):
-        if reference.get("refspecific") is False:
+        name = reference.get("reftarget", "")
+        if reference.get("refspecific") is False and ("." in name or hasattr(builtins, name)):
             del reference["refspecific"]
 
 

@@ -1,6 +1,6 @@
 """The first command of the README, in an empty workspace: demo built, filled, served; and the numbers it then holds.
 
-The command runs in a copy of the sources whose demo draws an eighth of the masks for each heatmap.
+The command runs in a copy of the sources whose demo draws a quarter of the masks for each heatmap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.ports import free_port
 pytestmark = pytest.mark.slow
 PAGES = ("/", "/run/demo", "/_stcore/health")
 SOURCES = ("core", "data", "study", "dashboard", ".streamlit")
-MASKS, FEWER = "samples = 256", "samples = 32"
+MASKS, FEWER = "samples = 256", "samples = 64"
 
 
 def copy_sources(folder):
