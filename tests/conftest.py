@@ -45,6 +45,7 @@ MakeBundle = Callable[..., Path]
 PATIENCE_MS = 90_000
 """How long a browser test waits for what it expects: no test may depend on a quiet machine."""
 CHROMIUM = find_installed_chromium()
+# Ray's own 15 leaves its workers nothing while other tests run.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name for it
 
 
