@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import re
 import sys
 import tomllib
 from pathlib import Path
 
+from docutils import nodes
 from pydantic import BaseModel
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,6 +137,17 @@ def shorten_signature(
     return signature and re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", signature), returns
 
 
+def look_up_exactly(app: Sphinx, tree: nodes.document) -> None:
+    """Let a type whose name is whole be looked up as it is: Sphinx compares it with the end of every other name.
+
+    Sphinx asks whether the mark of an inexact name is there, and all types in signatures have it, with the value False.
+    """
+    for reference in tree.findall(pending_xref):
+        name = reference.get("reftarget", "")
+        if reference.get("refspecific") is False and ("." in name or hasattr(builtins, name)):
+            del reference["refspecific"]
+
+
 def setup(app: Sphinx) -> None:
     """Write the pages of the Python API and connect the navigation."""
     apipages.write_pages(ROOT)
@@ -141,6 +155,7 @@ def setup(app: Sphinx) -> None:
         for module in modules:  # autodoc would import them as a type checker does, which pydantic refuses
             importlib.import_module(module)
     app.connect("source-read", add_navigation)
+    app.connect("doctree-read", look_up_exactly)
     app.connect("autodoc-process-docstring", escape_signs)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-skip-member", skip_foreign)

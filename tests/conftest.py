@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -32,7 +34,7 @@ from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.texts import complete_texts
 from study.service import Service
 from study.workspace.workspace import DATABASE
-from tests.photographs import Photographs, build_photographs
+from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
 
 ROOT = Path(__file__).parents[1]
@@ -76,6 +78,14 @@ def seed_networks() -> Iterator[None]:
         return
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_certificate_store() -> Iterator[None]:
+    """Read the certificates once: a client of httpx takes 50 ms for them, and no test speaks TLS with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx._transports.default, "create_ssl_context", functools.cache(httpx.create_ssl_context))
         yield
 
 
@@ -247,6 +257,7 @@ def write_bundle(
     return folder
 
 
+@functools.cache
 def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
     """A picture of two discs whose colours depend on the category and places on the number; a blob if mapped."""
     rng = np.random.default_rng([*category.encode(), number])
@@ -267,5 +278,6 @@ def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
 
 @pytest.fixture(scope="session")
 def photographs(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Photographs:
-    """A built study of real photographs (`tests.photographs`)."""
-    return build_photographs(real, tmp_path_factory.mktemp("photographs"))
+    """A built study of real photographs (`tests.photographs`), built once for all processes of this run."""
+    own = tmp_path_factory.getbasetemp()
+    return open_photographs(real, (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "photographs")

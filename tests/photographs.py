@@ -8,8 +8,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from study.building.build import build
 from study.bundle import Bundle
+from study.workspace.workspace import bundle_named
 
 STUDY = """
 [study]
@@ -37,6 +40,10 @@ policy = "best"
 """
 
 
+BUILT = "built"
+"""The file that a finished build leaves."""
+
+
 @dataclass(frozen=True)
 class Photographs:
     """The folder with images and study file, the workspace, and the built study."""
@@ -46,8 +53,20 @@ class Photographs:
     bundle: Bundle
 
 
+def open_photographs(real: Path, folder: Path) -> Photographs:
+    """Open the study that another process has built in the folder, or build it there."""
+    with FileLock(f"{folder}.lock"):
+        if (folder / BUILT).exists():
+            home = folder / "home"
+            return Photographs(folder, home, bundle_named(home, "photographs"))
+        found = build_photographs(real, folder)
+        (folder / BUILT).touch()
+        return found
+
+
 def build_photographs(real: Path, folder: Path) -> Photographs:
     """Unpack the images as a user would and build the study."""
+    folder.mkdir(exist_ok=True)
     source = real / "cifar10"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run([sys.executable, source / "unpack.py", folder], check=True, env=environment)

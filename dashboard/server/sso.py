@@ -12,12 +12,15 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping
+from functools import cache
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import urlsplit
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.base_client.errors import MismatchingStateError
 from authlib.integrations.starlette_client import OAuthError, StarletteIntegration, StarletteOAuth2App
+from httpx2 import create_ssl_context
 from joserfc.errors import JoseError
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -101,6 +104,13 @@ class _Sealed:
         await self._by_tls[scope["scheme"] == "https"](scope, receive, send)
 
 
+@cache
+def _trust_authorities() -> SSLContext:
+    """Read the certificates of the authorities once: each request to the provider would hold all others for 50 ms."""
+    context: SSLContext = create_ssl_context()
+    return context
+
+
 class _Client(StarletteOAuth2App):  # type: ignore[misc]
     """Authlib's client of one provider, made again for each request: metadata and keys are never older than that."""
 
@@ -113,7 +123,12 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
             client_id=provider.client_id,
             client_secret=provider.secret,
             server_metadata_url=f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration",
-            client_kwargs={"scope": "openid email", "code_challenge_method": "S256", "timeout": PATIENCE_S},
+            client_kwargs={
+                "scope": "openid email",
+                "code_challenge_method": "S256",
+                "timeout": PATIENCE_S,
+                "verify": _trust_authorities(),
+            },
         )
 
     async def load_server_metadata(self) -> dict[str, Any]:

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.manifest_scanner import scan_component_manifests
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import cache, service
 from dashboard.shared.cache import Gallery
-from study.workspace.workspace import VARIABLE
+from data.types import ImageSet
+from study.network import sources
+from study.plan.config import ImageSource
+from study.workspace.workspace import ROOT, VARIABLE
 
 PATIENCE_S = 400
 """A machine that does much else is slow; nothing here waits for the clock."""
 WAITING = ("Computing …", "Waiting", "more waiting")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _components_once() -> Iterator[None]:
+    """Look for Streamlit's components once: it reads the metadata of every installed package for each page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan_component_manifests))
+        yield
+
+
+@functools.cache
+def open_scenes(split: str, size: int) -> ImageSet:
+    """Draw a split of the scenes once for all tests; the networks' predictions are each workspace's own."""
+    return sources.open_set(ImageSource.model_validate({"set": "scenes", "split": split, "size": size}), ROOT)
+
+
+def open_set(source: ImageSource, base: Path) -> ImageSet:
+    """Open an image set as the pages do; those scenes that they offer are drawn once."""
+    options = source.model_dump(exclude_unset=True)
+    if options.keys() == {"set", "split", "size"} and base == ROOT:
+        return open_scenes(options["split"], options["size"])
+    return sources.open_set(source, base)
 
 
 @pytest.fixture
@@ -25,6 +53,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     home = tmp_path / "workspace"
     home.mkdir()
     monkeypatch.setenv(VARIABLE, str(home))
+    monkeypatch.setattr(cache, "open_set", open_set)
     torch.set_num_threads(1)
     service.close()
     yield home

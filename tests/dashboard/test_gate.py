@@ -62,11 +62,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def guarded(server: Server) -> Iterator[Server]:
-    """With a password; without one again afterwards."""
+@pytest.fixture(scope="module")
+def password_row(server: Server) -> tuple[Any, ...]:
+    """The row of the password, which takes long to hash: that is its purpose."""
     with Service(server.home) as service:
         service.access.set_password(PASSWORD)
+    with sqlite3.connect(server.home / "identity.db") as db:
+        (row,) = db.execute("SELECT * FROM password")
+    forget_logins(server)
+    return tuple(row)
+
+
+@pytest.fixture
+def guarded(server: Server, password_row: tuple[Any, ...]) -> Iterator[Server]:
+    """With a password; without one again afterwards."""
+    with sqlite3.connect(server.home / "identity.db") as db:
+        db.execute(f"INSERT INTO password VALUES ({', '.join('?' for _ in password_row)})", password_row)
     yield server
     forget_logins(server)
 

@@ -10,24 +10,27 @@ from dashboard.shared import warming
 from tests.conftest import ROOT
 
 
-def imported_by(statement: str) -> set[str]:
-    """The modules that a fresh Python holds after a statement."""
-    command = [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"]
-    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+def imported_by(*statements: str) -> list[set[str]]:
+    """The modules that a fresh Python holds after each of the statements."""
+    program = "; ".join(f"{statement}; import sys; print(*sys.modules)" for statement in statements)
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [set(line.split()) for line in printed.splitlines()]
 
 
 def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> None:
     """Catches a network's library on the way to a table, and a list of libraries that the page has left behind."""
-    assert "torch" not in imported_by("import dashboard.results.page")
     analyses = "from study.analysis.exploratory import EXPLORATORY; [EXPLORATORY[name] for name in EXPLORATORY]"
-    assert set(warming.LIBRARIES) <= imported_by(f"import dashboard.results.page; {analyses}")
+    page, with_analyses = imported_by("import dashboard.results.page", analyses)
+    assert "torch" not in page
+    assert set(warming.LIBRARIES) <= with_analyses
 
 
 def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> None:
     """Catches a first visit of the results that waits for modules which the reading of Home had time for."""
     page = str(ROOT / "dashboard/pages.py")
     run = f"from streamlit.testing.v1 import AppTest; AppTest.from_file({page!r}, default_timeout=60).run()"
-    modules = imported_by(f"import os; os.environ['FORETELL_HOME'] = {str(tmp_path)!r}; {run}")
+    (modules,) = imported_by(f"import os; os.environ['FORETELL_HOME'] = {str(tmp_path)!r}; {run}")
     assert "dashboard.home.page" in modules  # it was the start page that ran
     assert "dashboard.results.page" in modules
 

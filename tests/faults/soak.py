@@ -56,7 +56,7 @@ class Client(threading.Thread):
             try:
                 reply = self.http.request(method, path, json=body)
             except httpx.TransportError:
-                time.sleep(0.02)  # the server is down; the page waits longer
+                time.sleep(0.1)  # the server is down; the page waits longer
                 continue
             if reply.status_code != 503:
                 return reply

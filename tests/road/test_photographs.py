@@ -89,7 +89,7 @@ def test_explain_photographs_with_mobilenet(real, tmp_path):
     model = str(real / "imagenet" / "mobilenet_v2.py") + ":build"
     explain_files(ExplanationQuery(model, ("gradient",)), paths, tmp_path)
     explain_files(ExplanationQuery(model, ("integrated_gradients",), parameters={"steps": "64"}), paths, tmp_path)
-    explain_files(ExplanationQuery(model, ("bayesian_teaching",), parameters={"samples": "64"}), paths, tmp_path)
+    explain_files(ExplanationQuery(model, ("bayesian_teaching",), parameters={"samples": "32"}), paths, tmp_path)
     for path, row in zip(paths, (wrong, right), strict=True):
         for name in ("gradient", "integrated_gradients", "bayesian_teaching"):
             certificate = json.loads((tmp_path / f"{path.stem}.{name}.json").read_text())

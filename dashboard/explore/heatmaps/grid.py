@@ -209,7 +209,7 @@ def _name(column: Column, cell: Cell) -> str:
 
 @st.cache_data(max_entries=24, show_spinner=False)
 def _render_sheet(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
-    return figures.encode_png(render_png(draw_sheet(_shown)))
+    return figures.encode_for_page(render_png(draw_sheet(_shown)))
 
 
 def _digest(shown: HeatmapTable) -> str:

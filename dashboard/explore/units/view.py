@@ -163,7 +163,8 @@ def _tiles(tiles: Sequence[Tile], alt: str, width: int) -> None:
     with st.container(horizontal=True):
         for tile in tiles:
             text = escape_markdown(tile.words)
-            st.image(tile.image, caption=text, width=width, alt=f"{alt}: {tile.words}", output_format="PNG")
+            image = figures.encode_for_page(tile.image, width)
+            st.image(image, caption=text, width=width, alt=f"{alt}: {tile.words}", output_format="PNG")
 
 
 def _warn(warnings: Sequence[str]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 
 from core.decoding import read_batches
-from core.layers.deletion import delete_units
-from core.layers.dissection import dissect
+from core.layers.deletion import Deletion, delete_units
+from core.layers.dissection import Dissection, dissect
 from core.layers.layers import maps_of
 from dashboard.explore.units import effects
 from dashboard.explore.units.effect_jobs import make_effects_task
@@ -17,16 +19,22 @@ from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import app, opened, settled
-from tests.dashboard.views.test_units import QUICK
+from tests.dashboard.views.test_units import QUICK, few
 
-__all__ = ["app", "opened"]  # the fixtures
+__all__ = ["app", "few", "opened"]  # the fixtures
 
-LAYER, CHANNEL = "features.1.2", 5
+LAYER, CHANNEL = "features.0.2", 5
 
 
 @pytest.fixture
-def whole():
+def whole(opened):
     """All channels of the layer, asked of the set as the verb asks it."""
+    return ask_for_all_channels()
+
+
+@functools.cache
+def ask_for_all_channels() -> tuple[Deletion, Dissection]:
+    """Delete every channel of the layer, and compare each with the concepts; once for all tests."""
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = torch.cat(list(read_batches(classifier, images.open, 0, len(images))))
     deletion = delete_units(classifier, inputs, torch.from_numpy(class_of_labels(images, classifier)), LAYER)

@@ -240,7 +240,7 @@ def test_faithfulness_is_measured_when_asked_for(opened) -> None:
 
 
 def grid(opened, **query: str) -> AppTest:
-    return opened(view="Grid", **query)
+    return opened(view="Grid", **{"bayesian_teaching.samples": "64"}, **query)
 
 
 def test_a_grid_of_methods_by_pictures(opened) -> None:

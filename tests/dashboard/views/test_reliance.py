@@ -20,7 +20,7 @@ from tests.dashboard.views.test_explore import opened, settled
 from tests.dashboard.views.test_units import QUICK
 
 __all__ = ["opened"]  # the fixture
-CHANGED = 10
+CHANGED = 4
 LAYERS = ["features.5.2", "pool"]
 
 

@@ -9,6 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.units.unit import Unit
+from dashboard.explore.units import concept_jobs
 from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
@@ -21,6 +22,12 @@ __all__ = ["opened"]  # the fixture
 LAYER = "features.3.1"
 QUICK = {"unit.starts": "2", "unit.steps": "4"}
 CHANNEL = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": "12"}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view of a class draws each scene again for every change: here of two scenes."""
+    monkeypatch.setattr(concept_jobs, "CHANGED", 2)
 
 
 def units(opened, **query: str) -> AppTest:
