@@ -1,13 +1,15 @@
 """Number of simultaneous participants that a server supports: ``python -m benchmarks.participants``.
 
-Simulated participants through real HTTP against a real server while a browser has the page Monitor open. A fifth of
-them leave in the middle; their places are held for a minute, then given to others, until every place is done.
+Simulated participants through real HTTP against a real server. A fifth of them leave in the middle; their places are
+held for a minute, then given to others, until every place is done. Each number of them comes twice: alone, and while a
+browser on the same machine has the page Monitor open, which it draws again every five seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import random
 import sqlite3
 import ssl
@@ -57,6 +59,8 @@ class Load:
     ramp_s: float
     think_s: tuple[float, float]
     longest_s: float
+    watched: bool = True
+    """Whether a browser has the page Monitor open, on the same machine."""
 
 
 def measure(
@@ -64,8 +68,8 @@ def measure(
 ) -> dict[str, Any]:
     """Measure one fresh server for each number of participants."""
     runs = []
-    for people in numbers:
-        runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s, longest_s))))
+    for people, watched in itertools.product(numbers, (False, True)):
+        runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s, longest_s, watched))))
         print(runs[-1], file=sys.stderr)
         print(f"{people} people, p99 {runs[-1]['p99_ms']} ms. Limit: {runs[-1]['limit']}.", file=sys.stderr)
     given = {"trials": trials, "ramp_s": ramp_s, "think_s": think_s, "longest_s": longest_s, "dropout": DROP}
@@ -76,14 +80,21 @@ async def run(load: Load) -> dict[str, Any]:
     """Run all participants until every place is done, or the time is over."""
     with tempfile.TemporaryDirectory() as folder, serve_study(Path(folder), load) as server:
         log, began, before = Log(), time.monotonic(), server.written_bytes()
-        async with watch(server):
+        async with watch(server) if load.watched else contextlib.nullcontext():
             in_time, spent = await _run_load(server, load, log)
         wall = time.monotonic() - began
         spent["written_kb_per_response"] = round(
             (server.written_bytes() - before) / 1024 / (len(log.acknowledged) or 1), 1
         )
         server.stop()
-        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_summarise(log, wall), **spent}
+        told = {
+            "people": load.people,
+            "monitor": load.watched,
+            "wall_s": round(wall, 1),
+            "in_time": in_time,
+            **_summarise(log, wall),
+            **spent,
+        }
         return {**told, **check_database(server.home, log)}
 
 

@@ -173,10 +173,10 @@ BENCHMARKS = (
     Benchmark(
         "participants",
         "Many participants at once",
-        "The time until a response is acknowledged while a fifth of the participants leave and the Monitor "
-        "page is open. No response is lost or stored twice, and every quota is filled. Participants are "
-        "simulated on the same two cores as the server; above 200 at once the waiting time is that of the "
-        "disk.",
+        "The time until a response is acknowledged while a fifth of the participants leave, with the page "
+        "Monitor closed and open. No response is lost or stored twice, and every quota is filled. Participants "
+        "are simulated on the same two cores as the server, and the browser that draws Monitor runs there too: "
+        "with it open, a thousand participants and the server do not find enough processor time.",
         "--people 200,500,1000",
         study.tabulate_participants,
         study.plot_participants,

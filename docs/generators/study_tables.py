@@ -45,6 +45,7 @@ def tabulate_participants(result: Result) -> list[str]:
     rows = [
         (
             run["people"],
+            "open" if run.get("monitor", True) else "closed",
             run["left"],
             run["finished"],
             f"{run['answers']:,}",
@@ -56,6 +57,7 @@ def tabulate_participants(result: Result) -> list[str]:
     ]
     head = [
         "participants",
+        "Monitor",
         "left early",
         "finished",
         "responses",
@@ -70,7 +72,9 @@ def plot_participants(result: Result) -> str:
     """Plot the latency quantiles by number of participants."""
     quantiles = {"median": "p50_ms", "95%": "p95_ms", "99%": "p99_ms", "slowest": "slowest_ms"}
     series = {
-        f"{run['people']} participants": Series({name: run[key] for name, key in quantiles.items()})
+        f"{run['people']} participants, Monitor {'open' if run['monitor'] else 'closed'}": Series(
+            {name: run[key] for name, key in quantiles.items()}
+        )
         for run in result["runs"]
     }
     return draw_dots(series, "time until a response is acknowledged, ms", log=True)

@@ -76,6 +76,10 @@ class Store:
         except TimeoutError:
             raise StoreError("The database is busy with other reads. Try again.") from None
 
+    def copy_log(self) -> None:
+        """Copy the log of what was written into the database, so that the writer need not stop for it."""
+        engine.copy_log(self._reading)
+
     def close(self) -> None:
         """Commit what is queued and close the database."""
         self._writer.close()

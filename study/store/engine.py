@@ -6,6 +6,7 @@ before, and no other writes meanwhile. A reading engine's cannot write, and see 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import ModuleType
 
 from sqlalchemy import Connection, Engine
@@ -63,6 +64,12 @@ def empty_log(engine: Engine) -> bool:
         return bool(KINDS[engine.dialect.name].empty_log(engine))
     except (DBAPIError, *KINDS[engine.dialect.name].ERRORS):
         return False
+
+
+def copy_log(engine: Engine) -> None:
+    """Copy the database's log into the database, where it has to be done by this program."""
+    with suppress(DBAPIError, *KINDS[engine.dialect.name].ERRORS):
+        KINDS[engine.dialect.name].copy_log(engine)
 
 
 def in_transaction(connection: Connection) -> bool:

@@ -52,6 +52,10 @@ def fault(connection: Connection) -> str | None:
     return None
 
 
+def copy_log(_: Engine) -> None:
+    """Do nothing: the server does it."""
+
+
 def empty_log(_: Engine) -> bool:
     """Leave the log to the server, which reuses it by itself; VACUUM does the rest."""
     return True

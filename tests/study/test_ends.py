@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,15 @@ def token(service: Service, bundle: MakeBundle) -> str:
     return token
 
 
+@pytest.fixture
+def reader(service: Service, token: str) -> Iterator[None]:
+    """A program that reads the database as it was: what is written meanwhile stays in the log alone."""
+    with closing(sqlite3.connect(service.workspace.home / "foretell.db")) as db:
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM response").fetchone()
+        yield
+
+
 def lose_log(service: Service, folder: Path) -> Path:
     """What a kill leaves where somebody deletes ``-wal``, or copies ``foretell.db`` alone."""
     folder.mkdir()
@@ -39,6 +49,7 @@ def lose_log(service: Service, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("reader")
 def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> None:
     """9 of 351 responses were missing, and verify called the rest sound."""
     for index in range(5, 14):
@@ -62,6 +73,7 @@ def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> N
     assert told.output.startswith("Last response: number 5, ")
 
 
+@pytest.mark.usefixtures("reader")
 def test_others_in_the_place_of_what_was_lost_are_named_too(service: Service, token: str, tmp_path: Path) -> None:
     service.participant.record(token, answer(5))
     service.workspace.keep_watch()

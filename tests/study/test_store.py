@@ -1,6 +1,7 @@
 """The database's own promises: durability settings, one writer, append-only tables, migrations, the hash chain."""
 
 import hashlib
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -288,6 +289,24 @@ def test_a_response_costs_few_bytes_of_log(bundle: MakeBundle, service: Service)
     responses = simulate(service, name, 16, {"guesser": 1.0}, 0)
     assert responses == 16 * 23
     assert (log.stat().st_size - before) / 1024 / responses < 7
+
+
+def test_the_log_is_copied_next_to_the_writer(bundle: MakeBundle, service: Service, tmp_path: Path) -> None:
+    """Catches a log that only the writer copies: it stopped for half a second whenever the log reached its limit.
+
+    The database file alone, without its log, has every response then, and a writer at work is not waited for.
+    """
+    name = service.researcher.open_study(bundle(trials=20), per_condition=4)
+    responses = simulate(service, name, 4, {"guesser": 1.0}, 0)
+    shown, gate = threading.Event(), threading.Event()
+    held = service.workspace.store.submit(lambda _: (shown.set(), gate.wait(60)))
+    assert shown.wait(60)
+    service.workspace.store.copy_log()
+    gate.set()
+    held.result()
+    service.workspace.keep_watch()
+    with sqlite3.connect(shutil.copy(service.workspace.home / "foretell.db", tmp_path / "alone.db")) as alone:
+        assert alone.execute("SELECT count(*) FROM response").fetchone() == (responses,)
 
 
 def test_who_stops_waiting_stops_neither_the_writer_nor_their_own_write(store: Store) -> None:
