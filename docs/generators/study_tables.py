@@ -72,7 +72,7 @@ def plot_participants(result: Result) -> str:
     """Plot the latency quantiles by number of participants."""
     quantiles = {"median": "p50_ms", "95%": "p95_ms", "99%": "p99_ms", "slowest": "slowest_ms"}
     series = {
-        f"{run['people']} participants, Monitor {'open' if run['monitor'] else 'closed'}": Series(
+        f"{run['people']} participants, Monitor {'open' if run.get('monitor', True) else 'closed'}": Series(
             {name: run[key] for name, key in quantiles.items()}
         )
         for run in result["runs"]
