@@ -63,13 +63,16 @@ def choose(
     """
     sources = list_sources(model)
     links.check("source", sources, "image set")
-    linked = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0]
+    linked, first = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0], sources[0]
     if linked and linked not in [SCENES.get(name, name) for name in sources]:
         links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here.")
+    elif linked and "source" not in st.query_params and "source" not in st.session_state:
+        # A link that names an image names its set too.
+        first = next(name for name in sources if SCENES.get(name, name) == linked)
     source = st.segmented_control(
         "Images",
         sources,
-        default=sources[0],
+        default=first,
         required=True,
         key="source",
         bind="query-params",

@@ -134,6 +134,18 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
     assert opened(method="Gradient", image="adversarial/11").subheader[0].value == app.subheader[0].value
 
 
+def test_a_link_to_an_image_alone_opens_its_set(opened) -> None:
+    """Catches an image of the first set in place of the one that the link names, without a word."""
+    linked = opened(method="Gradient", image="standard/3")
+    images = gallery_of("scenes", "standard").images
+    assert linked.button_group(key="source").value == "Standard"
+    before = linked.subheader[0].value
+    assert f"context: {images.contexts[3]}" in before
+    assert not linked.warning
+    assert linked.run().button_group(key="source").value == "Standard"
+    assert linked.button_group(key="source").select("Adversarial").run().subheader[0].value != before
+
+
 @pytest.mark.parametrize("picture", ["adversarial/-1", "adversarial/99999", "adversarial/x", "adversarial/²", "mine/3"])
 def test_a_wrong_link_shows_the_first_and_says_so(app: AppTest, opened, picture: str) -> None:
     linked = opened(method="Gradient", image=picture)
