@@ -57,7 +57,9 @@ def _python() -> str:
 def _packages() -> str:
     from study.workspace.workspace import ROOT
 
-    pins = [line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    here = [line for line in lines if sys.platform != "win32" or 'sys_platform != "win32"' not in line]
+    pins = [line.partition(";")[0].split("==") for line in here]
     wrong = [f"{name} is not {version}" for name, version in pins if _find_version(name) != version]
     if wrong:
         raise RuntimeError("; ".join(wrong) + ". Run: pip install -r requirements.txt")

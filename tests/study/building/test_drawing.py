@@ -20,12 +20,12 @@ from study.network.placement import DRAWING, caveats, describe_misplacement, mis
 from study.workspace.files import write_whole
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 ZOOM = """
 from PIL import Image
 from data.scenes import classifier
 from data.scenes.classifier import CATEGORIES, build
-
-pytestmark = pytest.mark.usefixtures("shared_predictions")
 
 def transforms(image):
     return classifier.transforms(image.crop((20, 12, 84, 76)).resize((96, 96), Image.Resampling.BILINEAR))

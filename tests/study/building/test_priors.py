@@ -19,6 +19,8 @@ from study.workspace.files import write_whole
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+
 SIZE = 160
 KILLED = """
 import os, signal, sys
@@ -26,8 +28,6 @@ from pathlib import Path
 from study.plan.config import ImageSource
 from study.network.priors import learn_prior
 from study.network.sources import open_classifier, open_set
-
-pytestmark = pytest.mark.usefixtures("shared_predictions")
 
 def progress(done, total, what):
     if done > 100:
