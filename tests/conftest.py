@@ -279,5 +279,10 @@ def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
 @pytest.fixture(scope="session")
 def photographs(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Photographs:
     """A built study of real photographs (`tests.photographs`), built once for all processes of this run."""
+    return open_photographs(real, folder_of_run(tmp_path_factory) / "photographs")
+
+
+def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of this run share, and no other run."""
     own = tmp_path_factory.getbasetemp()
-    return open_photographs(real, (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "photographs")
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

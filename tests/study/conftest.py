@@ -14,12 +14,13 @@ from core.classifier import Classifier
 from data.types import ImageSet
 from study.network import predictions
 from study.workspace.files import write_whole
+from tests.conftest import folder_of_run
 
 
 @pytest.fixture(scope="module")
 def shared_predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let every process of this run predict a shard of images once, by the real network; other tests read a copy."""
-    kept_in, compute = tmp_path_factory.getbasetemp().parent / "predictions", predictions._compute_shard
+    kept_in, compute = folder_of_run(tmp_path_factory) / "predictions", predictions._compute_shard
 
     def compute_once(
         classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool
