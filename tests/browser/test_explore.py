@@ -99,7 +99,9 @@ def finished(page: Page) -> None:
 
 def sheet(page: Page) -> bytes:
     """The pixels of the grid as they came from the server."""
-    source = page.get_by_role("img", name="Heatmaps:").get_attribute("src")
+    drawn = page.get_by_role("img", name="Heatmaps:")
+    expect(drawn).to_have_count(1, timeout=PATIENCE_MS)
+    source = drawn.last.get_attribute("src")  # while maps are made, the next drawing can stand below this one
     return page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
 
 
