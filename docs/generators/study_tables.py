@@ -52,6 +52,7 @@ def tabulate_participants(result: Result) -> list[str]:
             f"{run['p50_ms']:,} / {run['p95_ms']:,} / {run['p99_ms']:,}",
             f"{run['slowest_ms']:,}",
             f"{run['server_cores']:.2f}",
+            f"{run['written_kb_per_response']:.0f}",
         )
         for run in result["runs"]
     ]
@@ -64,6 +65,7 @@ def tabulate_participants(result: Result) -> list[str]:
         "median / 95% / 99%, ms",
         "slowest, ms",
         "cores used",
+        "KB written per response",
     ]
     return format_table(head, rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import math
 import os
 import secrets
 import time
@@ -22,6 +23,9 @@ from study.store.rows import SessionRow, VersionRow
 from study.workspace.files import close_to_others
 from study.workspace.workspace import database as default_database
 
+COPYING_S = 6.0
+"""How often the log is copied into the database: more often writes the same pages more often, later takes longer."""
+
 
 class OpenWorkspace:
     """The stores of one workspace and the bundles its studies were opened from; see `study.service.Service`."""
@@ -39,6 +43,7 @@ class OpenWorkspace:
         self.identities = Store(beside, identities.MIGRATIONS, "identity")
         self.bundles: dict[str, Bundle] = {}
         self._marked = 0
+        self._copied = -math.inf
         self._index_codes()
 
     def note(self, actor: str, act: str, detail: Mapping[str, Any]) -> None:
@@ -66,7 +71,9 @@ class OpenWorkspace:
     def keep_watch(self) -> None:
         """Do what a running server does every few seconds: keep the chains' ends, move the time on, empty the log."""
         self._keep_ends()
-        self.store.copy_log()
+        if time.monotonic() - self._copied >= COPYING_S:
+            self.store.copy_log()
+            self._copied = time.monotonic()
         if self.clock() - self._marked >= timemark.STEP_NS:
             self.store.write(self.compute_trusted_time)
             self._marked = self.clock()

@@ -15,10 +15,10 @@ ERRORS = (sqlite3.Error,)
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
 # secure_delete: withdrawn data is overwritten, not only unlinked; temp_store: no copy in a temporary file.
 # page_size: a commit writes every page that it touches whole, and a response is a row of 400 bytes; of new databases
-# only. wal_autocheckpoint: 16 MB of log before its pages are written a second time, into the database.
+# only. wal_autocheckpoint: with 32 MB of log the writer copies it into the database, where `copy_log` has not.
 _PRAGMAS = (
     "page_size=512", "busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
-    "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=32768",
+    "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=65536",
 )  # fmt: skip
 PATIENCE_MS = 1000
 """Time for which emptying the log may block writers while another process reads, e.g. for a backup."""

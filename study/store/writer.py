@@ -20,7 +20,8 @@ from study.store.engine import format_error, in_transaction
 from study.store.errors import StoreError
 
 MOST_JOBS = 256
-LONGEST_S = 0.005
+LONGEST_S = 0.04
+"""How long a group may take where more jobs wait: beginning and committing cost as much as a job."""
 ROLLED_BACK = "The database rolled back a group of writes. Check its disk and try again."
 
 T = TypeVar("T")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
@@ -16,6 +18,20 @@ from dashboard import app
 from dashboard.server import documentation
 from dashboard.shared import service
 from study.store import StoreError
+
+
+def test_what_was_imported_is_out_of_the_garbage_collectors_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches full collections that look at all objects of PyTorch again and again: each stops every request."""
+    imported = ModuleType("imported")
+    monkeypatch.setitem(sys.modules, imported.__name__, imported)
+    try:
+        known = app.freeze_modules(0)
+        later = [imported]
+        assert app.freeze_modules(known) == known
+        seen = {id(tracked) for tracked in gc.get_objects()}
+        assert (id(vars(imported)) in seen, id(later) in seen) == (False, True)
+    finally:
+        gc.unfreeze()
 
 
 def test_ids_are_erased_while_the_server_runs(monkeypatch: pytest.MonkeyPatch) -> None:
