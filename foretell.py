@@ -224,6 +224,7 @@ def run_tests(arguments: list[str]) -> int:
         workers = (os.cpu_count() or 1) + WAITING
         arguments = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
     environment = ONE_THREAD | environment
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a thousand processes would compile the project again
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
 
 
