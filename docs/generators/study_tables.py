@@ -114,7 +114,17 @@ def tabulate_pages(result: Result) -> list[str]:
         path = name.partition("?")[0]
         label = name if name in result["clicks_ms"] else path.capitalize() or "Home"
         rows.append((label, f"{ms:.0f}", f"{ms / reference:.1f}"))
-    return format_table(["page or click", "median, ms", "times the reference"], rows)
+    table = format_table(["page or click", "median, ms", "times the reference"], rows)
+    return [*table, *_describe_scroll(result["scroll"])] if "scroll" in result else table
+
+
+def _describe_scroll(scroll: Result) -> list[str]:
+    rate, longest = scroll["frames_per_s"], scroll["longest_frame_ms"]
+    return [
+        "",
+        f"Scrolling through Explore's gallery of {scroll['images']:,} images draws {rate:.0f} frames per second, the "
+        f"longest in {longest:.0f} ms; the browser draws 60 at most.",
+    ]
 
 
 def plot_pages(result: Result) -> str:
