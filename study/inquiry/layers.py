@@ -44,6 +44,7 @@ QUESTIONS = Registry(
         "importance": "study.inquiry.erasing:importance",
         "evidence": "study.inquiry.erasing:evidence",
         "modes": "study.inquiry.decision_modes:modes",
+        "x_features": "study.inquiry.x_features:x_features",
         "rules": "study.inquiry.distilled_rules:rules",
     },
 )
@@ -53,12 +54,13 @@ DRAWINGS = Registry(
     {
         "consistency": "study.inquiry.consistency:draw_blind_spots",
         "modes": "study.inquiry.decision_modes:draw_modes",
+        "x_features": "study.inquiry.x_features:draw_x_features",
     },
 )
 """What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules", "modes"}
+LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules", "modes", "x_features"}
 """Questions about layers; the others are about the whole network."""
 
 

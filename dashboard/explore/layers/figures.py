@@ -158,6 +158,14 @@ def modes(table: pd.DataFrame) -> go.Figure:
     return plots.apply_layout(figure, f"Images predicted to be {table['class'].iloc[0]}", percent=False)
 
 
+def x_features(table: pd.DataFrame) -> go.Figure:
+    """Draw what each x-feature adds to the logit of images of the class, more than to that of others."""
+    each = table[table["x_feature"] != "all"]
+    names = "x-feature " + each["x_feature"]
+    figure = go.Figure(go.Bar(x=names, y=each["adds"], marker={"color": plots.PALETTE[0]}))
+    return plots.apply_layout(figure, f"Added to the logit of {table['class'].iloc[0]}", percent=False)
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -175,6 +183,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         evidence,
         rules,
         modes,
+        x_features,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+import pandas as pd
 import streamlit as st
 
 from core.classifier import Classifier
@@ -36,12 +37,14 @@ READ = {
     "bands": "Median and its 95% interval. Small: decisions depend on these frequencies. In units of the input.",
     "importance": "Mean relative rise of -log p without the channel, ± standard error, for the largest of them.",
     "modes": "Images of the class by mode. The table names the channels that a mode relies on.",
+    "x_features": "What each x-feature adds to the logit of held-out images of the class, more than to that of others.",
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
 DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
+    "x_features": "Held-out images of the class, and what each place adds (orange) to the logit or takes (blue) by",
     "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
 
@@ -108,6 +111,8 @@ def _draw_result(request: LayerRequest, found: LayerResult) -> None:
         st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count
         st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} images.")
+    for note in found.table.get("note", pd.Series(dtype=object)).dropna():
+        st.warning(escape_markdown(note))
     for caption, image in found.drawings.items():
         st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
     numbers.table(found.table, name)

@@ -1,0 +1,73 @@
+"""The question x-features on the Layers page and as a command, against the question itself."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from core.types import silent
+from dashboard.explore.layers.figures import FIGURES
+from study.inquiry.layers import QUESTIONS
+from tests.commands import run
+from tests.dashboard.views.test_explore import opened
+from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
+
+__all__ = ["opened"]  # the fixture
+
+
+def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:
+    """Catches a parameter that does not arrive, a warning that stays in the table, and a page without drawings."""
+    link = {"view": "Layers", "question": "X features", "layers.images": str(COUNT), "x_features.features": "2"}
+    app = begun(opened(**link))
+    request, inspected = asked("x_features", parameters={"features": "2"})
+    expected = QUESTIONS["x_features"](inspected, silent, features=2)
+    pd.testing.assert_frame_equal(answered(app), expected, check_dtype=False, rtol=1e-3, atol=1e-4)
+    assert request.parameters == {"features": "2"}
+    assert len(app.get("plotly_chart")) == 1
+    notes = expected["note"].dropna().tolist()
+    assert notes
+    assert {warning.value.replace("\\", "") for warning in app.warning} >= set(notes)
+
+
+def test_the_page_refuses_in_one_sentence(opened) -> None:
+    """Catches a traceback in place of the reason."""
+    link = {"view": "Layers", "question": "X features", "layers.images": str(COUNT), "x_features.features": "50"}
+    app = begun(opened(**link))
+    assert [error.value for error in app.error] == ["features=50: choose 1 to 20 x-features."]
+
+
+def test_the_figure_shows_what_each_x_feature_adds() -> None:
+    """Catches a bar for the row about all x-features."""
+    table = pd.DataFrame({"class": "fish", "x_feature": ["all", "1", "2"], "adds": [None, 3.0, -1.0]})
+    (bar,) = FIGURES["x_features"](table).data
+    assert (list(bar.x), list(bar.y)) == (["x-feature 1", "x-feature 2"], [3.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--param", "of=dragon"], "dragon"),
+        (["--param", "features=0"], "choose 1 to 20 x-features"),
+        (["--param", "encoder=deep"], "choose one of rectified, linear"),
+        (["--layer", "features", "--layer", "avgpool"], "are of one layer"),
+    ],
+)
+def test_the_command_refuses_bad_input(workspace, given, message) -> None:
+    """Catches a traceback, and another exit code than 2."""
+    ran = run("layers", "x_features", "--setting", "split=standard", "--setting", "size=32", *given, home=workspace)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_command_writes_table_drawings_and_settings(workspace, tmp_path) -> None:
+    """Catches a drawing that is not written, and settings that are not recorded."""
+    given = ["--setting", "split=standard", "--setting", "size=160", "--param", "of=fish", "--param", "features=2"]
+    ran = run("layers", "x_features", *given, "--out", tmp_path / "out", home=workspace)
+    assert ran.returncode == 0, ran.stderr
+    names = {file.name for file in (tmp_path / "out").iterdir() if file.is_file()}
+    assert names >= {f"scenes.x_features.{end}" for end in ("csv", "json", "x-feature_1.png", "x-feature_2.png")}
+    facts = json.loads((tmp_path / "out" / "scenes.x_features.json").read_text())
+    assert facts["parameters"] == {"of": "fish", "features": "2"}

@@ -1,0 +1,135 @@
+"""The question x_features: its table, heatmaps and warnings against the scenes, whose factors are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from core.concepts.x_feature_measures import Faithfulness
+from core.errors import ForetellError
+from core.layers.layers import maps_of
+from core.types import silent
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.x_features import JudgedFeatures, draw_x_features, measure_locality, warn_of
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource
+from study.workspace.workspace import ROOT
+from tests.core.scenes import scene_net
+
+
+def inspect(network, size: int = 320) -> LayerInspection:
+    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": size}), None)
+    return LayerInspection(network, images, LayerQuery("x_features"), network)
+
+
+@pytest.fixture(scope="module")
+def inspected() -> LayerInspection:
+    return inspect(scene_net())
+
+
+@pytest.fixture(scope="module")
+def table(inspected):
+    return QUESTIONS["x_features"](inspected, silent, of="fish", features=2)
+
+
+def test_the_table_is_about_held_out_images_of_the_class(inspected, table) -> None:
+    """Catches numbers of fitted images, of another class, and heatmaps that belong to other images."""
+    network, k = inspected.classifier, inspected.classifier.categories.index("fish")
+    logits = network.logits(inspected.inputs)
+    own = torch.nonzero(logits.argmax(1) == k)[:, 0].tolist()
+    assert table["x_feature"].tolist() == ["all", "1", "2"]
+    every = table.iloc[0]
+    assert every["images"] == round(len(own) / 3) + round((320 - len(own)) / 3)
+    assert every["explained"] > 0.9
+    read = inspected.kept["x_features"]
+    assert isinstance(read, JudgedFeatures)
+    assert len(read.rows) == round(len(own) / 3)
+    assert set(read.rows) < set(own)
+    maps = maps_of(network, inspected.inputs[list(read.rows)], every["layer"])
+    torch.testing.assert_close(read.maps, read.found.draw_maps(maps), rtol=1e-3, atol=1e-5)
+    total = read.maps.sum((1, 2, 3)) + read.found.intercept
+    assert float((total - logits[list(read.rows), k]).abs().mean()) < 1
+    assert float(table["adds"].sum()) == pytest.approx(
+        float(logits[own, k].mean() - logits[logits.argmax(1) != k, k].mean()), rel=0.25
+    )
+
+
+def test_the_drawings_are_of_the_class(inspected, table) -> None:
+    """Catches an x-feature without a drawing, and a row of another length."""
+    drawn = draw_x_features(inspected)
+    assert list(drawn) == ["x-feature 1", "x-feature 2"]
+    count = min(6, len(inspected.kept["x_features"].rows))
+    assert {image.size for image in drawn.values()} == {(count * 132 - 4, 260)}
+    coloured = [np.asarray(image)[132:].astype(int) for image in drawn.values()]
+    assert any((one.max(2) - one.min(2) > 40).any() for one in coloured)
+
+
+def test_no_x_feature_of_the_blind_network_moves_with_the_context(table) -> None:
+    """Catches a factor that is not changed, or changed to its own value, and another network's x-features."""
+    blind = QUESTIONS["x_features"](inspect(open_classifier("scenes:blind", ROOT)), silent, of="fish", features=2)
+    assert table["do_context"].sum() > 2
+    assert table["do_object"].sum() > 1
+    assert abs(blind["do_context"]).max() < 0.1 * blind["do_object"].sum()
+    assert blind["do_object"].sum() > 2
+
+
+def test_low_fidelity_is_reported() -> None:
+    """Catches a warning that needs all images to fail, a bound the wrong way round, and one for good x-features."""
+    good, bad = Faithfulness(0.95, 0.1, 1), Faithfulness(0.3, 2, 0.5)
+    assert warn_of(good, good, 20, "fish") is None
+    assert "explain 30% of the variance of the logit of fish" in str(warn_of(bad, good, 20, "fish"))
+    assert "explain 30% of the variance among held-out images" in str(warn_of(good, bad, 20, "fish"))
+    assert "Only 3 held-out images" in str(warn_of(good, bad, 3, "fish"))
+    assert str(warn_of(Faithfulness(float("nan"), 1, 1), good, 20, "fish")).startswith("Low fidelity")
+
+
+def test_locality_of_heatmaps() -> None:
+    """Catches an entropy of the mean heatmap in place of the mean entropy, and images without evidence."""
+    maps = torch.zeros(3, 8, 8)
+    maps[0, :2, :2] = 1
+    maps[1, 4:6, :4] = 1
+    assert measure_locality(maps) == pytest.approx(np.log(2) / 2)
+    assert measure_locality(torch.ones(2, 1, 1)) is None
+    assert measure_locality(torch.zeros(2, 4, 4)) is None
+
+
+def test_a_layer_without_places_has_no_heatmap(inspected) -> None:
+    """Catches a heatmap of one colour where a layer does not keep places apart."""
+    flat = LayerInspection(
+        inspected.classifier,
+        inspected.images,
+        LayerQuery("x_features", layers=(_find_flat_layer(inspected),)),
+        inspected.classifier,
+    )
+    found = QUESTIONS["x_features"](flat, silent, of="fish", features=1)
+    assert found["locality"].isna().all()
+    assert draw_x_features(flat) == {}
+
+
+def _find_flat_layer(inspected: LayerInspection) -> str:
+    names = [name for name, _ in inspected.classifier._module.named_modules() if name]
+    return next(
+        name
+        for name in reversed(names)
+        if maps_of(inspected.classifier, inspected.inputs[:2], name).shape[2:] == (1, 1)
+    )
+
+
+def test_what_cannot_be_asked_is_refused(inspected) -> None:
+    """Catches too few images, a class that is not predicted, and two layers at once, which would be one ignored."""
+    few = LayerInspection(inspected.classifier, inspected.images.only(range(9)), inspected.request, scene_net())
+    with pytest.raises(ForetellError, match="9 images are too few: give 20 or more"):
+        QUESTIONS["x_features"](few, silent)
+    labels = inspected.images.labels
+    no_boat = np.flatnonzero(labels != inspected.images.categories.index("boat"))[:30].tolist()
+    none = LayerInspection(inspected.classifier, inspected.images.only(no_boat), inspected.request, scene_net())
+    with pytest.raises(ForetellError, match="images are predicted to be boat: x-features compare 2 or more"):
+        QUESTIONS["x_features"](none, silent, of="boat")
+    two = LayerInspection(
+        inspected.classifier, inspected.images, LayerQuery("x_features", layers=("features", "avgpool")), scene_net()
+    )
+    with pytest.raises(ForetellError, match="are of one layer"):
+        QUESTIONS["x_features"](two, silent)
+    with pytest.raises(ForetellError, match="features=0"):
+        QUESTIONS["x_features"](inspected, silent, features=0)
