@@ -36,10 +36,10 @@ DROPPED = (
 
 def show() -> None:
     """Draw the part: the form first where there is no set yet."""
-    names = cache.list_image_sets()
-    is_open = not names or ADDING in st.session_state
+    problem = _end_adding()
+    is_open = not cache.list_image_sets() or ADDING in st.session_state or bool(problem)
     with st.expander("Add images", expanded=is_open, icon=":material/add:"), show_errors():
-        _show_adding()
+        _show_adding(problem)
     if added := st.session_state.pop("library_added", None):
         st.session_state[CHOSEN] = added
     if names := cache.list_image_sets():
@@ -50,21 +50,32 @@ def show() -> None:
             _show_set(name)
 
 
-def _show_adding() -> None:
+def _end_adding() -> str:
+    """Keep what is to be said of images that have been added since the page was drawn; return why there are none.
+
+    This comes before anything is drawn: a busy browser can miss a run of the page that ends in another run.
+    """
     job = pool().find(st.session_state.get(ADDING, ""))
-    if job is not None and not job.has_ended:
+    if job is None or not job.has_ended:
+        return ""
+    del st.session_state[ADDING]
+    pool().forget(job.key)
+    if job.state != "done":
+        return job.error if job.state == "failed" else "Stopped. Nothing was added."
+    others = f" {job.result.others:,} other files were left out." if job.result.others else ""
+    name = st.session_state["library_added"] = job.result.folder.name
+    st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
+    st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
+    return ""
+
+
+def _show_adding(problem: str) -> None:
+    job = pool().find(st.session_state.get(ADDING, ""))
+    if job is not None:
         watch(job)
-    elif job is not None:
-        del st.session_state[ADDING]
-        pool().forget(job.key)
-        if job.state == "done":
-            others = f" {job.result.others:,} other files were left out." if job.result.others else ""
-            name = st.session_state["library_added"] = job.result.folder.name
-            st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
-            st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
-            st.rerun()
-        st.error(escape_markdown(job.error) if job.state == "failed" else "Stopped. Nothing was added.")
-    _form(is_busy=job is not None and not job.has_ended)
+    if problem:
+        st.error(escape_markdown(problem))
+    _form(is_busy=job is not None)
 
 
 def _form(*, is_busy: bool) -> None:

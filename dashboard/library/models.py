@@ -27,28 +27,37 @@ ADDING, SAID = "library_adding_model", "library_model_said"
 
 def show() -> None:
     """Draw the part."""
+    problem = _end_adding()
     if said := st.session_state.get(SAID):
         st.success(escape_markdown(said))
     with st.expander("Add a network", expanded=True, icon=":material/add:"), show_errors():
-        _show_adding()
+        _show_adding(problem)
     st.subheader("Networks that Explore offers", anchor=False)
     with show_errors():
         _list_models()
 
 
-def _show_adding() -> None:
+def _end_adding() -> str:
+    """Keep what is to be said of a network that has been added since the page was drawn; return why there is none."""
     job = pool().find(st.session_state.get(ADDING, ""))
-    if job is not None and not job.has_ended:
+    if job is None or not job.has_ended:
+        return ""
+    del st.session_state[ADDING]
+    pool().forget(job.key)
+    if job.state != "done":
+        return job.error if job.state == "failed" else "Stopped. Nothing was added."
+    st.session_state[SAID] = job.result
+    return ""
+
+
+def _show_adding(problem: str) -> None:
+    job = pool().find(st.session_state.get(ADDING, ""))
+    is_busy = job is not None
+    if job is not None:
         st.caption("Downloading and loading the network. The weights stay in the library's own cache on this machine.")
         watch(job)
-    elif job is not None:
-        del st.session_state[ADDING]
-        pool().forget(job.key)
-        if job.state == "done":
-            st.session_state[SAID] = job.result
-            st.rerun()
-        st.error(escape_markdown(job.error) if job.state == "failed" else "Stopped. Nothing was added.")
-    is_busy = job is not None and not job.has_ended
+    if problem:
+        st.error(escape_markdown(problem))
     source = SOURCES[
         st.segmented_control("From", list(SOURCES), default="torchvision", required=True, key="model_from")
     ]
