@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -173,6 +174,46 @@ def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dic
     return run
 
 
+def _lxt(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+    """Build lxt's relevance for torchvision's vision transformer, in which attention weights are constants (CP-LRP)."""
+    own = copy.deepcopy(module)
+
+    def run() -> None:
+        if type(module).__name__ != "VisionTransformer":
+            raise NotImplementedError("lxt's classes are those of torchvision's vision transformer")
+        from zennit.composites import LayerMapComposite
+        from zennit.rules import Gamma
+
+        with _changed_by_lxt():
+            composite = LayerMapComposite([(nn.Conv2d, Gamma(0.25)), (nn.Linear, Gamma(0.05))])
+            composite.register(own)
+            try:
+                inputs = images.clone().requires_grad_()
+                own(inputs)[range(len(targets)), targets].sum().backward()
+            finally:
+                composite.remove()
+
+    return run
+
+
+@contextlib.contextmanager
+def _changed_by_lxt() -> Iterator[None]:
+    """Change classes of PyTorch and zennit as lxt does, and change them back: the other peers use them too."""
+    from lxt.efficient import monkey_patch, monkey_patch_zennit
+    from torchvision.models import vision_transformer
+    from zennit.core import BasicHook
+
+    changed = (nn.GELU, nn.LayerNorm, nn.MultiheadAttention, BasicHook)
+    kept = [(one, name, vars(one)[name]) for one in changed for name in ("forward", "backward") if name in vars(one)]
+    try:
+        monkey_patch(vision_transformer)
+        monkey_patch_zennit()
+        yield
+    finally:
+        for one, name, method in kept:
+            setattr(one, name, method)
+
+
 def _from_tokens(tokens: Tensor) -> Tensor:
     """Return the feature maps (B, C, h, w) of tokens (B, 1 + h w, C), the first of which is the class token's."""
     side = round((tokens.shape[1] - 1) ** 0.5)
@@ -202,6 +243,7 @@ PEERS: dict[str, dict[str, Build]] = {
     "guided_grad_cam": {"captum": _guided_grad_cam},
     "lrp_composite": {"zennit": _zennit},
     "lrp_epsilon": {"captum": _captum("LRP")},
+    "attn_lrp": {"lxt": _lxt},
     "deeplift": {"captum": _captum("DeepLift", baselines=0.0)},
     "grad_cam": {"pytorch-grad-cam": _grad_cam_package("GradCAM")},
     "grad_cam_plus_plus": {"pytorch-grad-cam": _grad_cam_package("GradCAMPlusPlus")},
