@@ -51,22 +51,14 @@ def show() -> None:
 
 
 def _end_adding() -> str:
-    """Keep what is to be said of images that have been added since the page was drawn; return why there are none.
-
-    This comes before anything is drawn: a busy browser can miss a run of the page that ends in another run.
-    """
-    job = pool().find(st.session_state.get(ADDING, ""))
-    if job is None or not job.has_ended:
-        return ""
-    del st.session_state[ADDING]
-    pool().forget(job.key)
-    if job.state != "done":
-        return job.error if job.state == "failed" else "Stopped. Nothing was added."
-    others = f" {job.result.others:,} other files were left out." if job.result.others else ""
-    name = st.session_state["library_added"] = job.result.folder.name
-    st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
-    st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
-    return ""
+    """Keep what is to be said of images that have been added since the page was drawn; return why there are none."""
+    job, problem = jobs.take_ended(ADDING)
+    if job is not None:
+        others = f" {job.result.others:,} other files were left out." if job.result.others else ""
+        name = st.session_state["library_added"] = job.result.folder.name
+        st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
+        st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
+    return problem
 
 
 def _show_adding(problem: str) -> None:

@@ -9,10 +9,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import streamlit as st
+
 from core.errors import ForetellError
 from core.sources.offers import Weights
 from core.types import Progress
 from dashboard.shared import cache
+from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
@@ -40,6 +43,21 @@ class ReadSet(NamedTuple):
 
     images: ImageSet
     report: ImageSetReport
+
+
+def take_ended(adding: str) -> tuple[Job | None, str]:
+    """Take the job that the session keeps under a key once it has ended: the job if it is done, or why it is not.
+
+    Called before anything is drawn: a busy browser can miss a run of the page that ends in another run.
+    """
+    job = pool().find(st.session_state.get(adding, ""))
+    if job is None or not job.has_ended:
+        return None, ""
+    del st.session_state[adding]
+    pool().forget(job.key)
+    if job.state == "done":
+        return job, ""
+    return None, job.error if job.state == "failed" else "Stopped. Nothing was added."
 
 
 def add_task(name: str, opening: Opening) -> Task:

@@ -27,7 +27,9 @@ ADDING, SAID = "library_adding_model", "library_model_said"
 
 def show() -> None:
     """Draw the part."""
-    problem = _end_adding()
+    added, problem = jobs.take_ended(ADDING)
+    if added is not None:
+        st.session_state[SAID] = added.result
     if said := st.session_state.get(SAID):
         st.success(escape_markdown(said))
     with st.expander("Add a network", expanded=True, icon=":material/add:"), show_errors():
@@ -35,19 +37,6 @@ def show() -> None:
     st.subheader("Networks that Explore offers", anchor=False)
     with show_errors():
         _list_models()
-
-
-def _end_adding() -> str:
-    """Keep what is to be said of a network that has been added since the page was drawn; return why there is none."""
-    job = pool().find(st.session_state.get(ADDING, ""))
-    if job is None or not job.has_ended:
-        return ""
-    del st.session_state[ADDING]
-    pool().forget(job.key)
-    if job.state != "done":
-        return job.error if job.state == "failed" else "Stopped. Nothing was added."
-    st.session_state[SAID] = job.result
-    return ""
 
 
 def _show_adding(problem: str) -> None:
