@@ -149,6 +149,7 @@ def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple
     assert expected in run(copy, tmp_path, *arguments)
 
 
+@pytest.mark.slow
 def test_a_study_uses_a_new_measure_and_a_new_condition(copy: Path, tmp_path: Path) -> None:
     """Catches a build that makes stimuli or strata by a list of names."""
     (tmp_path / "spread.toml").write_text('conditions = ["none", "one_example"]\n' + STUDY, encoding="utf-8")

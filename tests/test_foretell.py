@@ -78,6 +78,7 @@ def locked(project, monkeypatch):
     return lock
 
 
+@pytest.mark.slow
 def test_the_lock_is_installed_with_its_hashes(locked, project, capfd):
     """Catches an installation that takes a changed package for the locked one, or never reads the lock."""
     own = locked.read_text()

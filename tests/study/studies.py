@@ -25,7 +25,7 @@ size = 160
 categories = 3
 practice = 2
 [saliency]
-parameters = { samples = 32 }
+parameters = { samples = 8 }
 [teaching]
 policy = "best"
 sets = 20

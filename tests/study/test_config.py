@@ -27,7 +27,7 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
             "practice = 2", 'practice = 2\nper_typ = 1\ncategories = ["fish"]'.replace('\ncategories = ["fish"]', "")
         )
         .replace('policy = "best"', 'policy = "worst"')
-        .replace("samples = 32", "sample = 32")
+        .replace("samples = 8", "sample = 8")
         .replace('model = "scenes"', "")
     )
     with pytest.raises(ForetellError) as caught:

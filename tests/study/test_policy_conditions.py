@@ -32,7 +32,7 @@ SMALL = (
     TINY.replace("categories = 3", "categories = 1")
     .replace("size = 640", "size = 320")
     .replace("practice = 2", "practice = 1")
-    .replace("parameters = { samples = 32 }", 'method = "gradient"')
+    .replace("parameters = { samples = 8 }", 'method = "gradient"')
 )
 NAMES = ("influence_examples", "nearest_examples")
 FILE = f'conditions = ["none", "examples", "influence_examples", "nearest_examples"]\n{SMALL}'

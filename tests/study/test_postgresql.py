@@ -169,6 +169,7 @@ def test_a_server_that_is_away_is_said_in_words_without_the_password() -> None:
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_costs_nothing_acknowledged(
     postgresql: Postgresql, url: str, tmp_path: Any, bundle: MakeBundle
 ) -> None:

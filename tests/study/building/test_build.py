@@ -187,7 +187,7 @@ def test_first_above_an_unreachable_threshold_drops_and_says_so(tmp_path):
 
 def test_the_legend_is_that_of_the_methods_colours(tmp_path):
     """Catches participants who are told that blue is against the choice where nothing is blue."""
-    one = TINY.replace("parameters = { samples = 32 }", 'method = "vargrad"\nparameters = { samples = 4 }').replace(
+    one = TINY.replace("parameters = { samples = 8 }", 'method = "vargrad"\nparameters = { samples = 4 }').replace(
         "categories = 3", "categories = 1"
     )
     (tmp_path / "de.toml").write_text(f'language = "de"\n{one}[texts]\nmap_legend = "meine"\n')

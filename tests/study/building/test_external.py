@@ -35,7 +35,7 @@ SIZES = {"pool": 96, "standard": 160, "adversarial": 96}
 
 
 def study_text(method: str, parameters: str = "{}", conditions: str = '"none", "saliency", "random_maps"') -> str:
-    text = TINY.replace("parameters = { samples = 32 }", f'method = "{method}"\nparameters = {parameters}')
+    text = TINY.replace("parameters = { samples = 8 }", f'method = "{method}"\nparameters = {parameters}')
     text = text.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
     for role, size in {"pool": 160, "standard": 640, "adversarial": 160}.items():
         text = text.replace(f'set = "scenes"\nsplit = "{role}"\nsize = {size}', f'set = "folder"\npath = "{role}"')

@@ -92,6 +92,7 @@ def check(manifest: Manifest) -> None:
         assert trial.saliency.samples == 64
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_whole_design_on_cifar10(real, tmp_path):
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

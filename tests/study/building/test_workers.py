@@ -90,6 +90,7 @@ def test_the_bytes_do_not_depend_on_the_cores(alone, tmp_path, threads):
     assert content(bundle.folder) == content(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "ray"])
 def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch):
     """The builder makes no trial before a helper has finished one, so a helper that does nothing is seen."""
