@@ -18,6 +18,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from core.cpu import fuse_layers
 from core.device import exact_arithmetic
+from core.self_attention import split_attention
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest logit, that folding may make in float32."""
@@ -75,14 +76,14 @@ def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
 
 
 def _for_gradients_of_inputs(network: nn.Module) -> nn.Module:
-    """Let weights need no gradient, except those of attention.
+    """Let weights need no gradient, except those of attention that is no `SelfAttention`.
 
-    Their inputs are transposed, and torch multiplies a transposed batch by weights without a gradient image by image,
+    Its inputs are transposed, and torch multiplies a transposed batch by weights without a gradient image by image,
     which takes half as long again. Callers ask for gradients of inputs alone, so weights get none in any case.
     """
     network.requires_grad_(False)
     for module in network.modules():
-        if isinstance(module, nn.MultiheadAttention):
+        if type(module) is nn.MultiheadAttention:
             module.requires_grad_(True)
     return network
 
@@ -126,11 +127,11 @@ def use_precision(device: torch.device, precision: torch.dtype) -> AbstractConte
 
 def _channels_last(module: nn.Module) -> nn.Module:
     laid_out: nn.Module = copy.deepcopy(module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return laid_out
+    return split_attention(laid_out)
 
 
 def _fold_batch_norms(module: nn.Module) -> nn.Module:
-    own = copy.deepcopy(module)
+    own = split_attention(copy.deepcopy(module))
     traced = fx.GraphModule(own, _Tracer().trace(own))
     return _channels_last(fuse(traced, inplace=True, no_trace=True))
 

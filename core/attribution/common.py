@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.classifier import Classifier
-from core.cpu import Pointwise
+from core.cpu import Onednn
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 from core.types import Progress
@@ -47,7 +47,7 @@ def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor)
     """Compute `output_gradient` and the logits (B, K) of the same pass, float32, on the device of the inputs."""
     device = inputs.device
     inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
-    faster = Pointwise() if classifier.device.type == "cpu" else nullcontext()
+    faster = Onednn() if classifier.device.type == "cpu" else nullcontext()
     with classifier.differentiable() as network, torch.enable_grad(), faster:
         # A clone is no leaf, so that a network may begin with an in-place operation.
         logits = network(inputs.clone())

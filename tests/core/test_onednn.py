@@ -1,6 +1,8 @@
-"""1 x 1 convolutions under `Pointwise` against torch's own in float64."""
+"""1 x 1 convolutions and linear layers under `Onednn` against torch's own in float64."""
 
 from __future__ import annotations
+
+import copy
 
 import pytest
 import torch
@@ -8,8 +10,9 @@ from torch import nn
 
 from core.attribution.common import gradient_and_logits
 from core.classifier import Classifier
-from core.cpu import Pointwise, _Convolution
+from core.cpu import Onednn, _Convolution, _Linear
 from tests.core.networks import pictures, unit
+from tests.core.tokens import torchvision_vit
 
 
 def answers(layer, x, mode):
@@ -24,8 +27,9 @@ def answers(layer, x, mode):
 
 
 def given_to_onednn(layer, x):
-    with Pointwise():
-        return type(layer(x.requires_grad_()).grad_fn).__name__ == _Convolution.__name__ + "Backward"
+    with Onednn():
+        form = type(layer(x.requires_grad_()).grad_fn).__name__
+    return form in {f"{own.__name__}Backward" for own in (_Convolution, _Linear)}
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -35,7 +39,7 @@ def test_values_and_gradients_are_those_of_float64(bias, layout):
     x = pictures(4)[:, :1].expand(-1, 5, -1, -1) * torch.arange(1, 6).view(5, 1, 1)
     x = x.contiguous(memory_format=layout)
     assert given_to_onednn(layer, x.clone())
-    found = answers(layer, x, Pointwise())
+    found = answers(layer, x, Onednn())
     expected = answers(layer.double(), x.double(), None)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
@@ -51,7 +55,7 @@ def test_other_convolutions_stay_with_torch(options):
     layer = nn.Conv2d(3, 6, **({"kernel_size": 1} | options)).requires_grad_(False)
     x = pictures(2).to(layer.weight.dtype)
     assert not given_to_onednn(layer, x.clone())
-    for mine, theirs in zip(answers(layer, x, Pointwise()), answers(layer, x, None), strict=True):
+    for mine, theirs in zip(answers(layer, x, Onednn()), answers(layer, x, None), strict=True):
         assert torch.equal(mine, theirs)
 
 
@@ -75,5 +79,45 @@ def test_without_the_undocumented_name_torch_computes_the_same(monkeypatch):
     expected = answers(layer, x, None)
     monkeypatch.delattr(torch, "mkldnn_convolution")
     assert not given_to_onednn(layer, x.clone())
-    for mine, theirs in zip(answers(layer, x, Pointwise()), expected, strict=True):
+    for mine, theirs in zip(answers(layer, x, Onednn()), expected, strict=True):
         assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(9, 5), (2, 9, 5), (2, 3, 4, 5)], ids=len)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_linear_layers_have_values_and_gradients_of_float64(bias, shape, transposed):
+    """Catches weights that are not transposed on the way back, and strides that are not read."""
+    layer = nn.Linear(5, 7, bias=bias).requires_grad_(False)
+    x = torch.randn(shape)
+    x = x.transpose(0, 1).contiguous().transpose(0, 1) if transposed else x
+    assert given_to_onednn(layer, x.clone())
+    expected = answers(copy.deepcopy(layer).double(), x.double(), None)
+    for mine, theirs in zip(answers(layer, x, Onednn()), expected, strict=True):
+        torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "x", [torch.randn(5), torch.randn(0, 5), torch.randn(2, 5).double()], ids=["1-D", "none", "double"]
+)
+def test_other_linear_layers_stay_with_torch(x):
+    layer = nn.Linear(5, 3).to(x.dtype).requires_grad_(False)
+    assert not given_to_onednn(layer, x.clone())
+
+
+def test_linear_layers_without_the_undocumented_name_are_torchs(monkeypatch):
+    """Catches a release of PyTorch without ``_linear_pointwise`` that ends every gradient in an AttributeError."""
+    layer, x = nn.Linear(3, 6).requires_grad_(False), torch.randn(2, 3)
+    monkeypatch.setattr(torch.ops, "mkldnn", object())
+    assert not given_to_onednn(layer, x)
+
+
+def test_every_linear_layer_of_a_transformer_goes_both_ways_by_onednn(monkeypatch):
+    """Catches attention that hides its layers: 4 in each of 3 blocks and the head, forwards and back."""
+    asked = []
+    for step in ("forward", "backward"):
+        own = getattr(_Linear, step)
+        monkeypatch.setattr(_Linear, step, staticmethod(lambda *given, own=own: asked.append(own) or own(*given)))
+    classifier = torchvision_vit()
+    gradient_and_logits(classifier, torch.rand(2, *classifier.input_shape), torch.tensor([0, 1]))
+    assert len(asked) == 2 * (4 * 3 + 1)
