@@ -27,14 +27,15 @@ from core.teaching.masks import MaskPrior
 from study.network.sources import open_classifier
 
 ROUNDS = 3
-USUAL = ("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny", "vit_b_16", "vgg16")
+USUAL = ("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny", "vgg16")
+TRANSFORMERS = ("vit_b_16", "swin_t", "timm:vit_base_patch16_224")
 
 
 def measure() -> dict[str, Any]:
     """Measure inputs per second of each, and their ratios, for a small network and common ones."""
     found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
-    for name in USUAL:
-        found[f"torchvision {name}, 224 px"] = _shares(
+    for name in USUAL + TRANSFORMERS:
+        found[f"{'' if ':' in name else 'torchvision '}{name}, 224 px"] = _shares(
             make_random_classifier(name), masks=256 if on_accelerator() else 32
         )
     return found
