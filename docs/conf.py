@@ -97,6 +97,7 @@ SECTIONS = {
         "statistics",
         "faithfulness",
         "zoo",
+        "training",
         "concepts",
         "uncertainty",
         "sources",

@@ -20,6 +20,7 @@ from generators import (  # noqa: E402
     faithfulness,
     statistics,
     studyfile,
+    training,
     zoo,
 )
 
@@ -28,6 +29,7 @@ PAGES = {
     "docs/data-dictionary.md": dictionary.render_page,
     "docs/faithfulness.md": faithfulness.render_page,
     "docs/zoo.md": zoo.render_page,
+    "docs/training.md": training.render_page,
     "docs/concepts.md": concepts.render_page,
     "docs/statistics.md": statistics.render_page,
     "docs/reference/catalogue.md": catalogue.render_page,

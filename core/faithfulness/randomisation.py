@@ -110,7 +110,7 @@ def reinitialise_classifier(classifier: Classifier, generator: torch.Generator) 
     forgetting, layers = _layers(classifier)
     for _, layer in layers:
         _reinitialise(layer, draw_seed(generator))
-    return _sibling(classifier, forgetting)
+    return copy_with_network(classifier, forgetting)
 
 
 def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[str, int, Classifier]]:
@@ -118,7 +118,7 @@ def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[s
     forgetting, layers = _layers(classifier)
     for name, layer in layers:
         _reinitialise(layer, draw_seed(draws))
-        yield name, len(layers), _sibling(classifier, copy.deepcopy(forgetting))
+        yield name, len(layers), copy_with_network(classifier, copy.deepcopy(forgetting))
 
 
 def _layers(classifier: Classifier) -> tuple[nn.Module, list[tuple[str, nn.Module]]]:
@@ -145,13 +145,13 @@ def _reinitialise(layer: nn.Module, seed: int) -> None:
             parameter.normal_(float(mean), float(deviation))
 
 
-def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
-    """Return the classifier with another network."""
+def copy_with_network(classifier: Classifier, module: nn.Module, what: str = "randomised") -> Classifier:
+    """Return the classifier with another network, of the same inputs and classes; ``what`` is added to its name."""
     sibling = Classifier(
         module,
         classifier.preprocess,
         classifier.categories,
-        name=f"{classifier.name}, randomised",
+        name=f"{classifier.name}, {what}",
         device=classifier.device,
         mean_colour=classifier.mean_colour,
     )

@@ -52,7 +52,7 @@ def fgsm(
     """Take one step of ``radius`` in the sign of the loss's gradient (Goodfellow et al. 2014, arXiv:1412.6572)."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     box = around(classifier, inputs, radius, pixels=pixels)
-    moved = box.clamp(inputs + radius * box.scale * _uphill(classifier, inputs, classes, progress).sign())
+    moved = box.clamp(inputs + radius * box.scale * compute_loss_gradient(classifier, inputs, classes, progress).sign())
     return _judge_attack(classifier, moved, classes)
 
 
@@ -129,7 +129,7 @@ class _Search:
         for k in range(steps):
             if bool(self.result.fooled.all()):
                 break
-            gradient = _uphill(self._classifier, place, self._classes, silent)
+            gradient = compute_loss_gradient(self._classifier, place, self._classes, silent)
             tried = self.box.clamp(moved(place, gradient))
             place = torch.where(_each(self.result.fooled), place, tried)
             self.result = _judge_attack(self._classifier, place, self._classes)
@@ -155,8 +155,8 @@ def _each(chosen: Tensor) -> Tensor:
     return chosen[:, None, None, None]
 
 
-def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: Progress) -> Tensor:
-    """Return the gradient of the cross-entropy of ``classes`` by the inputs."""
+def compute_loss_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: Progress) -> Tensor:
+    """Compute the gradient (B, C, H, W) of each image's cross-entropy of its class (B,), by the image."""
 
     def part(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x = x.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()

@@ -38,10 +38,16 @@ def around(classifier: Classifier, images: Tensor, radius: float, *, pixels: boo
         raise ForetellError(
             f"radius={radius} is not a share of the range from black to white: choose more than 0, to 1."
         )
-    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
-    black = classifier.fill("black")
-    scale = (white - black).abs() if pixels else torch.ones_like(black)
+    least, most = find_pixel_range(classifier)
+    scale = most - least if pixels else torch.ones_like(least)
     low, high = images - radius * scale, images + radius * scale
     if pixels:
-        low, high = low.maximum(torch.minimum(black, white)), high.minimum(torch.maximum(black, white))
+        low, high = low.maximum(least), high.minimum(most)
     return Box(low, high, scale)
+
+
+def find_pixel_range(classifier: Classifier) -> tuple[Tensor, Tensor]:
+    """Return the least and the largest input (C, H, W) that pixels can be, between black and white."""
+    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
+    black = classifier.fill("black")
+    return torch.minimum(black, white), torch.maximum(black, white)

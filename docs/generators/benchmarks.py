@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
-from generators import counterfactuals, exact, readers, zoo
+from generators import counterfactuals, exact, readers, training, zoo
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
 
@@ -239,6 +239,16 @@ BENCHMARKS = (
         "--threads 1",
         exact.tabulate,
         exact.plot,
+    ),
+    Benchmark(
+        "training",
+        "How a network learns",
+        "The built-in network trained again from random weights, on six kinds of data, with what it has learned and "
+        "how, by epoch; and which frequencies of a known function a network of ReLUs learns first "
+        "([details](../docs/training.md)).",
+        "--threads 1",
+        training.tabulate,
+        training.plot,
     ),
     Benchmark(
         "readers",

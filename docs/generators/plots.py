@@ -75,6 +75,34 @@ def draw_dots(
         return _to_svg(figure)
 
 
+def draw_lines(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], axis: str) -> str:
+    """Draw shares from 0 to 1 as lines, one panel per title, and return them as SVG.
+
+    Parameters
+    ----------
+    panels
+        By title: what is compared, by its name in the legend, as the values across and the shares.
+    axis
+        Label of the horizontal axes.
+    """
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7, 0.6 + 1.9 * -(-len(panels) // 2)), layout="constrained")
+        grid = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).flat
+        for axes, (title, lines) in zip(grid, panels.items(), strict=False):
+            for name, (across, shares) in lines.items():
+                i = names.index(name)
+                axes.plot(across, shares, f"{MARKERS[i]}-", color=COLOURS[i], markersize=3, linewidth=1, label=name)
+            axes.set_title(title, fontsize=9)
+            axes.set_xlabel(axis)
+            axes.set_ylim(-0.03, 1.03)
+            axes.grid(color="#dddddd", linewidth=0.5)
+        named = [axes.get_legend_handles_labels() for axes in figure.axes]
+        handles = {label: line for one in named for line, label in zip(*one, strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, frameon=False)
+        return _to_svg(figure)
+
+
 def _to_svg(figure: Figure) -> str:
     target = io.StringIO()
     figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})

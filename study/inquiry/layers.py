@@ -46,6 +46,7 @@ QUESTIONS = Registry(
         "modes": "study.inquiry.decision_modes:modes",
         "x_features": "study.inquiry.x_features:x_features",
         "rules": "study.inquiry.distilled_rules:rules",
+        "memorisation": "study.inquiry.memorisation:memorisation",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""

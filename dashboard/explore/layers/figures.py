@@ -166,6 +166,27 @@ def x_features(table: pd.DataFrame) -> go.Figure:
     return plots.apply_layout(figure, f"Added to the logit of {table['class'].iloc[0]}", percent=False)
 
 
+def memorisation(table: pd.DataFrame) -> go.Figure:
+    """Draw the record of each training by epoch, one panel for each measure, with chance as a dotted line."""
+    measures = ["training", "held_out", "coarse", "fine", "critical", "gini"]
+    long = table.melt(["kind", "epoch"], measures, "measure", "value")
+    figure = px.line(
+        long,
+        x="epoch",
+        y="value",
+        color="kind",
+        facet_col="measure",
+        facet_col_wrap=2,
+        markers=True,
+        color_discrete_sequence=plots.PALETTE,
+    )
+    figure.for_each_annotation(lambda panel: panel.update(text=panel.text.partition("=")[2].replace("_", " ")))
+    for row in (2, 3):  # rows are counted from below: those of the accuracies
+        figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED, row=row, col="all")
+    figure = plots.apply_layout(figure, "", percent=True).update_layout(height=720, margin_t=90)
+    return figure.update_yaxes(title=None, range=[-0.03, 1.03])
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -184,6 +205,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         rules,
         modes,
         x_features,
+        memorisation,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -15,6 +15,7 @@ from core.attribution.cost import Cost, cost
 from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters
+from core.training.record import TrainingSettings, list_epochs
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore.heatmap_jobs import estimate_seconds
@@ -120,6 +121,13 @@ def _each_radius(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(2 * request.image_count * _many(given["radii"]))
 
 
+def _each_epoch(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
+    """Count the steps of training, and the measures of half of the images after some of the epochs."""
+    half, moments = request.image_count // 2, len(list_epochs(int(given["epochs"])))
+    each = half * (int(given["epochs"]) + moments * (1 + TrainingSettings.steps))
+    return Cost(4 * half * moments * _many(given["kinds"]), each * _many(given["kinds"]))
+
+
 def _many(listed: str) -> int:
     return listed.count(",") + 1
 
@@ -132,5 +140,6 @@ PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "bands": _each_band,
     "importance": _each_unit,
     "evidence": _each_method,
+    "memorisation": _each_epoch,
 }
 """Approximate passes through the network; a question that is not listed reads every layer once."""

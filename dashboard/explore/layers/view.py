@@ -39,6 +39,8 @@ READ = {
     "modes": "Images of the class by mode. The table names the channels that a mode relies on.",
     "x_features": "What each x-feature adds to the logit of held-out images of the class, more than to that of others.",
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
+    "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
+    "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 

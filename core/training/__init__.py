@@ -1,0 +1,1 @@
+"""How a network learns: its architecture trained again from random weights, with measures by epoch."""

@@ -1,0 +1,54 @@
+"""The figure of the question memorisation, and the estimate of its duration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dashboard.explore.layers.figures import FIGURES
+from dashboard.explore.layers.jobs import PASSES, LayerRequest
+from study.inquiry.layers import LayerQuery
+from tests.core.scenes import scene_net
+
+MEASURES = ["training", "held_out", "coarse", "fine", "critical", "gini"]
+
+
+def test_every_measure_has_a_panel_with_a_line_for_each_kind() -> None:
+    """Catches panels with another one's values, a chance line across a ratio, and frequencies of moved pixels."""
+    values = {name: np.linspace(0, 1, 6) / (k + 1) for k, name in enumerate(MEASURES)}
+    table = pd.DataFrame({"kind": ["true"] * 3 + ["shuffled"] * 3, "epoch": [0, 1, 2] * 2, "chance": 0.0625} | values)
+    table.loc[3:, ["coarse", "fine"]] = np.nan
+    figure = FIGURES["memorisation"](table)
+    titles = {text.text: (text.x, text.y) for text in figure.layout.annotations if text.text}
+    assert set(titles) == {"training", "held out", "coarse", "fine", "critical", "gini"}
+    lines = {(line.name, line.xaxis): list(line.y) for line in figure.data}
+    assert len(lines) == 12
+    for name in MEASURES:
+        for kind, part in (("true", table[:3]), ("shuffled", table[3:])):
+            axis = _axis_below(figure, *titles[name.replace("_", " ")])
+            np.testing.assert_array_equal(lines[kind, axis], part[name])
+    dotted = {shape.yref for shape in figure.layout.shapes}
+    below = {_axis_below(figure, *titles[name])[1:] for name in ("critical", "gini")}
+    assert len(figure.layout.shapes) == 4
+    assert dotted.isdisjoint({f"y{number} domain" for number in below} | {f"y{number}" for number in below})
+
+
+def _axis_below(figure, x: float, y: float) -> str:
+    """Return the horizontal axis of the panel under a title: of those in its column, the highest that is below it."""
+    own = []
+    for name in figure.layout:
+        if name.startswith("xaxis") and figure.layout[name].domain[0] <= x <= figure.layout[name].domain[1]:
+            number = name.removeprefix("xaxis")
+            top = figure.layout[f"yaxis{number}"].domain[1]
+            if top <= y + 1e-9:
+                own.append((top, f"x{number}"))
+    return max(own)[1]
+
+
+def test_the_estimate_counts_steps_and_measures() -> None:
+    """By hand: 8 images, 4 trained on and 4 held out; 2 epochs, 3 moments, each a gradient and 10 steps; 2 kinds."""
+    network = scene_net()
+    asked = LayerRequest(LayerQuery("memorisation"), network, network, range(48), 8)
+    found = PASSES["memorisation"](asked, {"epochs": 2, "kinds": "true,gaussian"})
+    assert found.gradients == 2 * 4 * (2 + 3 * 11)
+    assert found.forwards == 2 * 3 * 4 * 4
