@@ -1,9 +1,9 @@
-"""``counterfactual``: the few parts of an image that, exchanged with another image's, change the prediction."""
+"""``counterfactual``: the few parts of an image to exchange, or the nearest image to draw, for another prediction."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,21 +16,52 @@ def counterfactual(
     other: Annotated[list[Path], typer.Option(help="Images to take parts from, named likewise. Repeatable.")],
     model: Model = "scenes",
     to: Annotated[str, typer.Option(help="The class to change to: an index, a name, or 'any'.")] = "any",
-    grid: Annotated[int, typer.Option(help="Cells per side.")] = 7,
-    seed: Annotated[int, typer.Option(help="Random seed, of the random cells to compare with.")] = 0,
+    how: Annotated[
+        Literal["cells", "generated"],
+        typer.Option(
+            help="'cells': exchange cells. 'generated': draw the nearest image; --other are images to learn from."
+        ),
+    ] = "cells",
+    grid: Annotated[int | None, typer.Option(help="Of cells: how many per side; 7 by default.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Of the generator: passes over its images; 60 by default.")] = None,
+    latent: Annotated[int | None, typer.Option(help="Of the generator: entries of its code; 16 by default.")] = None,
+    seed: Annotated[
+        int, typer.Option(help="Random seed, of the random cells to compare with or of the generator.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("counterfactuals"),
 ) -> None:
     """Find the fewest cells to exchange with another image: writes IMAGE.counterfactual.png and .json.
 
     Cells of a grid are exchanged with those in the same place, until the class of the other image is predicted. Of
-    several other images it takes the one that needs the fewest cells.
+    several other images it takes the one that needs the fewest cells. With --how generated, a variational autoencoder
+    learns to draw from the other images, and the nearest image that it can draw with another prediction is written as
+    IMAGE.generated.png and .json; it is refused where its reconstructions do not keep the predictions.
 
     Example: python foretell.py counterfactual --image fish.png --other boat.png --out counterfactuals
     """
     from study.inquiry.counterfactuals import CounterfactualQuery, write_counterfactuals
+    from study.inquiry.generated import GeneratedQuery, write_generated
 
-    query = CounterfactualQuery(model, tuple(image), tuple(other), to, grid, seed)
+    own = _choose_settings(how, {"grid": grid}, {"epochs": epochs, "latent": latent})
     with Bars() as progress:
-        found = write_counterfactuals(query, out, progress)
+        if how == "generated":
+            found = write_generated(
+                GeneratedQuery(model, tuple(image), tuple(other), to, seed=seed, **own), out, progress
+            )
+        else:
+            found = write_counterfactuals(
+                CounterfactualQuery(model, tuple(image), tuple(other), to, seed=seed, **own), out, progress
+            )
     for one in found:
         say(f"{one.file}: {one.sentence}")
+
+
+def _choose_settings(how: str, cells: dict[str, int | None], generated: dict[str, int | None]) -> dict[str, int]:
+    """Return the settings given for this search, and refuse those of the other one."""
+    from core.errors import ForetellError
+
+    own, foreign = (generated, cells) if how == "generated" else (cells, generated)
+    wrong = [f"--{name}" for name, value in foreign.items() if value is not None]
+    if wrong:
+        raise ForetellError(f"{wrong[0]} does not apply to --how {how}: leave it out.")
+    return {name: value for name, value in own.items() if value is not None}

@@ -87,7 +87,7 @@ def draw_lines(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence
     """
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7, 0.6 + 1.9 * -(-len(panels) // 2)), layout="constrained")
+        figure = Figure(figsize=(7, 0.8 + 1.9 * -(-len(panels) // 2)), layout="constrained")
         grid = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).flat
         for axes, (title, lines) in zip(grid, panels.items(), strict=False):
             for name, (across, shares) in lines.items():
@@ -99,7 +99,7 @@ def draw_lines(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence
             axes.grid(color="#dddddd", linewidth=0.5)
         named = [axes.get_legend_handles_labels() for axes in figure.axes]
         handles = {label: line for one in named for line, label in zip(*one, strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3, frameon=False)
+        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=2, frameon=False)
         return _to_svg(figure)
 
 

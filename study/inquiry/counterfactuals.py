@@ -136,7 +136,7 @@ def _write(base: Path, drawn: Sequence[Image.Image], found: Counterfactual, orig
     }
     base.parent.mkdir(parents=True, exist_ok=True)
     file = base.with_name(f"{base.name}.png")
-    _join(drawn).save(file)
+    join_images(drawn).save(file)
     write_whole(base.with_name(f"{base.name}.json"), (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     return WrittenCounterfactual(file, sentence)
 
@@ -153,7 +153,7 @@ def _enlarge(image: Image.Image) -> Image.Image:
     return image.resize((SIDE, round(SIDE * image.height / image.width)), Image.Resampling.BICUBIC)
 
 
-def _join(images: Sequence[Image.Image]) -> Image.Image:
+def join_images(images: Sequence[Image.Image]) -> Image.Image:
     """Put images of the same size in a row."""
     row = Image.new("RGB", (sum(one.width for one in images), images[0].height))
     for k, one in enumerate(images):

@@ -13,6 +13,7 @@ from core.classifier import Classifier
 from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_counterfactual
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
+from dashboard.explore.heatmaps import generated
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
@@ -45,11 +46,11 @@ def show(seen: ClassifiedImage, images: str, seed: int) -> None:
         help="The image of this set that the AI assigns to the class with the most confidence. Cells of a grid are "
         f"exchanged with those in the same place, {GRID} by {GRID}, until the prediction changes.",
     )
-    if name == NOTHING:
-        return
-    other = seen.classifier.preprocess(gallery.images.open(offered[name]))
-    task = make_counterfactual_task(seen.classifier, seen.inputs, other, seed)
-    draw_when_ready(task, lambda found: _show_found(seen, other, found), "_counterfactual")
+    if name != NOTHING:
+        other = seen.classifier.preprocess(gallery.images.open(offered[name]))
+        task = make_counterfactual_task(seen.classifier, seen.inputs, other, seed)
+        draw_when_ready(task, lambda found: _show_found(seen, other, found), "_counterfactual")
+    generated.show(seen, gallery, seed)
 
 
 def list_other_classes(gallery: Gallery, predicted: int) -> dict[str, int]:
