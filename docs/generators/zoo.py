@@ -171,7 +171,10 @@ def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["## Further figures", ""]
     if "scenes:memorised" in cards:
         found = cards["scenes:memorised"]["further"]["random_labels_of_training_images"]
-        lines.append(f"- `scenes:memorised` gives the random label of {_share(found)} of its training images.")
+        lines.append(
+            f"- `scenes:memorised` gives the random label of {_share(found)} of its training images "
+            "([the record of such a training](training.md))."
+        )
     if "scenes:student" in cards:
         same = cards["scenes:student"]["further"]["same_class_as_the_built_in_network"]
         shares = " and ".join(f"{one['share']:.1%} ({split})" for split, one in same.items())
