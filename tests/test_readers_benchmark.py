@@ -21,7 +21,7 @@ def test_every_condition_is_read_by_who_can_read_it() -> None:
     found = {name: readers.list_readers(CONDITIONS[name]) for name in CONDITIONS}
     assert found["none"] == ["belief_projector"]
     assert found["saliency"] == found["uncertainty"] == ["map_reader"]
-    assert found["rules"] == found["prototypes"] == found["concepts"] == ["bayesian_learner"]
+    assert found["rules"] == found["prototypes"] == found["concepts"] == found["x_features"] == ["bayesian_learner"]
     assert found["both"] == found["counterfactual"] == ["map_reader", "bayesian_learner"]
 
 

@@ -6,9 +6,13 @@ import math
 from dataclasses import dataclass
 
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 TINY = 1e-12
+FAITHFUL, FEW = 0.8, 10
+"""Share of the variance below which x-features are not faithful, and held-out images of a class below which the shares
+are uncertain."""
 
 
 def measure_orthogonality(features: Tensor) -> tuple[float, float]:
@@ -25,6 +29,22 @@ def measure_orthogonality(features: Tensor) -> tuple[float, float]:
     return o1, o2 if o2 < -math.log(TINY) else math.inf
 
 
+def match_features(one: Tensor, other: Tensor) -> Tensor:
+    """Compute the correlation (n,) of each x-feature with its partner among others, both (M, n), over the images.
+
+    Partners are one to one, with the largest sum of correlations. Given is what x-features add to the logit, so that
+    one for the class is no partner of one against it. An x-feature that does not vary has the correlation 0.
+    """
+    units = []
+    for values in (one.double(), other.double()):
+        centred = values - values.mean(0)
+        units.append(centred / centred.norm(dim=0).clamp(min=TINY))
+    correlations = units[0].T @ units[1]
+    rows, columns = linear_sum_assignment(-correlations.numpy())
+    matched: Tensor = correlations[rows, columns]
+    return matched
+
+
 def compute_locality(shares: Tensor) -> Tensor:
     """Compute the entropy H (...) in nats of how a heatmap is distributed over P parts, shares (..., P) not negative.
 
@@ -33,6 +53,18 @@ def compute_locality(shares: Tensor) -> Tensor:
     p = shares.double() / shares.double().sum(-1, keepdim=True)
     entropy: Tensor = torch.special.entr(p).sum(-1)
     return entropy
+
+
+def divide_images(own: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Return the rows to fit, two thirds of the class's images ``own`` (M,) and of the others; and to judge."""
+    parts: tuple[list[Tensor], list[Tensor]] = ([], [])
+    for chosen in (own, ~own):
+        rows = torch.nonzero(chosen)[:, 0]
+        rows = rows[torch.randperm(len(rows), generator=generator)]
+        held = max(1, round(len(rows) / 3))
+        parts[0].append(rows[held:])
+        parts[1].append(rows[:held])
+    return torch.cat(parts[0]).sort().values, torch.cat(parts[1]).sort().values
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import torch
@@ -91,6 +91,9 @@ class XFeatures:
         Standard deviations (S,) of Z, 0 where a dimension does not vary; these are left out of the reconstruction.
     objective
         The objective at the end.
+    rival
+        The best fit of the other half of the random starts: what another random seed could have found; None for a
+        single start.
     """
 
     layers: tuple[Tensor, ...]
@@ -101,6 +104,7 @@ class XFeatures:
     centre: Tensor
     spread: Tensor
     objective: float
+    rival: XFeatures | None = field(default=None, repr=False)
 
     def encode(self, embedding: Tensor) -> Tensor:
         """Return the x-features (M, n) of an embedding (M, S)."""
@@ -163,16 +167,18 @@ def fit_x_features(
     kept = spread > 0
     centre, height = y.mean(), y.std(correction=0)
     draws = generator or torch.Generator().manual_seed(0)
-    best: _Fit | None = None
+    fits: list[_Fit] = []
     for start in range(1, chosen.starts + 1):
         fit = _Fit(z[:, kept] / spread[kept], (y - centre) / height, chosen, draws)
         if start % 2 == 0:
             fit.start_at_images(draws)
         fit.run()
         progress(start, chosen.starts, FITTING)
-        best = fit if best is None or fit.objective < best.objective else best
-    assert best is not None
-    return _describe_fit(best, z.mean(0), spread, float(centre), float(height))
+        fits.append(fit)
+    halves = [half for half in (fits[: (chosen.starts + 1) // 2], fits[(chosen.starts + 1) // 2 :]) if half]
+    best, *rivals = sorted((min(half, key=lambda fit: fit.objective) for half in halves), key=lambda fit: fit.objective)
+    found, *others = (_describe_fit(one, z.mean(0), spread, float(centre), float(height)) for one in (best, *rivals))
+    return replace(found, rival=others[0]) if others else found
 
 
 def check_settings(settings: XFeatureSettings) -> None:

@@ -14,11 +14,15 @@ SPELT = {
     "sobol": "Sobol",
 }
 """Words of the methods' names that are not written small."""
+WHOLE = {"x_features": "x-features"}
+"""Names that are terms of their own, written as in the literature."""
 
 
 def format_name(name: str) -> str:
     """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``; names of files stay."""
     if ":" in name:
         return name
+    if name in WHOLE:
+        return WHOLE[name]
     text = " ".join(SPELT.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:]

@@ -18,6 +18,7 @@ CONDITIONS = Registry(
         "nearest_examples": "study.conditions.nearest_examples:CONDITION",
         "concepts": "study.conditions.concepts.condition:CONDITION",
         "prototypes": "study.conditions.prototypes.condition:CONDITION",
+        "x_features": "study.conditions.x_features.condition:CONDITION",
         "rules": "study.conditions.rules.condition:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
         "counterfactual": "study.conditions.counterfactual:CONDITION",

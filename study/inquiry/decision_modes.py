@@ -19,7 +19,7 @@ from core.rendering import Scale, heatmap
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers import LayerInspection, blocks
-from study.inquiry.targets import resolve_target
+from study.inquiry.targets import resolve_class
 from study.network.sources import plain
 
 COUNT = 40
@@ -67,8 +67,7 @@ def modes(
     """
     classifier = inspected.classifier
     predicted = classifier.logits(inspected.inputs).argmax(1)
-    asked = resolve_target(classifier, of)
-    k = int(predicted.bincount().argmax()) if asked is None else asked
+    k = resolve_class(classifier, of, predicted)
     own, others = (torch.nonzero(is_own)[:count, 0] for is_own in (predicted == k, predicted != k))
     if len(own) < 2:
         raise ForetellError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from torch import Tensor
+
 from core.classifier import Classifier
 from core.errors import ForetellError
 
@@ -25,3 +27,9 @@ def resolve_target(classifier: Classifier, target: str) -> int | None:
         hint = f"Did you mean {' or '.join(near)}?" if near else "Give a class index, a class name, or 'top'."
         raise ForetellError(f"{classifier.name} has no class {target!r}. {hint}")
     return names[target.casefold()]
+
+
+def resolve_class(classifier: Classifier, target: str, predicted: Tensor) -> int:
+    """Resolve as `resolve_target` does; for ``"top"``, the class most often among predicted classes (N,)."""
+    asked = resolve_target(classifier, target)
+    return int(predicted.bincount().argmax()) if asked is None else asked

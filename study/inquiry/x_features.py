@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +16,12 @@ from torch import Tensor
 from core.attribution.cam import enlarge_maps
 from core.attribution.places import select_layer
 from core.concepts.x_feature_measures import (
+    FAITHFUL,
+    FEW,
     Faithfulness,
     compute_locality,
+    divide_images,
+    match_features,
     measure_faithfulness,
     measure_orthogonality,
 )
@@ -26,15 +31,14 @@ from core.layers.layers import maps_of, means_of
 from core.rendering import Scale, overlay
 from core.types import Progress
 from study.inquiry.layers import LayerInspection
-from study.inquiry.targets import resolve_target
+from study.inquiry.targets import resolve_class
 from study.network.sources import plain
 
 TOP = "top"
 LEAST = 20
 """Images, of which a third is held out."""
-FAITHFUL, FEW = 0.8, 10
-"""Share of the variance below which the x-features are reported as unfaithful, and held-out images of the class below
-which the shares are reported as uncertain."""
+AGREEING = 0.9
+"""Correlation below which an x-feature is reported as one that another random seed does not find."""
 CELLS = 4
 """Largest side of the grid of cells over which the heatmaps' locality is measured."""
 SHOWN, SIDE, GAP, OPACITY = 6, 128, 4, 0.8
@@ -55,6 +59,7 @@ COLUMNS = (
     "adds",
     "locality",
     "on_object",
+    "agreement",
 )
 
 
@@ -101,15 +106,16 @@ def x_features(
     what it ``adds`` to the logit of images of the class more than of others, and the ``locality`` of its heatmaps,
     the entropy over the cells of a grid, with the share ``on_object`` where the set records it. In generated sets
     ``do_FACTOR`` is what the x-feature adds to the logit of the class's held-out images less what it adds when the
-    factor is set to another value. ``note`` warns where the x-features are not to be relied on. The drawings
-    show what each place of held-out images adds to the logit through an x-feature.
+    factor is set to another value. ``agreement`` is its correlation with its partner in the best fit of the other half
+    of the random starts: how far another random seed changes the result. ``note`` warns where the x-features are not to
+    be relied on. The drawings show what each place of held-out images adds to the logit through an x-feature.
     """
     settings = XFeatureSettings(features, hidden, encoder == "rectified", weights == "supporting", beta, q, eta)
     check_settings(settings)
     classifier, layer = inspected.classifier, _choose_layer(inspected)
     logits = classifier.logits(inspected.inputs)
     k = _choose_class(inspected, logits, of)
-    fitted, judged = _divide(logits.argmax(1) == k, inspected.generator())
+    fitted, judged = divide_images(logits.argmax(1) == k, inspected.generator())
     maps = maps_of(classifier, inspected.inputs, layer)
     embedding = maps.mean((2, 3))
     found = fit_x_features(
@@ -123,6 +129,7 @@ def x_features(
     rows += [
         _describe_one(inspected, read, embedding[judged], logits[judged].argmax(1) == k, i) for i in range(features)
     ]
+    report_agreement(rows[1:], found, embedding[judged])
     changes = measure_changes(inspected, read, layer)
     for row, effects in zip(rows[1:], changes, strict=True):
         row.update(effects)
@@ -140,8 +147,8 @@ def _choose_layer(inspected: LayerInspection) -> str:
 
 
 def _choose_class(inspected: LayerInspection, logits: Tensor, of: str) -> int:
-    asked, predicted = resolve_target(inspected.classifier, of), logits.argmax(1)
-    k = int(predicted.bincount().argmax()) if asked is None else asked
+    predicted = logits.argmax(1)
+    k = resolve_class(inspected.classifier, of, predicted)
     count, name = int((predicted == k).sum()), plain(inspected.classifier.categories[k])
     if len(predicted) < LEAST:
         raise ForetellError(
@@ -154,18 +161,6 @@ def _choose_class(inspected: LayerInspection, logits: Tensor, of: str) -> int:
             "class with others, so give more images, or another class."
         )
     return k
-
-
-def _divide(own: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return the rows to fit, two thirds of the class's images and of the others, and the rows to judge."""
-    parts: tuple[list[Tensor], list[Tensor]] = ([], [])
-    for chosen in (own, ~own):
-        rows = torch.nonzero(chosen)[:, 0]
-        rows = rows[torch.randperm(len(rows), generator=generator)]
-        held = max(1, round(len(rows) / 3))
-        parts[0].append(rows[held:])
-        parts[1].append(rows[:held])
-    return torch.cat(parts[0]).sort().values, torch.cat(parts[1]).sort().values
 
 
 def _describe_all(
@@ -230,6 +225,23 @@ def _note_feature(values: Tensor, weight: float) -> str | None:
     if not bool(values.any()):
         return "This x-feature is 0 in all held-out images of the class."
     return "It lowers the logit: images of the class are those that have less of it." if weight < 0 else None
+
+
+def report_agreement(rows: Sequence[dict[str, object]], found: XFeatures, embedding: Tensor) -> None:
+    """Add to each x-feature's row its correlation with its partner in the rival fit, and warn where it is low.
+
+    Over images with this embedding (M, S); without a rival nothing is added.
+    """
+    if found.rival is None:
+        return
+    adds, rival = (one.encode(embedding) * one.weights for one in (found, found.rival))
+    for row, value in zip(rows, match_features(adds, rival).tolist(), strict=True):
+        row["agreement"] = value
+        if value < AGREEING and row["note"] is None:
+            row["note"] = (
+                f"Other random starts find no such x-feature (correlation {value:.2f}): x-feature {row['x_feature']} "
+                "is one of several that would explain the logit."
+            )
 
 
 def measure_changes(inspected: LayerInspection, read: JudgedFeatures, layer: str) -> list[dict[str, float]]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import pytest
 import torch
 from torch import Tensor
 
-from core.concepts.x_feature_measures import compute_locality, measure_faithfulness, measure_orthogonality
+from core.concepts.x_feature_measures import (
+    compute_locality,
+    match_features,
+    measure_faithfulness,
+    measure_orthogonality,
+)
 from core.concepts.x_features import (
     XFeatures,
     XFeatureSettings,
@@ -85,6 +91,17 @@ def test_orthogonality_of_uncorrelated_and_of_correlated_features() -> None:
     assert (o1, o2) == (pytest.approx(2 - math.sqrt(2)), math.inf)
 
 
+def test_partners_are_matched_one_to_one_by_correlation() -> None:
+    """Against all orders of four x-features. Catches the best match of each alone, a sign that is lost, and scales."""
+    one = torch.randn(50, 4, generator=generator()).double()
+    other = torch.stack([one[:, 2] * 3 + 1, -one[:, 0], one[:, 2] + 0.1 * one[:, 3], one[:, 3] * 0 + 4], 1)
+    every = torch.nan_to_num(torch.corrcoef(torch.cat([one, other], 1).T)[:4, 4:])
+    best = max(permutations(range(4)), key=lambda order: float(sum(every[i, j] for i, j in enumerate(order))))
+    found = match_features(one, other)
+    assert found.tolist() == pytest.approx([float(every[i, j]) for i, j in enumerate(best)], abs=1e-9)
+    assert match_features(one, one[:, [3, 1, 0, 2]] * 2 - 5).tolist() == pytest.approx([1, 1, 1, 1])
+
+
 def test_locality_is_the_logarithm_of_the_number_of_parts() -> None:
     """Catches another base, shares that do not sum to 1, and 0 log 0."""
     shares = torch.zeros(2, 8)
@@ -142,6 +159,19 @@ def test_the_same_generator_gives_the_same_x_features(planted) -> None:
     again = fit_x_features(z, 2 * parts[:, 0] + 1.5 * parts[:, 1], XFeatureSettings(features=2), generator=generator())
     assert all(torch.equal(one, two) for one, two in zip(found.layers, again.layers, strict=True))
     assert found.objective == again.objective
+
+
+def test_the_rival_is_of_the_other_random_starts(planted) -> None:
+    """The planted parts are found by both halves. Catches a rival that is the best fit itself, or a better one."""
+    _, z, found = planted
+    assert found.rival is not None
+    assert found.rival.rival is None
+    assert found.rival.objective >= found.objective
+    assert not torch.equal(found.rival.layers[0], found.layers[0])
+    matched = match_features(found.encode(z) * found.weights, found.rival.encode(z) * found.rival.weights)
+    assert float(matched.min()) > 0.99
+    single = fit_x_features(z, z[:, 0], XFeatureSettings(starts=1, steps=1), generator=generator())
+    assert single.rival is None
 
 
 def test_linear_x_features_may_be_rotated() -> None:

@@ -25,6 +25,7 @@ PLACEBOS = {
     "prototypes": ConditionAssets(
         examples={"fish": ("fish-part1", "fish-part2"), "boat": ("boat-part1", "boat-part2")}, gain=-0.7
     ),
+    "x_features": ConditionAssets(examples={"fish": ("fish-for", "fish-against"), "boat": ("boat-for",)}, gain=-1.1),
     "rules": ConditionAssets(examples={"fish": ("fish-rule",), "boat": ("boat-rule",)}, gain=0.4),
     "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
     "counterfactual": ConditionAssets(
@@ -66,6 +67,7 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("uncertainty", True, False, "gauge", NOTHING),
         ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
         ("prototypes", False, True, None, {"fish": ("fish-part1", "fish-part2"), "boat": ("boat-part1", "boat-part2")}),
+        ("x_features", False, True, None, {"fish": ("fish-for", "fish-against"), "boat": ("boat-for",)}),
         ("rules", False, True, None, {"fish": ("fish-rule",), "boat": ("boat-rule",)}),
         ("counterfactual", True, True, "marked", {"fish": ("fish-marked",), "boat": ("boat-marked",)}),
     ],
@@ -106,6 +108,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "nearest_examples": ("examples", -log(9) + 0.2, 1),
         "concepts": ("examples", -log(9) + 1.5, 1),
         "prototypes": ("examples", -log(9) - 0.7, 1),
+        "x_features": ("examples", -log(9) - 1.1, 1),
         "rules": ("examples", -log(9) + 0.4, 1),
         "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
         "counterfactual": ("map", log(9) + 10 * (0.3 - 0.5), -1),
@@ -126,6 +129,7 @@ def test_placebos_are_those_that_say_so() -> None:
         "nearest_examples",
         "concepts",
         "prototypes",
+        "x_features",
         "rules",
         "uncertainty",
         "counterfactual",

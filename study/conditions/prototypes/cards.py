@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PIL import Image, ImageDraw
+from PIL import Image
 from torch import Tensor
 
 from core.classifier import Classifier
 from core.concepts.prototypes import Match, Part, find_matches, locate_part, show_match
-from core.rendering import MARK
 from core.views import view
+from study.conditions.parts import mark_part, scale_part
 
 COUNT = 2
 """Prototypes that are shown of each class."""
@@ -46,20 +46,7 @@ def _join(pairs: Sequence[tuple[Image.Image, Part]], size: tuple[int, int]) -> I
     card = Image.new("RGB", size, "white")
     for k, (image, part) in enumerate(pairs):
         left = k * (width - half[0])
-        box = _scale(part, image.size)
-        card.paste(_mark(image, box).resize(half, Image.Resampling.LANCZOS), (left, 0))
+        box = scale_part(part, image.size)
+        card.paste(mark_part(image, box).resize(half, Image.Resampling.LANCZOS), (left, 0))
         card.paste(image.crop(box).resize(half, Image.Resampling.BICUBIC), (left, height - half[1]))
     return card
-
-
-def _scale(part: Part, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    width, height = size
-    return (round(part.left * width), round(part.top * height), round(part.right * width), round(part.bottom * height))
-
-
-def _mark(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image:
-    marked = image.copy()
-    left, top, right, bottom = box
-    pen, line = ImageDraw.Draw(marked), max(2, image.width // 60)
-    pen.rectangle((left, top, right - 1, bottom - 1), outline=MARK, width=line)
-    return marked

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from core.distillation.factors import Clause
-from core.fonts import find_font
+from study.conditions.lettering import fit_text
 
 INK, LINE = "#202124", "#2f6fb5"
 SCALE = 4
 """Drawn so many times larger and made small: text and edges are smooth."""
-LARGEST, SMALLEST = 0.09, 0.03
-"""Height of a line of text, as a share of the card's."""
 
 
 def word_clause(clause: Clause, texts: Mapping[str, str]) -> str:
@@ -30,7 +28,7 @@ def draw_rule(clauses: Sequence[Clause], share: float, texts: Mapping[str, str],
     pen = ImageDraw.Draw(card)
     said = [word_clause(clause, texts) for clause in clauses]
     bottom = texts["rule_share"].replace("{share}", f"{share:.0%}")
-    font, lines = _fit([*said, bottom], 0.88 * width, 0.9 * height)
+    font, lines = fit_text([*said, bottom], 0.88 * width, 0.9 * height)
     line, y = 1.3 * font.size, 0.06 * height
     for parts in lines[:-1]:
         for part in parts:
@@ -42,26 +40,3 @@ def draw_rule(clauses: Sequence[Clause], share: float, texts: Mapping[str, str],
     for k, part in enumerate(lines[-1]):
         pen.text((0.06 * width, top + k * line), part, INK, font)
     return card.resize(size, Image.Resampling.LANCZOS)
-
-
-def _fit(said: Sequence[str], width: float, height: float) -> tuple[ImageFont.FreeTypeFont, list[list[str]]]:
-    """Return the largest font with which wrapped texts have room, and their lines."""
-    share = LARGEST
-    while True:
-        font = find_font("".join(said), share * height)
-        lines = [_wrap(text, font, width) for text in said]
-        needed = 1.3 * font.size * (sum(map(len, lines)) + 0.4 * len(lines) + 1)
-        if needed <= height or share <= SMALLEST:
-            return font, lines
-        share *= 0.9
-
-
-def _wrap(text: str, font: ImageFont.FreeTypeFont, width: float) -> list[str]:
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and font.getlength(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines

@@ -19,7 +19,7 @@ __all__ = ["opened"]  # the fixture
 
 def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:
     """Catches a parameter that does not arrive, a warning that stays in the table, and a page without drawings."""
-    link = {"view": "Layers", "question": "X features", "layers.images": str(COUNT), "x_features.features": "2"}
+    link = {"view": "Layers", "question": "x-features", "layers.images": str(COUNT), "x_features.features": "2"}
     app = begun(opened(**link))
     request, inspected = asked("x_features", parameters={"features": "2"})
     expected = QUESTIONS["x_features"](inspected, silent, features=2)
@@ -33,7 +33,7 @@ def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:
 
 def test_the_page_refuses_in_one_sentence(opened) -> None:
     """Catches a traceback in place of the reason."""
-    link = {"view": "Layers", "question": "X features", "layers.images": str(COUNT), "x_features.features": "50"}
+    link = {"view": "Layers", "question": "x-features", "layers.images": str(COUNT), "x_features.features": "50"}
     app = begun(opened(**link))
     assert [error.value for error in app.error] == ["features=50: choose 1 to 20 x-features."]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from core.concepts.x_feature_measures import Faithfulness
+from core.concepts.x_features import XFeatures
 from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.x_features import JudgedFeatures, draw_x_features, measure_locality, warn_of
+from study.inquiry.x_features import JudgedFeatures, draw_x_features, measure_locality, report_agreement, warn_of
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT
@@ -82,6 +84,28 @@ def test_low_fidelity_is_reported() -> None:
     assert "explain 30% of the variance among held-out images" in str(warn_of(good, bad, 20, "fish"))
     assert "Only 3 held-out images" in str(warn_of(good, bad, 3, "fish"))
     assert str(warn_of(Faithfulness(float("nan"), 1, 1), good, 20, "fish")).startswith("Low fidelity")
+
+
+def test_x_features_that_other_starts_do_not_find_are_reported() -> None:
+    """Linear x-features that are rotated by 60 degrees have the correlation 1/2 with themselves, the third 1.
+
+    Catches values without their weights, and a warning that replaces another.
+    """
+    z = torch.randn(60, 3, generator=torch.Generator().manual_seed(0)).double()
+    z = torch.linalg.qr(z - z.mean(0)).Q
+    turn = torch.tensor([[0.5, 3**0.5 / 2, 0], [-(3**0.5) / 2, 0.5, 0], [0, 0, 1.0]]).double()
+
+    def plant(encoder: Tensor, weights: Tensor, rival: XFeatures | None = None) -> XFeatures:
+        return XFeatures((encoder,), False, weights, 0.0, encoder.T, torch.zeros(3), torch.ones(3), 0.0, rival)
+
+    rows: list[dict[str, object]] = [{"x_feature": str(i), "note": "known" if i == 2 else None} for i in (1, 2, 3)]
+    weights = torch.tensor([1.0, 2, -1]).double()
+    turned = plant(-turn, -weights)  # both signs changed: the same contributions
+    report_agreement(rows, plant(torch.eye(3).double(), weights, turned), z)
+    assert [row["agreement"] for row in rows] == pytest.approx([0.5, 0.5, 1])
+    assert str(rows[0]["note"]).startswith("Other random starts find no such x-feature (correlation 0.50)")
+    assert [row["note"] for row in rows[1:]] == ["known", None]
+    report_agreement(rows, turned, z)
 
 
 def test_locality_of_heatmaps() -> None:
