@@ -129,6 +129,7 @@ def test_the_parts_shown_are_those_that_were_planted(studio: PlantedStudio) -> N
         assert framed.min(0) == pytest.approx((row, column), abs=1)
         assert framed.max(0) == pytest.approx((row + SQUARE, column + SQUARE), abs=1)
         assert (card[100:] < 120).any()
+        assert (card[:100, 98:102] == 255).all()
     maps = maps_of(studio.classifier, to_input(image)[None], "cells")[0]
     adds = [sum(one.adds for one in cards.choose_parts(studio.kept[f"x_features of {k}"], maps)) for k in (0, 1)]
     assert made.gain == pytest.approx(adds[0] - adds[1], rel=1e-3)

@@ -88,12 +88,14 @@ def draw_cards(
     The frame is orange where the part speaks for the name and blue where it speaks against it. Without any part, one
     card says so.
     """
+    half = _halve(size)
     if not shown:
-        return [_write(image, texts["x_feature_none"], size)]
+        card = _write(texts["x_feature_none"], size)
+        card.paste(image.resize(half, Image.Resampling.LANCZOS), ((size[0] - half[0]) // 2, 0))
+        return [card]
     cards = []
     for one in shown:
-        card = _write(image, word_strength(one.strength, texts), size)
-        half = _halve(size)
+        card = _write(word_strength(one.strength, texts), size)
         box = scale_part(one.part, image.size)
         red, green, blue = (FOR if one.strength > 0 else AGAINST).astype(int).tolist()
         framed = mark_part(image, box, (red, green, blue))
@@ -108,8 +110,8 @@ def _halve(size: tuple[int, int]) -> tuple[int, int]:
     return (size[0] - gap) // 2, (size[1] - gap) // 2
 
 
-def _write(image: Image.Image, said: str, size: tuple[int, int]) -> Image.Image:
-    """Draw a card with the image above and words in its lower half."""
+def _write(said: str, size: tuple[int, int]) -> Image.Image:
+    """Draw a card with words in its lower half."""
     width, height = (SCALE * side for side in size)
     card = Image.new("RGB", (width, height), "white")
     font, (lines,) = fit_text([said], 0.9 * width, 0.45 * height, largest=0.25, smallest=0.08)
@@ -117,7 +119,4 @@ def _write(image: Image.Image, said: str, size: tuple[int, int]) -> Image.Image:
     top = 0.76 * height - len(lines) * line / 2
     for k, words in enumerate(lines):
         ImageDraw.Draw(card).text((width / 2, top + (k + 0.5) * line), words, INK, font, anchor="mm")
-    card = card.resize(size, Image.Resampling.LANCZOS)
-    half = _halve(size)
-    card.paste(image.resize(half, Image.Resampling.LANCZOS), ((size[0] - half[0]) // 2, 0))
-    return card
+    return card.resize(size, Image.Resampling.LANCZOS)
