@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
 from core.errors import ForetellError
 from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
+from study.collection.permissions import Permission
+from study.participation import ending
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, quota, repository
 from study.store.rows import SessionRow
@@ -24,6 +26,17 @@ ACCESS: dict[AccessMode, str] = {
 COLUMNS = ("participant", "reason", "time")
 BY_RESEARCHER = "excluded by a researcher"
 """Rule by which Monitor counts researchers' exclusions, before the reason."""
+SOURCES = ("link", "prolific")
+"""Where ids of participants come from: a `pid` in a link, or Prolific."""
+LONGEST_REASON = 300
+"""Characters of a reason in the audit trail, which keeps it for good."""
+
+
+class Withdrawal(NamedTuple):
+    """A participant whose responses were erased at their request, and how many responses those were."""
+
+    participant: str
+    responses: int
 
 
 class Guests(ResearcherDoor):
@@ -36,7 +49,7 @@ class Guests(ResearcherDoor):
         """
         if access not in ACCESS:
             raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
-        who = [self.workspace.pseudonym_of(study, source, id_) for id_ in ids for source in ("link", "prolific")]
+        who = [self.workspace.pseudonym_of(study, source, id_) for id_ in ids for source in SOURCES]
 
         def work(db: Connection) -> int:
             if not guests.set_access(db, study, access):
@@ -68,6 +81,33 @@ class Guests(ResearcherDoor):
             self._note(db, "released a place", session, reason)
 
         self.workspace.store.write(work)
+
+    def withdraw_participant(self, study: str, participant: str, request: str) -> Withdrawal:
+        """Erase the responses of a participant who asked for it, exactly as their own private code would.
+
+        Parameters
+        ----------
+        participant
+            Their name on Monitor (``P…``), their private code, or the id with which they came.
+        request
+            How and when they asked; the audit trail records it.
+
+        Raises
+        ------
+        ForetellError
+            No such participant in the study, nothing of them is stored, or `request` is empty or too long.
+        """
+        _require_reason(request, "Say how and when the participant asked")
+
+        def work(db: Connection) -> Withdrawal:
+            self._require_in(db, Permission.MANAGE_PARTICIPANTS, study)
+            session = self._find_named(db, study, participant.strip())
+            _refuse_without_data(session)
+            manifest, now = self.workspace.manifest_of(session), self.workspace.clock()
+            erased = ending.withdraw(db, session, manifest, now, self.actor, request.strip())
+            return Withdrawal(pseudonym(session), erased)
+
+        return self.workspace.store.erase(work)
 
     def exclude(self, study: str, participant: str, reason: str) -> None:
         """Exclude a participant from the responses and release their place, even a finished one.
@@ -113,8 +153,35 @@ class Guests(ResearcherDoor):
             raise ForetellError(f"No participant of {study!r} is called {participant!r}. Names begin with P.")
         return found[0]
 
+    def _find_named(self, db: Connection, study: str, named: str) -> SessionRow:
+        """Find the session of a participant by whatever they name in a request; never that of another study."""
+        code = ending.code_hash_of(self.workspace.key, ending.tidy(named))
+        by_id = [self.workspace.pseudonym_of(study, source, named) for source in SOURCES]
+        for session in repository.sessions(db, study, ["live"]):
+            if named == pseudonym(session) or session["code_hash"] == code or session["participant_id"] in by_id:
+                return session
+        raise ForetellError(
+            f"No participant of {study!r} has this name, private code or id. Names begin with P: see the table of "
+            "participants."
+        )
+
     def _note(self, db: Connection, act: str, session: SessionRow, reason: str) -> None:
-        if not reason.strip():
-            raise ForetellError("Give a reason: it is logged in the audit trail.")
+        _require_reason(reason, "Give a reason")
         detail = {"session": session["session_id"], "reason": reason.strip()}
         audit.append(db, self.workspace.clock(), self.actor, act, detail)
+
+
+def _require_reason(reason: str, ask: str) -> None:
+    if not reason.strip():
+        raise ForetellError(f"{ask}: it is logged in the audit trail.")
+    if len(reason) > LONGEST_REASON:
+        raise ForetellError(f"The text has {len(reason):,} characters. Shorten it to {LONGEST_REASON}.")
+
+
+def _refuse_without_data(session: SessionRow) -> None:
+    """Refuse a withdrawal where nothing of a participant is stored."""
+    name = pseudonym(session)
+    if session["stage"] == "withdrawn":
+        raise ForetellError(f"{name} has withdrawn before. Nothing is left to erase.")
+    if session["stage"] in ("consent", "declined"):
+        raise ForetellError(f"{name} has not agreed to take part. Nothing is stored that could be erased.")

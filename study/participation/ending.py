@@ -75,10 +75,16 @@ def expire(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
     return True
 
 
-def withdraw(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> None:
-    """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes."""
+def withdraw(
+    db: Connection, session: SessionRow, manifest: Manifest, now: int, actor: str = "", request: str = ""
+) -> int:
+    """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes.
+
+    An `actor` who is not the participant acts on their `request`, which the audit records. Returns the number of
+    responses erased, 0 if the participant has withdrawn before.
+    """
     if session["stage"] == "withdrawn":
-        return
+        return 0
     moved = advance_progress(session, manifest, "withdraw")
     session_id = session["session_id"]
     give_code(db, session)
@@ -87,8 +93,13 @@ def withdraw(db: Connection, session: SessionRow, manifest: Manifest, now: int) 
     repository.erase_rest(db, session_id)
     quota.free_slot(db, session_id)
     repository.change_session(db, session, {"env_json": None, "origin": None, "browser_hash": None})
-    audit.append(db, now, "participant", "withdrew", {"session": session_id, "answers": erased})
+    detail = {"session": session_id, "answers": erased}
+    if actor:
+        audit.append(db, now, actor, "withdrew a participant", {**detail, "study": session["study"], "reason": request})
+    else:
+        audit.append(db, now, "participant", "withdrew", detail)
     move(db, session, moved, now)
+    return erased
 
 
 def withdrawal_code(key: bytes, session_id: str) -> str:

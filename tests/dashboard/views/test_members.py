@@ -53,10 +53,10 @@ def labels(app: AppTest) -> set[str]:
 @pytest.mark.parametrize(
     ("role", "shown", "hidden"),
     [
-        ("owner", {"Close", "Pause", "Unblind and log", "Exclude this participant"}, set()),
-        ("editor", {"Close", "Pause"}, {"Unblind and log", "Exclude this participant"}),
-        ("manager", {"Exclude this participant"}, {"Close", "Pause", "Unblind and log"}),
-        ("viewer", set(), {"Close", "Pause", "Unblind and log", "Exclude this participant"}),
+        ("owner", {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase"}, set()),
+        ("editor", {"Close", "Pause"}, {"Unblind and log", "Exclude this participant", "Withdraw and erase"}),
+        ("manager", {"Exclude this participant", "Withdraw and erase"}, {"Close", "Pause", "Unblind and log"}),
+        ("viewer", set(), {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase"}),
     ],
 )
 def test_the_monitor_has_the_buttons_of_the_role(

@@ -127,3 +127,23 @@ def test_a_session_is_replayed_with_what_was_on_its_screen(workspace: Path) -> N
         for option, wanted in zip((answered["category"], answered["alternative"]), badges, strict=True):
             after = texts[texts.index(f"**{option}**") + 1 :][: len(wanted) + 1]
             assert [word for word in ("AI", "Chosen") if any(f"[{word}]" in text for text in after)] == wanted
+
+
+def test_a_participant_is_withdrawn_only_when_it_is_confirmed(opened: AppTest) -> None:
+    """Catches a form that erases without the confirmation, and a text that is read as markup."""
+    name = opened.dataframe[0].value["participant"].item()
+    opened.text_input(key="withdraw_who").set_value(name)
+    opened.text_input(key="withdraw_why").set_value("<script>alert(1)</script> *today*")
+
+    def press() -> AppTest:
+        return next(button for button in opened.button if button.label == "Withdraw and erase").click().run()
+
+    assert "Confirm that the participant asked" in press().error[0].value
+    stage = service.get_service().researcher.load_participants("tiny")["stage"]
+    assert stage.tolist() == ["instructions"]
+    opened.checkbox(key="withdraw_sure").check()
+    app = press()
+    assert not app.exception
+    assert f"{name} has withdrawn. Responses erased: 0." in app.success[0].value
+    assert service.get_service().researcher.load_participants("tiny")["stage"].tolist() == ["withdrawn"]
+    assert "has withdrawn before" in press().error[0].value
