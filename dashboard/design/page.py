@@ -80,6 +80,7 @@ def _build(editor: Editor) -> None:
     """Check and build the study, and lead to what comes next."""
     if editor.config is None:
         return
+    building.take_done()
     study = find_study(editor)
     if study is None:
         return

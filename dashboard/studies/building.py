@@ -24,6 +24,22 @@ from study.collection.permissions import Permission
 from study.workspace.parallel import workers_here
 from study.workspace.workspace import home
 
+WATCHED = "watched_build"
+"""Key of the session: the build whose progress it was shown last."""
+
+
+def take_done() -> None:
+    """Take the build that the session watched off the list once it is done.
+
+    Called before the page looks for bundles: a busy browser can miss a run of the page that ends in another run, and
+    the progress bar would stay for good.
+    """
+    job = pool().find(st.session_state.get(WATCHED, ""))
+    if job is None or job.has_ended:
+        st.session_state.pop(WATCHED, None)
+    if job is not None and job.state == "done":
+        pool().forget(job.key)
+
 
 def show(study: Study) -> None:
     """Show whether the study is built as its file is now, with buttons to check and to build it."""
@@ -42,6 +58,8 @@ def show(study: Study) -> None:
     if "build" in jobs and jobs["build"].has_ended:
         _report_build(jobs["build"])
     if running is not None:
+        if running is jobs.get("build"):
+            st.session_state[WATCHED] = running.key
         watch(running)
     else:
         _buttons(study, tasks)
@@ -88,7 +106,7 @@ def _check_button(study: Study, task: Task) -> None:
 
 
 def _report_build(job: Job) -> None:
-    if job.state == "done":  # maybe only after the page looked for the bundle
+    if job.state == "done":  # in another session, or since the page looked for bundles
         pool().forget(job.key)
         st.rerun()
     if job.state == "failed":

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
-from dashboard.studies import collection, exporting, membership, simulation, trials
+from dashboard.studies import building, collection, exporting, membership, simulation, trials
 from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
 from study.collection.permissions import Permission
 from study.workspace.workspace import home
@@ -21,6 +21,7 @@ def page() -> None:
         "heatmaps; participants then open it by a link."
     )
     with show_errors():
+        building.take_done()
         studies = list_studies(home(), service.get_acting_researcher())
         if not studies:
             st.info("There is no study yet. [Design one](/design).")

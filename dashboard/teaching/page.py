@@ -18,6 +18,7 @@ def page() -> None:
     st.title("Teaching", anchor=False)
     st.caption("Examples are chosen so that a learner who sees them infers the AI's prediction. Choose a trial.")
     with show_errors():
+        building.take_done()
         researcher = service.get_acting_researcher()
         found = list_studies(home(), researcher)
         studies = {study.name: study for study in found if researcher.may(Permission.DESIGN, study.name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,11 +12,15 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from dashboard.shared import service
-from dashboard.studies import exporting, workspace_studies
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import digest
+from dashboard.studies import building, exporting, page, workspace_studies
+from dashboard.studies.workspace_studies import list_studies
 from study.bundle import Bundle
 from tests.conftest import write_bundle
-from tests.dashboard.conftest import made
+from tests.dashboard.conftest import PATIENCE_S, made
 
 
 def script() -> None:
@@ -276,6 +281,53 @@ def test_build_from_the_page(opened: Open, workspace: Path) -> None:
     assert not app.warning
     file.write_text(TINY.replace("sets = 5", "sets = 6"))
     assert "has changed since" in opened(study="small").warning[0].value
+
+
+def test_a_build_that_has_ended_is_shown_by_one_run_of_the_page(
+    opened: Open, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a run of the page that ends in another run: a busy browser misses both and keeps the progress bar."""
+    (workspace / "studies").mkdir()
+    (workspace / "studies" / "small.toml").write_text(TINY)
+    finish = threading.Event()
+
+    def build(*_: object, **__: object) -> Bundle:
+        assert finish.wait(PATIENCE_S)
+        return Bundle(write_bundle(workspace / "bundles" / "small-0123456789ab", name="small"))
+
+    monkeypatch.setattr(building, "build", build)
+    app = press(opened(study="small"), "Build")
+    assert len(app.get("progress")) == 1
+    job = pool().find(digest("build", str(workspace), "small"))
+    assert job is not None
+    runs: list[object] = []
+    monkeypatch.setattr(page, "list_studies", lambda *given: runs.append(given) or list_studies(*given))
+    finish.set()
+    assert job.wait(PATIENCE_S)
+    app.run()
+    assert not app.exception
+    assert not app.get("progress")
+    assert "badge[built]" in app.header[0].value
+    assert len(runs) == 1
+    assert pool().find(job.key) is None
+
+
+def test_a_build_that_failed_is_reported_until_the_next_one(
+    opened: Open, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a reason that is gone with the next click, and one that another build leaves there."""
+    (workspace / "studies").mkdir()
+    (workspace / "studies" / "small.toml").write_text(TINY)
+
+    def build(*_: object, **__: object) -> Bundle:
+        raise ForetellError("The images are gone.")
+
+    monkeypatch.setattr(building, "build", build)
+    app = made(press(opened(study="small"), "Build"))
+    for _ in range(2):
+        assert [error.value for error in app.error] == ["The images are gone."]
+        app.run()
+    assert [error.value for error in opened(study="small").error] == ["The images are gone."]
 
 
 @pytest.mark.slow
