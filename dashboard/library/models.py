@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import quote
 
 import streamlit as st
 
-from core.sources.offers import describe_weights, list_offers
+from core.errors import ForetellError
+from core.sources.hub import measure_download
+from core.sources.offers import HUB, Weights, describe_weights, list_offers
 from dashboard.library import jobs
 from dashboard.shared import cache, service
 from dashboard.shared.cards import show_card
@@ -23,6 +26,8 @@ from study.workspace.workspace import home
 
 SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}
 ADDING, SAID = "library_adding_model", "library_model_said"
+SIZE = "library_size_of_"
+"""Key of the session, before a repository: the bytes of its weights, or why they are unknown."""
 
 
 def show() -> None:
@@ -60,40 +65,72 @@ def _show_adding(problem: str) -> None:
 
 
 def _offer(source: str) -> Task | None:
-    name = _choose(source)
-    return None if name is None else jobs.model_task(f"{source}:{name}", describe_weights(source, name))
+    name, weights = _choose(source)
+    return None if name is None else jobs.model_task(f"{source}:{name}", weights)
 
 
-def _choose(source: str) -> str | None:
+def _choose(source: str) -> tuple[str | None, Weights | None]:
     """Search a model by its name, and say what it would download."""
     names = list_offers(source)
     label = f"Search the {len(names):,} networks of {source}"
     name: str | None = st.selectbox(
         label, names, index=None, placeholder="Type a part of its name", key=f"name_{source}"
     )
-    if name is not None:
-        weights = describe_weights(source, name)
-        size = "" if weights.size is None else f" of {format_bytes(weights.size)}"
-        if weights.is_local:
-            st.caption("The weights are on this machine: nothing is downloaded.")
-        else:
-            st.caption(escape_markdown(f"Downloads the weights{size or ' (size unknown)'} from {weights.origin}"))
-    return name
+    if name is None:
+        return None, None
+    weights = describe_weights(source, name)
+    if weights.is_local:
+        st.caption("The weights are on this machine: nothing is downloaded.")
+        return name, weights
+    return name, _show_download(weights, can_ask=source == "timm")
+
+
+def _show_download(weights: Weights, revision: str = "", *, can_ask: bool) -> Weights:
+    """Say how large a download is; where only huggingface.co knows, ask it when the button is pressed, not before."""
+    repository = weights.origin.removeprefix(HUB)
+    key = f"{SIZE}{repository}@{revision}"
+    can_ask = can_ask and weights.size is None and repository != weights.origin
+    if can_ask and not isinstance(st.session_state.get(key), int):
+        st.button(
+            "Ask huggingface.co for the size",
+            key="library_ask_size",
+            on_click=_ask_size,
+            args=(key, repository, revision),
+            help="Sends the model's name to huggingface.co, and downloads nothing.",
+        )
+    found = st.session_state.get(key)
+    weights = replace(weights, size=found) if isinstance(found, int) else weights
+    size = " (size unknown)" if weights.size is None else f" of {format_bytes(weights.size)}"
+    st.caption(escape_markdown(f"Downloads the weights{size} from {weights.origin}"))
+    if isinstance(found, str):
+        st.caption(escape_markdown(found))
+    return weights
+
+
+def _ask_size(key: str, repository: str, revision: str) -> None:
+    """Keep the size of a download in the session, or why it is unknown."""
+    try:
+        st.session_state[key] = measure_download(repository, revision)
+    except ForetellError as error:
+        st.session_state[key] = str(error)
 
 
 def _hugging_face() -> Task | None:
     name = st.text_input("Model at huggingface.co", placeholder="google/vit-base-patch16-224", key="name_hf").strip()
-    st.caption("An image classifier, as OWNER/NAME. Code in the repository is never run. Size: see its page there.")
-    return jobs.model_task(f"hf:{name}") if name else None
+    st.caption("An image classifier, as OWNER/NAME. Code in the repository is never run.")
+    if not name:
+        return None
+    repository, _, revision = name.partition("@")
+    return jobs.model_task(f"hf:{name}", _show_download(Weights(HUB + repository, None, False), revision, can_ask=True))
 
 
 def _clip() -> Task | None:
-    name = _choose("clip")
+    name, weights = _choose("clip")
     names = st.text_area("Class names, one per line", key="clip_names", placeholder="cat\ndog", height=120)
     title = st.text_input("Name of this list of classes", "classes", key="clip_title", width=420).strip()
-    if name is None or not names.strip() or not title:
+    if name is None or weights is None or not names.strip() or not title:
         return None
-    return jobs.clip_task(name, title, names.splitlines(), describe_weights("clip", name))
+    return jobs.clip_task(name, title, names.splitlines(), weights)
 
 
 def _file() -> Task | None:

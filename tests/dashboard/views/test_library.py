@@ -13,7 +13,9 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from core.loading import import_torchvision
+from dashboard.library import models as networks_part
 from dashboard.shared import cache
 from study.workspace.imagesets import count_images
 from study.workspace.modelfiles import read_lines
@@ -218,6 +220,47 @@ def test_a_network_whose_weights_are_here_is_added_by_its_name(
     assert cache.list_models().count("torchvision:squeezenet1_1") == 1
     app.button("remove_torchvision:squeezenet1_1").click().run()
     assert read_lines(workspace / "models") == []
+
+
+@pytest.mark.parametrize("source", ["hf", "timm"])
+def test_the_hub_is_asked_for_the_size_only_by_the_button(
+    networks: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+) -> None:
+    """Catches a request that nobody asked for, a size that is not shown, and one that another model inherits."""
+    pytest.importorskip("timm")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    replies: list[int | ForetellError] = [ForetellError("huggingface.co cannot be reached."), 346_293_852]
+    asked: list[tuple[str, str]] = []
+
+    def measure(repository: str, revision: str) -> int:
+        asked.append((repository, revision))
+        reply = replies[len(asked) - 1]
+        if isinstance(reply, ForetellError):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(networks_part, "measure_download", measure)
+    app = choose(networks, {"hf": "Hugging Face", "timm": "timm"}[source])
+    if source == "hf":
+        app.text_input("name_hf").set_value("google/vit@v1").run()
+    else:
+        app.selectbox("name_timm").set_value("resnet18.a1_in1k").run()
+    assert asked == []
+    assert any("(size unknown) from https://huggingface.co/" in caption.value for caption in app.caption)
+    app.button("library_ask_size").click().run()
+    assert not app.exception
+    assert not app.error
+    assert any(caption.value == "huggingface.co cannot be reached." for caption in app.caption)
+    app.button("library_ask_size").click().run()
+    assert any("Downloads the weights of 330.3 MB from https://hugging" in caption.value for caption in app.caption)
+    assert not any(str(button.key) == "library_ask_size" for button in app.button)
+    assert set(asked) == {("google/vit", "v1") if source == "hf" else ("timm/resnet18.a1_in1k", "")}
+    if source == "hf":
+        app.text_input("name_hf").set_value("google/other").run()
+    else:
+        app.selectbox("name_timm").set_value("resnet34.a1_in1k").run()
+    assert any("(size unknown)" in caption.value for caption in app.caption)
+    assert len(asked) == 2
 
 
 def test_a_link_to_a_part_that_is_not_there_says_so(app: AppTest) -> None:
