@@ -11,23 +11,32 @@ from dashboard.design.settings import LANGUAGES
 from dashboard.server.drafts import make_address
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
+from study.conditions import CONDITIONS
 from study.locales import CATALOGUES
-from study.participation.draft import STAGES
-from study.participation.page import DraftStage
+from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions
 from study.plan.draft import MISSING
 from study.plan.texts import DEFAULTS
 
-MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "debrief")
-PAGES: dict[DraftStage, str] = {
+MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "feedback", "debrief")
+PAGES: dict[DraftPage, str] = {
     "consent": "Consent",
     "instructions": "Instructions",
     "check": "Comprehension check",
     "example": "Example",
+    "practice": "Before practice",
+    "trial": "A trial",
+    "feedback": "Feedback in practice",
+    "main": "Before the main trials",
+    "confidence": "Confidence",
+    "catch": "Attention check",
     "questionnaire": "Questionnaire",
     "done": "Debriefing",
     "declined": "Declined",
 }
-PAGE_OF: dict[str, DraftStage] = {
+BY_CONDITION: tuple[DraftPage, ...] = ("example", *TRIAL_PAGES)
+"""Pages that differ between conditions."""
+PAGE_OF: dict[str, DraftPage] = {
     "agree": "consent",
     "agree_age": "consent",
     "debrief": "done",
@@ -35,11 +44,14 @@ PAGE_OF: dict[str, DraftStage] = {
     "example_map": "example",
     "example_examples": "example",
     "example_both": "example",
-    **{stage: stage for stage in STAGES if stage != "done"},
+    "question": "trial",
+    "map_legend": "trial",
+    "examples_legend": "trial",
+    **{page: page for page in (*STAGES, *TRIAL_PAGES) if page not in ("done", "trial")},
 }
-"""The page on which a text is read; the other texts belong to trials, or to pages that few participants meet."""
-PAGE_KEY, LANGUAGE_KEY = "design.page", "design.language"
-HEIGHT = 640
+"""The page on which a text is read; the other texts belong to pages that few participants meet."""
+PAGE_KEY, LANGUAGE_KEY, CONDITION_KEY = "design.page", "design.language", "design.condition"
+HEIGHT, TRIAL_HEIGHT = 640, 700
 STYLE = """<style>
 [data-testid=stColumn]:has(.st-key-design_participant) { position: sticky; top: 4rem; align-self: flex-start; }
 .st-key-design_participant iframe { border: 1px solid #8a90a0; border-radius: .5rem; }
@@ -78,20 +90,33 @@ def _edit_text(editor: Editor, key: str) -> None:
     name = f"design.{editor.name}.{place}"
     default = CATALOGUES.get(language, DEFAULTS).get(key, DEFAULTS[key])
     st.session_state[name] = default if found is MISSING else str(found)
+    shown = _find_page(editor, key)
 
     def write() -> None:
         text = st.session_state[name].strip()
         change(editor.path, {place: MISSING if text in ("", default) else text})
-        if key in PAGE_OF:
-            st.session_state[PAGE_KEY] = PAGE_OF[key]
+        if shown is not None:
+            st.session_state[PAGE_KEY], condition = shown
+            st.session_state[CONDITION_KEY] = condition or st.session_state.get(CONDITION_KEY)
 
     with st.container(border=True):
         title = key.replace("_", " ").capitalize()
         st.markdown(f"**{title}**" + ("" if found is MISSING else " :blue-badge[own]"))
         lines = min(14, 2 + len(st.session_state[name]) // 60)
         st.text_area(title, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
-        if key not in PAGE_OF:
+        if shown is None:
             _show_elsewhere(key, language, own=found is not MISSING)
+
+
+def _find_page(editor: Editor, key: str) -> tuple[DraftPage, str | None] | None:
+    """Find the page on which a text is read, and the condition that has words of its own for it, if it is one."""
+    if key in PAGE_OF:
+        return PAGE_OF[key], None
+    for condition in list_conditions(editor.draft.content):
+        for replaced, own in CONDITIONS[condition].words.items():
+            if own == key and replaced in PAGE_OF:
+                return PAGE_OF[replaced], condition
+    return None
 
 
 def _show_elsewhere(key: str, language: Any, *, own: bool) -> None:
@@ -101,13 +126,25 @@ def _show_elsewhere(key: str, language: Any, *, own: bool) -> None:
 
 
 def _show_page(editor: Editor) -> None:
-    """Draw the participants' own page with the study's texts, in the study's language or another."""
+    """Draw the participants' own page with the study's texts, in the study's language or another, in a condition."""
     st.session_state.setdefault(LANGUAGE_KEY, editor.value("language"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        stage = st.selectbox("Participant's page", list(PAGES), format_func=PAGES.__getitem__, key=PAGE_KEY, width=240)
+        page = st.selectbox("Participant's page", list(PAGES), format_func=PAGES.__getitem__, key=PAGE_KEY, width=220)
+        condition = _choose_condition(editor) if page in BY_CONDITION else ""
         language = st.segmented_control(
             "Language", list(CATALOGUES), format_func=lambda one: LANGUAGES.get(one, one), required=True,
             key=LANGUAGE_KEY, help="The study's own texts stay as they are written.",
         )  # fmt: skip
-    address = make_address(editor.path.stem, str(language), stage, digest(editor.draft.text)[:16])
-    st.iframe(address, height=HEIGHT, alt=f"Participant's page: {PAGES[stage]}")
+    address = make_address(editor.path.stem, str(language), page, digest(editor.draft.text)[:16], condition)
+    st.iframe(address, height=TRIAL_HEIGHT if page in TRIAL_PAGES else HEIGHT, alt=f"Participant's page: {PAGES[page]}")
+    if page in TRIAL_PAGES:
+        st.caption("Drawings take the place of the images, which exist once the study is built.")
+
+
+def _choose_condition(editor: Editor) -> str:
+    """Choose one of the study's conditions, at first the one that shows most."""
+    names = list_conditions(editor.draft.content)
+    if st.session_state.get(CONDITION_KEY) not in names:
+        st.session_state[CONDITION_KEY] = find_fullest(names)
+    chosen: str = st.selectbox("Condition", names, format_func=format_name, key=CONDITION_KEY, width=180)
+    return chosen

@@ -2,7 +2,9 @@
 
 export const $ = (id) => document.getElementById(id);
 
-export const pictureUrl = (study, sha256) => `/assets/${encodeURIComponent(study)}/${sha256}`;
+// A draft has drawings in place of images: see draft.js.
+export const pictureUrl = (study, sha256) =>
+  document.body.dataset.api ? `/runner/${sha256}.svg` : `/assets/${encodeURIComponent(study)}/${sha256}`;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -13,11 +13,12 @@ from dashboard.shared import service
 from study.bundle import Manifest
 from study.collection.door import name_of_file
 from study.collection.permissions import Permission
-from study.participation.draft import find_stage, make_draft_manifest, next_stage
-from study.participation.page import DraftStage, draft_state, entry
+from study.participation.draft import DraftPage, find_names, find_page, make_draft_manifest, make_state, next_page
+from study.participation.page import PLACEHOLDERS, entry
 from study.participation.refusals import Refusal
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import folder_of
+from study.plan.texts import texts_of
 from study.workspace.workspace import home
 
 
@@ -26,6 +27,7 @@ class Click(BaseModel):
 
     agreed: bool = True
     stage: str = "instructions"
+    trial_index: int = 0
 
 
 def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
@@ -35,20 +37,26 @@ def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
     ----------
     asked
         The ``study`` file's name, the ``language``, the ``stage`` that the page began with, and the request's ``name``.
+        A ``~`` and a condition may follow the stage.
     token
         Of the login.
     body
         Sent with it.
     """
     name = asked["name"]
+    stage, _, condition = asked["stage"].partition("~")
     try:
         manifest = _read_draft(asked, token)
         if name == "entry":
             return 200, entry(manifest)
         if name == "state":
-            return 200, draft_state(manifest, find_stage(asked["stage"]))
-        if name in ("consent", "ready", "check", "questionnaire"):
-            return 200, draft_state(manifest, _follow(manifest, name, Click.model_validate_json(body)))
+            return 200, make_state(manifest, find_page(stage), condition)
+        if name in ("consent", "ready", "check", "questionnaire", "responses"):
+            following = _follow(manifest, name, Click.model_validate_json(body))
+            state = make_state(manifest, following, condition)
+            return (201, _acknowledge(manifest, state)) if name == "responses" else (200, state)
+        if name == "preload":
+            return 200, list(PLACEHOLDERS)
         return 200, {"now_ms": service.get_service().participant.now_ms()}  # events are not kept
     except ValidationError:
         return 422, {"error": "The page sends this in another form. Load it again."}
@@ -58,11 +66,19 @@ def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
         return 422, {"error": str(error)}
 
 
-def _follow(manifest: Manifest, name: str, sent: Click) -> DraftStage:
+def _follow(manifest: Manifest, name: str, sent: Click) -> DraftPage:
     """Return the page that follows a click on another one."""
     if name == "consent" and not sent.agreed:
         return "declined"
-    return next_stage(manifest, sent.stage if name == "ready" else name)
+    if name == "responses":
+        return next_page(manifest, "main" if sent.trial_index else "practice")
+    return next_page(manifest, sent.stage if name == "ready" else name)
+
+
+def _acknowledge(manifest: Manifest, state: dict[str, Any]) -> dict[str, Any]:
+    """Reply to a response: the feedback, as after a practice trial, and the page that follows."""
+    feedback = texts_of(manifest)["feedback"].replace("{name}", find_names(manifest)[0])
+    return {"message": "Not saved.", "feedback": feedback, "state": state}
 
 
 def _read_draft(asked: Mapping[str, str], token: str) -> Manifest:

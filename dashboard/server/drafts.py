@@ -7,7 +7,7 @@ served from the study file as it is now.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -31,16 +31,17 @@ def routes() -> list[Route]:
     ]
 
 
-def make_address(study: str, language: str, stage: str, version: str) -> str:
-    """Return the address of a page of a draft; another ``version`` loads it again."""
-    return f"{PREFIX}/{quote(study, safe='')}?language={language}&stage={stage}&version={version}#draft"
+def make_address(study: str, language: str, stage: str, version: str, condition: str = "") -> str:
+    """Return the address of a page of a draft, in a condition; another ``version`` loads it again."""
+    asked = urlencode({"language": language, "stage": stage, "condition": condition, "version": version})
+    return f"{PREFIX}/{quote(study, safe='')}?{asked}#draft"
 
 
 async def _page(request: Request) -> Response:
     study, query = request.path_params["study"], request.query_params
     language = query.get("language", DEFAULT_LANGUAGE)
     language = language if language in CATALOGUES else DEFAULT_LANGUAGE
-    stage = quote(query.get("stage", "consent"), safe="")
+    stage = quote(f"{query.get('stage', 'consent')}~{query.get('condition', '')}", safe="~")
     api = f"{PREFIX}/{quote(study, safe='')}/{language}/{stage}"
     return HTMLResponse(PAGE.render(language=language, texts=CATALOGUES[language], api=api), headers=FRAMED)
 

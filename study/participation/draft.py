@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from core.errors import ForetellError
 from study.bundle import FORMAT, Manifest
 from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
 from study.locales import CATALOGUES
-from study.participation.page import DraftStage
-from study.plan.config import Saliency, StudyConfig
+from study.participation.page import DraftStage, TrialPage, draft_state, draft_trial_state
+from study.plan.config import Saliency, StudyConfig, Trials
 from study.plan.procedure import procedure_of
 from study.plan.texts import DEFAULTS, complete_texts
 
 STAGES: tuple[DraftStage, ...] = get_args(DraftStage)
+TRIAL_PAGES: tuple[TrialPage, ...] = get_args(TrialPage)
+DraftPage = DraftStage | TrialPage
+ORDER: tuple[DraftPage, ...] = (
+    "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "done",
+)  # fmt: skip
+NAMES = ("A", "B")
+"""Options of the trial of a draft whose file names no categories."""
 
 
 def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
@@ -36,15 +44,13 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
         raise ForetellError(f"There is no language {language!r}. Known: {', '.join(CATALOGUES)}.")
     own = {key: str(text) for key, text in _table(content, "texts").items() if key in DEFAULTS}
     title = str(_table(content, "study").get("title", ""))
-    usual: tuple[str, ...] = StudyConfig.model_fields["conditions"].get_default(call_default_factory=True)
-    named = [name for name in _list(content.get("conditions")) if name in CONDITIONS]
     method = _table(content, "saliency").get("method", Saliency.model_fields["method"].default)
     manifest = Manifest(
         format=FORMAT,
         name="draft",
         seed=0,
         config={**content, "language": language},
-        conditions=tuple(named) or usual,
+        conditions=list_conditions(content),
         texts=complete_texts(language, {"title": title, **own}, str(method)),
         classifier={},
         sets={},
@@ -58,20 +64,63 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
     return manifest
 
 
-def find_stage(name: str) -> DraftStage:
-    """Find the page of text of a name; raise `ForetellError` where there is none."""
+def list_conditions(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the known conditions of a study file, or the default ones."""
+    usual: tuple[str, ...] = StudyConfig.model_fields["conditions"].get_default(call_default_factory=True)
+    return tuple(name for name in _list(content.get("conditions")) if name in CONDITIONS) or usual
+
+
+def find_fullest(conditions: Sequence[str]) -> str:
+    """Find the condition that shows most: a heatmap and examples."""
+    return max(conditions, key=lambda name: CONDITIONS[name].shows_saliency + CONDITIONS[name].shows_examples)
+
+
+def find_page(name: str) -> DraftPage:
+    """Find the page of a name; raise `ForetellError` where there is none."""
+    for page in (*STAGES, *TRIAL_PAGES):
+        if page == name:
+            return page
+    raise ForetellError(f"There is no page {name!r}. Known: {', '.join((*STAGES, *TRIAL_PAGES))}.")
+
+
+def make_state(manifest: Manifest, page: DraftPage, condition: str = "") -> dict[str, Any]:
+    """Make the state of a page as one condition shows it, JSON-ready; "" for the condition that shows most.
+
+    Raises
+    ------
+    ForetellError
+        The study has no such condition.
+    """
+    shown = _find_condition(manifest, condition)
     for stage in STAGES:
-        if stage == name:
-            return stage
-    raise ForetellError(f"There is no page {name!r}. Known: {', '.join(STAGES)}.")
+        if stage == page:
+            return draft_state(manifest, stage, shown)
+    (trial_page,) = (one for one in TRIAL_PAGES if one == page)
+    return draft_trial_state(manifest, trial_page, shown, find_names(manifest))
 
 
-def next_stage(manifest: Manifest, stage: str) -> DraftStage:
-    """Return the page of text after another one; the last stays."""
+def find_names(manifest: Manifest) -> Sequence[str]:
+    """Return the two names of the trial of a draft: the first categories of the file, or placeholders."""
+    named = _list(_table(manifest.config, "trials").get("categories"))
+    return named[:2] if len(named) > 1 else NAMES
+
+
+def next_page(manifest: Manifest, page: str) -> DraftPage:
+    """Return the page after another one; the last stays."""
     procedure = procedure_of(manifest)
-    empty = {"check": not procedure.check.questions, "questionnaire": not procedure.questionnaire}
-    order = [one for one in STAGES if one != "declined" and not empty.get(one)]
-    return order[min(order.index(stage) + 1, len(order) - 1)] if stage in order else "done"
+    practice = _table(manifest.config, "trials").get("practice", Trials.model_fields["practice"].default)
+    empty = {"check": not procedure.check.questions, "practice": not practice,
+             "questionnaire": not procedure.questionnaire}  # fmt: skip
+    order = [one for one in ORDER if one == page or not empty.get(one)]
+    return order[min(order.index(find_page(page)) + 1, len(order) - 1)] if page in order else "done"
+
+
+def _find_condition(manifest: Manifest, name: str) -> Condition:
+    """Return the study's condition of a name, or the one that shows most."""
+    if name and name not in manifest.conditions:
+        raise ForetellError(f"The study has no condition {name!r}. It has: {', '.join(manifest.conditions)}.")
+    found: Condition = CONDITIONS[name or find_fullest(manifest.conditions)]
+    return found
 
 
 def _refuse_faults(manifest: Manifest) -> None:

@@ -21,6 +21,11 @@ AHEAD = 4
 
 DraftStage = Literal["consent", "instructions", "check", "example", "questionnaire", "done", "declined"]
 """Pages of text, which need no trials."""
+TrialPage = Literal["practice", "trial", "feedback", "main", "confidence", "catch"]
+"""What participants see of trials: the page before those of practice and before the others, a trial, the feedback
+after one of practice, the question about confidence, and an attention check."""
+PLACEHOLDERS = ("picture", "heatmap")
+"""Names of the drawings that take the place of a trial's images before there are any."""
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
     "consent": ("consent",),
@@ -58,23 +63,48 @@ def page_state(db: Connection, session: SessionRow, manifest: Manifest) -> dict[
     return state | _particulars(db, session, manifest, texts)
 
 
-def draft_state(manifest: Manifest, stage: DraftStage) -> dict[str, Any]:
+def draft_state(manifest: Manifest, stage: DraftStage, condition: Condition) -> dict[str, Any]:
     """Return the state of a page of text of a study that has no trials and no participants yet, JSON-ready.
 
-    The example is described for the condition that shows most, and has no images.
+    The example is described for a condition, and has no images.
     """
     procedure, texts = procedure_of(manifest), texts_of(manifest)
-    fullest = max((CONDITIONS[name] for name in manifest.conditions), key=lambda c: c.shows_saliency + c.shows_examples)
     ended = {"code": None, "redirect": None}
     parts: dict[str, dict[str, Any]] = {
         "consent": {"boxes": boxes(manifest)},
-        "example": {"screen": None, "example": example(texts, fullest), "keys": procedure.keys.model_dump()},
+        "example": {"screen": None, "example": example(texts, condition), "keys": procedure.keys.model_dump()},
         "questionnaire": _ask(procedure),
         "done": {"text": debrief(manifest), **ended},
         "declined": {"text": texts["declined"], **ended},
     }
     part = parts[stage] if stage in parts else _read(stage, procedure, texts, 0)
     return _frame(stage, manifest.name, manifest, texts) | {"preview": True} | part
+
+
+def draft_trial_state(
+    manifest: Manifest, page: TrialPage, condition: Condition, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the state of a page of trials of a study that has none yet, JSON-ready.
+
+    It has one trial in the layout of a condition, whose images are `PLACEHOLDERS`, with these two ``names``; its index
+    is 0 in practice and 1 among the other trials.
+    """
+    stage: Literal["practice", "main"] = "practice" if page in ("practice", "trial", "feedback") else "main"
+    index = int(stage == "main")
+    samples = [PLACEHOLDERS[0]] * 2 if condition.shows_examples and page != "catch" else []
+    left, right = ({"name": name, "samples": samples} for name in names)
+    shown = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
+    asked = {"target": None, "map": None, "asked": names[0]}
+    trial = {"index": index, **(asked if page == "catch" else shown), "left": left, "right": right}
+    procedure = procedure_of(manifest)
+    asks_confidence = page == "confidence" or (procedure.road.confidence and page != "feedback")
+    return {
+        **_frame(stage, manifest.name, manifest, apply_condition_words(texts_of(manifest), condition)),
+        "preview": True,
+        **{"trials": [trial], "trial": trial, "first": index, "total": 1, "break_every": 0},
+        **{"confidence": asks_confidence, "slow_ms": 1000 * procedure.road.slow_seconds},
+        "keys": procedure.keys.model_dump(),
+    }
 
 
 def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:

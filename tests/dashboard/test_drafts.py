@@ -22,6 +22,7 @@ from study.plan.draft import StudyDraft
 from study.plan.texts import complete_texts, example
 from study.workspace.workspace import ROOT
 from tests.conftest import write_bundle
+from tests.study.participants import answer, to_trials
 
 OWN = {"consent": "Do you agree?\n\nPlease read on.", "debrief": "Das war es."}
 QUESTION = {"text": "What do you predict?", "options": ["The AI", "Myself"], "answer": "The AI"}
@@ -77,6 +78,74 @@ def test_a_draft_reads_like_the_study_that_it_becomes(
     assert [state["stage"] for state in read] == ["consent", "instructions", "check"]
 
 
+@pytest.mark.parametrize("condition", ["none", "saliency", "examples", "both"])
+def test_trials_of_a_draft_read_like_those_of_the_study(
+    http: TestClient, mine: Path, workspace: Path, condition: str
+) -> None:
+    """Catches other texts, keys or places than participants of a condition get, before and in practice and after."""
+    draft = StudyDraft.read(mine)
+    own = {"question": "Which name?", "feedback": "It said {name}.", "examples_legend": "Like {name}"}
+    for place, value in {"texts": {**OWN, **own}, "check.questions": [], "road.confidence": True}.items():
+        draft.set(place, value)
+    draft.save(mine)
+    folder = write_bundle(
+        workspace / "b", name="mine", trials=2, practice=1, config=draft.content, texts={**OWN, **own}
+    )
+    opened = service.get_service()
+    opened.researcher.open_study(folder, per_condition=4)
+    token = opened.researcher.begin_preview("mine", condition)
+    to_trials(opened, token)
+    real = opened.participant.state(token)
+    for page, stage in (("practice", "practice"), ("trial", "practice"), ("main", "main")):
+        drafted = state_of(http, f"{page}~{condition}")
+        assert real["stage"] == drafted["stage"] == stage
+        assert drafted.keys() == real.keys() - {"withdrawal_code", "receipt"}
+        for part in ("texts", "keys", "slow_ms", "confidence", "preview"):
+            assert drafted[part] == json.loads(json.dumps(real[part])), part
+        assert describe_places(drafted["trial"]) == describe_places(real["trial"])
+        if page == "trial":
+            sent = opened.participant.record(token, answer(0, confidence=0.5))
+            said = http.post(f"/draft/mine/en/trial~{condition}/responses", json={"trial_index": 0})
+            assert said.status_code == 201
+            name = real["trial"]["left"]["name"], real["trial"]["right"]["name"]
+            assert said.json()["feedback"] == "It said A."
+            assert sent.feedback in [f"It said {one}." for one in name]
+            assert said.json()["state"]["stage"] == "main"
+            real = sent.state
+
+
+def describe_places(trial: dict[str, Any]) -> tuple[bool, ...]:
+    """What a trial shows: image, heatmap, and examples on each side."""
+    return (bool(trial["target"]), bool(trial["map"]), bool(trial["left"]["samples"]), bool(trial["right"]["samples"]))
+
+
+def test_each_text_of_a_trial_can_be_seen_before_the_study_is_built(http: TestClient, mine: Path) -> None:
+    """Catches an attention check with images, a confidence that is not asked for, and drawings that are not there."""
+    check = state_of(http, "catch")["trial"]
+    assert describe_places(check) == (False, False, False, False)
+    assert (check["asked"], check["left"]["name"]) == ("A", "A")
+    assert [state_of(http, page)["confidence"] for page in ("trial", "confidence", "feedback")] == [False, True, False]
+    drawings = http.get("/draft/mine/en/trial/preload").json()
+    shown = state_of(http, "trial")["trial"]
+    assert {shown["target"], shown["map"], *shown["left"]["samples"]} == set(drawings)
+    assert all(http.get(f"/runner/{name}.svg").headers["content-type"] == "image/svg+xml" for name in drawings)
+    draft = StudyDraft.read(mine)
+    draft.set("trials.categories", ["<b>fish</b>", "bird", "boat"])
+    draft.set("conditions", ["none", "uncertainty"])
+    draft.save(mine)
+    other = state_of(http, "trial~uncertainty")
+    assert [other["trial"][side]["name"] for side in ("left", "right")] == ["<b>fish</b>", "bird"]
+    assert other["texts"]["map_legend"] == complete_texts("en", {})["gauge_legend"]
+    for wrong in ("trial~both", "trial~nothing", "example~../x"):
+        assert http.get(f"/draft/mine/en/{wrong}/state").status_code in (404, 422)
+
+
+def test_only_a_draft_has_the_script_that_clicks_for_its_author(http: TestClient) -> None:
+    """Catches participants' pages that press their own buttons."""
+    assert "/runner/draft.js" in http.get("/draft/mine").text
+    assert "draft.js" not in http.get("/run/mine").text
+
+
 @pytest.mark.parametrize("body", ["{", "[]", '{"agreed": "perhaps"}', '{"stage": 7}'])
 def test_a_body_of_another_form_is_refused(http: TestClient, body: str) -> None:
     """Catches an error of the server, and a traceback in its log, for what no page sends."""
@@ -97,7 +166,10 @@ def test_its_buttons_lead_to_the_next_page_with_a_text(http: TestClient) -> None
         ("ready", {"stage": "example"}),
     ]
     met = [http.post(f"/draft/mine/en/consent/{name}", json=body).json()["stage"] for name, body in sent]
-    assert met == ["instructions", "check", "example", "done"]
+    assert met == ["instructions", "check", "example", "practice"]
+    for index, after in ((0, "main"), (1, "done")):
+        reply = http.post("/draft/mine/en/consent/responses", json={"trial_index": index, "side": "left"})
+        assert reply.json()["state"]["stage"] == after
     refused = http.post("/draft/mine/en/consent/consent", json={"agreed": False}).json()
     assert refused["stage"] == "declined"
 
