@@ -16,7 +16,7 @@ def show(study: str) -> None:
     standing = service.get_acting_researcher().load_interim_status(study)
     if standing is None:
         return
-    st.subheader("Planned interim analyses", anchor=False)
+    st.header("Planned interim analyses", anchor=False)
     st.caption(
         "Preregistered in the study file. An interim analysis reports only whether its bound is crossed. If it is, and "
         "after the last analysis, the collection closes. The audit trail records the result."

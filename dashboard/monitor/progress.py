@@ -18,11 +18,11 @@ def show_progress(seen: Monitor) -> None:
         return
     steps, times = st.columns([1.4, 1], gap="large")
     with steps:
-        st.subheader("How far participants came", anchor=False)
+        st.header("How far participants came", anchor=False)
         st.caption("Participants at each step, and their share of the step before.")
         st.plotly_chart(draw_funnel(seen), key="monitor_funnel", config=PLAIN)
     with times:
-        st.subheader("Time from consent to completion", anchor=False)
+        st.header("Time from consent to completion", anchor=False)
         _show_minutes(seen)
     _show_page_times(seen)
 
@@ -39,7 +39,7 @@ def _show_page_times(seen: Monitor) -> None:
     """Show how long each part of the study takes."""
     if seen.page_times.empty:
         return
-    st.subheader("Time in each part", anchor=False)
+    st.header("Time in each part", anchor=False)
     st.caption("Minutes, by the server's clock, of the participants who finished each part.")
     shown = seen.page_times.assign(**{name: seen.page_times[name].map("{:.1f}".format) for name in QUANTILES})
     st.table(shown.rename(columns=str.capitalize), border="horizontal", hide_index=True)

@@ -87,13 +87,13 @@ def show_counts(seen: Monitor) -> None:
 
 def show_allocation(seen: Monitor) -> None:
     """Show the quotas by condition."""
-    st.subheader("Quotas", anchor=False)
+    st.header("Quotas", anchor=False)
     st.table(seen.places.rename(columns=str.capitalize), border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:
     """Show the responses over time."""
-    st.subheader("Responses per five minutes", anchor=False)
+    st.header("Responses per five minutes", anchor=False)
     if seen.throughput.empty:
         st.caption("None yet.")
         return
@@ -112,7 +112,7 @@ def show_throughput(seen: Monitor) -> None:
 
 def show_participants(seen: Monitor) -> None:
     """Show all participants with their quality flags."""
-    st.subheader("Participants", anchor=False)
+    st.header("Participants", anchor=False)
     everyone = seen.participants
     odd = everyone[everyone["flags"] != ""]
     if len(odd):
@@ -165,7 +165,7 @@ def show_removal_form(study: str) -> None:
 
 def show_problems(seen: Monitor) -> None:
     """Show problems and the free storage."""
-    st.subheader("Problems and storage", anchor=False)
+    st.header("Problems and storage", anchor=False)
     if seen.disk_is_low:
         st.error("Less than 1 GiB of disk space is free. Pause the study and free space, or responses will be lost.")
     grid = st.grid(3, min_column_width=200)

@@ -24,19 +24,21 @@ def show_tests(found: AnalysisResult) -> None:
     """Show effects with intervals, the tests in plain language, and warnings about the models."""
     numbers.heading("Do explanations help participants predict the AI?", found.label)
     if not found.contrasts.empty:
-        numbers.chart(
-            headline.forest(found.contrasts, found.level, simulated=found.data.has_simulated),
-            found.contrasts,
-            "contrasts",
+        said, drawn = st.columns(2, gap="large")
+        said.markdown(
+            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(found.contrasts, found.level))
         )
+        with drawn:
+            numbers.chart(
+                headline.forest(found.contrasts, found.level, simulated=found.data.has_simulated),
+                found.contrasts,
+                "contrasts",
+            )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
             "the sentences are corrected for the number of contrasts (Holm). Estimated by the "
             f"{list(found.analysis.models)[-1]} model and averaged over participants and categories, so accuracies can "
             "differ a little from the observed ones in Figure 1."
-        )
-        st.markdown(
-            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(found.contrasts, found.level))
         )
     for test in found.analysis.tests:
         st.markdown(f"**{report.describe_test(test, found.level)}**")

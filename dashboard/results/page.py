@@ -1,4 +1,4 @@
-"""Results: choose responses, check their quality, then see the findings."""
+"""Results: choose responses, see the findings, and below them the data and the exclusions behind them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.results import checks, exploratory, findings, quality, reporting, responses
 from dashboard.results import jobs as work
-from dashboard.results.jobs import AnalysisResult
+from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.results.responses import ChosenResponses
 from dashboard.shared import links
 from dashboard.shared.live import await_result
@@ -32,7 +32,7 @@ SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
 def page() -> None:
     """Draw the page."""
     st.title("Results", anchor=False)
-    st.caption("The data, whether explanations changed how well participants predict the AI, and how certain that is.")
+    st.caption("Whether explanations changed how well participants predict the AI, how certain that is, and the data.")
     with show_errors():
         chosen = responses.choose("results")
         if chosen is not None:
@@ -40,13 +40,27 @@ def page() -> None:
 
 
 def _show_results(chosen: ChosenResponses) -> None:
-    for caveat in caveats(chosen.bundle.manifest if chosen.bundle else None):
+    """Draw what speaks against the findings, the findings, and below them the data that they rest on."""
+    manifest = chosen.bundle.manifest if chosen.bundle else None
+    for caveat in (*caveats(manifest), *chosen.data.messages):
         st.warning(caveat)
+    above = st.container()
+    st.header("Data and exclusions", anchor=False)
     quality.show(chosen.data)
-    sample = await_result(work.make_sample_task(chosen.data, _plan(chosen), chosen.interim_analyses).ask())
+    plan = _plan(chosen)
+    sample = None
+    with above, show_errors():
+        sample = await_result(work.make_sample_task(chosen.data, plan, chosen.interim_analyses).ask())
     if sample is None:
         return
     quality.show_exclusions(sample)
+    with above:
+        _show_findings(sample, manifest)
+
+
+def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
+    """Draw the chosen section, with a warning above it where the collection is not complete."""
+    quality.show_incomplete(sample)
     section = choose_section("Section", SECTIONS, "section")
     links.show()
     models = st.container()
@@ -55,7 +69,7 @@ def _show_results(chosen: ChosenResponses) -> None:
     with models, show_errors():
         found = await_result(work.make_analysis_task(sample).ask())
         if found is not None:
-            SECTIONS[section](found, chosen.bundle.manifest if chosen.bundle else None)
+            SECTIONS[section](found, manifest)
 
 
 def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:

@@ -1,4 +1,4 @@
-"""The data and the plan's exclusions, before any result."""
+"""The data behind a result: counts, and the plan's exclusions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from study.analysis.responses import Responses
 
 
 def show(data: Responses) -> None:
-    """Show messages about the rows, counts, and the responses by condition."""
-    for message in data.messages:
-        st.warning(message)
+    """Show counts, and the responses by condition."""
     counts = {
         "Participants": data.frame["participant"].nunique(),
         "Responses": len(data.frame),
@@ -27,14 +25,20 @@ def show(data: Responses) -> None:
         numbers.table(data.quality(), "quality")
 
 
+def show_incomplete(found: Sample) -> None:
+    """Warn where the plan does not end here: more responses are to come."""
+    if found.plan is not None and not found.plan.final:
+        st.warning(found.plan.stopping)
+
+
 def show_exclusions(found: Sample) -> None:
-    """Show the plan's exclusions, rule by rule, and whether collection is complete."""
+    """Show the plan's exclusions, rule by rule, and how the collection ended."""
     if found.plan is None:
         st.caption("No analysis plan applies: no exclusion rules, and everything here is exploratory.")
         _counts(found.data.excluded, found)
         return
-    say = st.success if found.plan.final else st.warning
-    say(found.plan.stopping)
+    if found.plan.final:
+        st.success(found.plan.stopping)
     rules = found.plan.exclusions
     if rules.empty:
         st.caption("The plan has no exclusion rules.")

@@ -23,7 +23,7 @@ LONG = 14
 
 def heading(text: str, label: str) -> None:
     """Draw a heading with its label."""
-    st.subheader(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
+    st.header(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
 
 
 def table(frame: pd.DataFrame, name: str) -> None:

@@ -74,7 +74,7 @@ def tables(app: AppTest) -> dict[str, pd.DataFrame]:
 
 
 def labels(app: AppTest) -> list[str]:
-    return [heading.value.rpartition("[")[2].rstrip("]") for heading in app.subheader]
+    return [heading.value.rpartition("[")[2].rstrip("]") for heading in app.header if "badge[" in heading.value]
 
 
 def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
@@ -82,8 +82,11 @@ def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> No
     assert not any("Simulated" in warning.value for warning in choose(app, "Main").warning)
 
 
-def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
+def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
     choose(app, "Main")
+    assert [heading.value.partition(" :")[0] for heading in app.header] == [
+        "Do explanations help participants predict the AI?", "Figure 1", "Data and exclusions",
+    ]  # fmt: skip
     assert {m.label: m.value for m in app.metric} == {
         "Participants": "24",
         "Responses": "432",
