@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.monitor import interim_analyses, progress, replay, watching, withdrawal
+from dashboard.monitor import interim_analyses, messages, progress, replay, watching, withdrawal
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.permissions import Permission
@@ -30,6 +30,7 @@ def page() -> None:
         if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
             watching.show_removal_form(study)
             withdrawal.show_withdrawal_form(study)
+            messages.show_messages(study)
         interim_analyses.show(study)
         st.divider()
         refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study)

@@ -5,6 +5,7 @@ import { $, clicked, make, nameKeys, prose, show, speak, tellContact, title, wor
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
+import { tellMessages } from "./messages.js";
 import { Net } from "./net.js";
 import { trialPages } from "./trials.js";
 
@@ -52,6 +53,7 @@ async function go({ status, body }) {
   privateCode = body.withdrawal_code ?? "";
   receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
+  if (!$("leave").hidden) await tellMessages(net);
   return (PAGES[body.stage] ?? endPage)(body);
 }
 

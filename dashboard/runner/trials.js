@@ -1,6 +1,7 @@
 // A stretch of trials: breaks, confidence, feedback, and how far the page may be ahead of the server.
 
 import { $, clicked, make, prose, show, title, word } from "./dom.js";
+import { tellMessages } from "./messages.js";
 import { pause, preload } from "./pictures.js";
 import { clockStep, present, refreshRate } from "./trial.js";
 
@@ -63,6 +64,7 @@ class Stretch {
     if (this.state.stage !== "main" || !this.state.break_every || done % this.state.break_every) return;
     await this.until(() => this.waiting === 0); // the server lists the next images
     if (this.outcome) return;
+    await tellMessages(this.net, index);
     const began = performance.now();
     await this.waitingPage(word("break"), word("break_text", { number: done, total: this.state.total }), word("continue"));
     this.net.log("break", index, { ms: performance.now() - began });

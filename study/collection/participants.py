@@ -13,6 +13,7 @@ import pandas as pd
 from study.bundle import Manifest
 from study.collection.columns import Column, tabulate
 from study.collection.frames import pseudonym
+from study.participation.messages import SHOWN, list_seen
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.guests import exclusions
@@ -132,6 +133,11 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         lambda one: one.row["env_json"] or "{}",
     ),
     Column("study_hash", "SHA-256 of the frozen study the participant took"),
+    Column(
+        "messages",
+        "messages of the researchers that the participant has read",
+        lambda one: len(list_seen(one.db, one.row["session_id"])) if SHOWN in one.events else 0,
+    ),
 )
 
 

@@ -55,7 +55,7 @@ ROLES: Mapping[Role, RoleRights] = {
     ),
     "manager": RoleRights(
         "Participant manager",
-        "Access, places, withdrawals, exclusions and pay of participants; blinded",
+        "Access, places, messages, withdrawals, exclusions and pay of participants; blinded",
         frozenset({P.FOLLOW, P.PREVIEW, P.ADMIT, P.MANAGE_PARTICIPANTS}),
     ),
 }
@@ -108,6 +108,8 @@ DOOR: Mapping[str, Rule] = {
     "personal_links": Rule(P.ADMIT),
     "release_quota_place": Rule(P.MANAGE_PARTICIPANTS),
     "withdraw_participant": Rule(P.MANAGE_PARTICIPANTS),
+    "send_message": Rule(P.MANAGE_PARTICIPANTS),
+    "list_messages": Rule(P.MANAGE_PARTICIPANTS),
     "exclude": Rule(P.MANAGE_PARTICIPANTS),
     "exclusions": Rule(P.MANAGE_PARTICIPANTS),
     "bonus": Rule(P.MANAGE_PARTICIPANTS),

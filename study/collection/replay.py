@@ -29,6 +29,7 @@ EVENTS = {
     "anticipation": "A response came too early and did not count",
     "break": "A break ended",
     "clock": "The browser's clock was compared with the server's",
+    "message": "A message of the researchers was read",
     "storage_failed": "The browser could not store anything",
     "withdraw_opened": "The page for withdrawing was opened",
 }

@@ -15,10 +15,10 @@ from study.collection import interim, outcomes, recruiting
 from study.collection.designing import Designing
 from study.collection.door import guard
 from study.collection.frames import response_frame
-from study.collection.guests import Guests
 from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
 from study.collection.members import Members
+from study.collection.messages import Messages
 from study.collection.monitor import Monitor, build_monitor
 from study.collection.participants import participant_frame
 from study.collection.replay import Replay, build_replay, require_unblinded
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @guard
-class Researcher(Guests, Designing, Members):
+class Researcher(Messages, Designing, Members):
     """The actions of the pages and the command line, each with the permission that it needs.
 
     Permissions are in `study.collection.permissions`; a function without one cannot be added. `Refusal` (403) is

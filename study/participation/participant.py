@@ -14,6 +14,7 @@ from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, 
 from study.participation.answering import session_of_token
 from study.participation.arrival import Arrivals
 from study.participation.catch import catch_trials
+from study.participation.messages import list_unseen
 from study.participation.page import list_remaining_assets, page_state
 from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
@@ -113,6 +114,11 @@ class Participant(Arrivals):
         return self._workspace.store.write(
             lambda db: answering.add_events(db, session_of_token(db, token), events, self._workspace.clock())
         )
+
+    def messages(self, token: str) -> list[dict[str, Any]]:
+        """Return ``number`` and ``text`` of the researchers' messages that the page has not shown yet."""
+        unseen = self._workspace.store.read(lambda db: list_unseen(db, session_of_token(db, token)))
+        return [{"number": message.number, "text": message.text} for message in unseen]
 
     def fill(self, token: str, sent: QuestionnaireResponses, tab: str | None = None) -> dict[str, Any]:
         """Keep the questionnaire."""

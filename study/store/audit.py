@@ -28,9 +28,10 @@ def append(db: Connection, at: int, actor: str, act: str, detail: Mapping[str, A
     db.execute(insert(audit).values({**row, "row_hash": _hash(row)}))
 
 
-def acts(db: Connection) -> list[Row]:
-    """List every act, the oldest first."""
-    return every(db, select(audit).order_by(audit.c.seq))
+def acts(db: Connection, act: str | None = None) -> list[Row]:
+    """List every act, or those of one kind, the oldest first."""
+    kind = [] if act is None else [audit.c.act == act]
+    return every(db, select(audit).where(*kind).order_by(audit.c.seq))
 
 
 def find_broken_entries(db: Connection) -> Iterator[str]:

@@ -252,6 +252,12 @@ def n_conflicts(db: Connection, session_id: str) -> int:
     return int(db.execute(select(func.count()).where(mine)).scalar_one())
 
 
+def events_of(db: Connection, session_id: str, kind: str) -> list[Row]:
+    """List a session's events of a kind."""
+    mine = and_(page_event.c.session_id == session_id, page_event.c.kind == kind)
+    return every(db, select(page_event).where(mine).order_by(page_event.c.received_at, page_event.c.event_id))
+
+
 def last_event(db: Connection, session_id: str, kind: str) -> Row | None:
     """Find the newest event of a kind."""
     mine = and_(page_event.c.session_id == session_id, page_event.c.kind == kind)

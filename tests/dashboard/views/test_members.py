@@ -53,10 +53,26 @@ def labels(app: AppTest) -> set[str]:
 @pytest.mark.parametrize(
     ("role", "shown", "hidden"),
     [
-        ("owner", {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase"}, set()),
-        ("editor", {"Close", "Pause"}, {"Unblind and log", "Exclude this participant", "Withdraw and erase"}),
-        ("manager", {"Exclude this participant", "Withdraw and erase"}, {"Close", "Pause", "Unblind and log"}),
-        ("viewer", set(), {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase"}),
+        (
+            "owner",
+            {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+            set(),
+        ),
+        (
+            "editor",
+            {"Close", "Pause"},
+            {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+        ),
+        (
+            "manager",
+            {"Exclude this participant", "Withdraw and erase", "Send and log"},
+            {"Close", "Pause", "Unblind and log"},
+        ),
+        (
+            "viewer",
+            set(),
+            {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+        ),
     ],
 )
 def test_the_monitor_has_the_buttons_of_the_role(

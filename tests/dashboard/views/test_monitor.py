@@ -147,3 +147,22 @@ def test_a_participant_is_withdrawn_only_when_it_is_confirmed(opened: AppTest) -
     assert f"{name} has withdrawn. Responses erased: 0." in app.success[0].value
     assert service.get_service().researcher.load_participants("tiny")["stage"].tolist() == ["withdrawn"]
     assert "has withdrawn before" in press().error[0].value
+
+
+def test_a_message_is_sent_only_when_it_is_confirmed(opened: AppTest) -> None:
+    """Catches a form that sends at once, and a text that is read as markup."""
+    opened.text_area(key="message_text").set_value("<script>alert(1)</script> *soon*")
+
+    def press() -> AppTest:
+        return next(button for button in opened.button if button.label == "Send and log").click().run()
+
+    assert "Confirm that the message" in press().error[0].value
+    assert service.get_service().researcher.list_messages("tiny").empty
+    opened.checkbox(key="message_sure").check()
+    app = press()
+    assert not app.exception
+    assert app.success[0].value == "Sent to 1 participant."
+    (sent,) = [frame.value for frame in app.dataframe if "Message" in frame.value]
+    assert sent[["Recipient", "Message", "Sent", "Shown"]].to_numpy().tolist() == [
+        ["all", "<script>alert(1)</script> *soon*", 1, 0]
+    ]
