@@ -234,6 +234,17 @@ def convolve(named: Mapping[str, Any]) -> Tensor | None:
     return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
 
 
+def multiply(x: Tensor, weight: Tensor) -> Tensor:
+    """Compute ``x @ weight.T`` for x (..., I) and a weight (O, I), by oneDNN where it takes them.
+
+    No gradient passes through oneDNN's, so x that needs one goes to PyTorch.
+    """
+    if (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)) or not _is_dense(x, weight):
+        return F.linear(x, weight)
+    answer: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, *NONE)
+    return answer
+
+
 def _is_usable(x: Tensor) -> bool:
     there: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return there and x.device.type == "cpu" and x.dtype == torch.float32

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import grad as gradients
 
+from core.cpu import multiply
+
 MapKind = Literal["dense", "convolution", "other"]
 """Kinds of layers in a composite; ``"other"`` adds up without trained weights (pooling, residual sums)."""
 
@@ -80,10 +82,10 @@ def dense(weight: Tensor, bias: Tensor | None) -> LinearMap:
     """Make the layer of ``torch.nn.functional.linear``."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
-        return x @ w.T
+        return multiply(x, w)
 
     def transpose(s: Tensor, x: Tensor, w: Tensor) -> Tensor:  # noqa: ARG001
-        return s @ w
+        return multiply(s, w.T)
 
     return LinearMap(apply, transpose, weight.detach(), None if bias is None else bias.detach(), "dense", foldable=True)
 

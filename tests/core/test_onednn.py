@@ -10,7 +10,7 @@ from torch import nn
 
 from core.attribution.common import gradient_and_logits
 from core.classifier import Classifier
-from core.cpu import Onednn, _Convolution, _Linear
+from core.cpu import Onednn, _Convolution, _Linear, multiply
 from tests.core.networks import pictures, unit
 from tests.core.tokens import torchvision_vit
 
@@ -121,3 +121,14 @@ def test_every_linear_layer_of_a_transformer_goes_both_ways_by_onednn(monkeypatc
     classifier = torchvision_vit()
     gradient_and_logits(classifier, torch.rand(2, *classifier.input_shape), torch.tensor([0, 1]))
     assert len(asked) == 2 * (4 * 3 + 1)
+
+
+def test_products_with_weights_are_those_of_float64_and_keep_their_gradient():
+    """Catches a weight that is transposed once too often, and a product that stops a gradient."""
+    x, weight = torch.randn(2, 9, 5), torch.randn(7, 5)
+    found = multiply(x, weight)
+    torch.testing.assert_close(found.double(), x.double() @ weight.double().T, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(multiply(found, weight.T), found @ weight, rtol=1e-5, atol=1e-5)
+    x.requires_grad_()
+    (gradient,) = torch.autograd.grad(multiply(x, weight).sum(), x)
+    torch.testing.assert_close(gradient, weight.sum(0).expand_as(x), rtol=1e-5, atol=1e-5)

@@ -12,7 +12,6 @@ from core.self_attention import SelfAttention, split_attention
 
 
 def make_layer(**options):
-    torch.manual_seed(0)
     layer = nn.MultiheadAttention(12, 3, batch_first=True, **options).eval()
     for weight in layer.parameters():  # biases begin at 0, where a lost one would not be seen
         nn.init.normal_(weight)
@@ -57,7 +56,6 @@ def test_layers_with_more_than_that_stay_as_they_are(options):
 
 def test_a_layer_inside_pytorchs_encoder_gives_the_same():
     """Catches an encoder's own shortcut, which reads the layer's attributes, and which runs without gradients."""
-    torch.manual_seed(0)
     encoder = nn.TransformerEncoderLayer(12, 3, 24, batch_first=True).eval()
     own = split_attention(copy.deepcopy(encoder))
     x = torch.randn(2, 5, 12)
