@@ -116,7 +116,7 @@ def test_tables_print_the_numbers_of_the_results() -> None:
     }
     gradient = results["attribution"]["resnet50"]["gradient"]
     speed_up = gradient["seconds"]["captum"] / gradient["seconds"]["foretell"]
-    assert f"| `gradient` | {gradient['seconds']['foretell']:.2g} | captum {speed_up:.1f} |" in page
+    assert f"| `gradient` | {gradient['seconds']['foretell']:.2g} | captum {speed_up:.2f} |" in page
     network = results["masked_forward"]["torchvision resnet18, 224 px"]["inputs_per_second"]
     ratio = network["masked engine"] / network["network"]
     assert re.search(rf"^\| resnet18, 224 px \|.* \| {ratio:.2f} \| \S+ \|$", page, re.MULTILINE)

@@ -22,7 +22,7 @@ def tabulate_attribution(result: Result) -> list[str]:
                 cells += [MISSING, MISSING]
                 continue
             faster = [(peer.replace(", batched", " (batched)"), ratio) for peer, ratio in one["faster"].items()]
-            cells += [f"{one['seconds']['foretell']:.2g}", ", ".join(f"{k} {v:.1f}" for k, v in faster) or MISSING]
+            cells += [f"{one['seconds']['foretell']:.2g}", ", ".join(f"{k} {v:.2f}" for k, v in faster) or MISSING]
         rows.append(cells)
     head = [cell for network in result for cell in (f"{network}, s", "speed-up over")]
     return format_table(["method", *head], rows)

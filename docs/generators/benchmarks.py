@@ -58,6 +58,18 @@ BENCHMARKS = (
         tables.plot_attribution,
     ),
     Benchmark(
+        "attribution",
+        "Heatmap methods on transformers against other libraries",
+        "The same on two transformers. Linear layers take nearly all of their time, which both spend in the same "
+        "matrix products, so gradients differ little; captum's integrated gradients have no certificate. lxt runs on "
+        "torchvision's vision transformer alone, and needs transformers 4.",
+        "--threads 1 --networks swin_t,vit_b_16 "
+        "--methods gradient,input_x_gradient,integrated_gradients,smoothgrad,grad_cam,attn_lrp",
+        tables.tabulate_attribution,
+        tables.plot_attribution,
+        result="attribution_transformers",
+    ),
+    Benchmark(
         "architectures",
         "Heatmap methods on twelve architectures",
         architectures.TEXT,
