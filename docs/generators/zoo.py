@@ -97,6 +97,16 @@ category itself says which context it is: suppressing the context would suppress
 {epochs} epochs on {images:,} images each (λ = {weight}), says what each step achieves:
 """
 
+AWARE = """\
+## To know is not to use: `scenes:aware`
+
+What can be read from a layer need not be used. `scenes:aware` was trained on the images of `scenes:blind`, with the
+stethoscope as a helper in place of an adversary (λ = 1): its features hold the context, at some cost in accuracy, and
+its prediction hardly depends on it. A probe cannot tell it from the built-in network, which uses the context; an
+intervention can. *Context read* is the accuracy of a logistic regression on the pooled features of held-out
+adversarial scenes, fitted to other ones (chance is 10%):
+"""
+
 STUDIES = """\
 ## Two studies
 
@@ -122,7 +132,8 @@ def render_page() -> str:
         **{split: f"{built_in[split]['accuracy']:.1%}" for split in ("standard", "adversarial")},
     )
     effects = EFFECTS.format(scenes=first["held_out"]["changed_scenes"])
-    parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_further(cards)]
+    parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_aware(cards)]
+    parts += _further(cards)
     return "\n".join([*parts, *_benchmark(), *_exact(), STUDIES])
 
 
@@ -165,6 +176,21 @@ def _ablation(cards: dict[str, dict[str, Any]]) -> list[str]:
     )
     text = LESSONS.format(epochs=ablation["epochs"], images=ablation["images"], weight=ablation["lambda"])
     return [text, *rows, "", said]
+
+
+def _aware(cards: dict[str, dict[str, Any]]) -> list[str]:
+    card = cards["scenes:aware"]
+    rows = [
+        f"| `{name}` | {_share(read)} | {_effect(_effects_of(cards, name)['do(context)']['true_class'])} |"
+        for name, read in card["further"]["context_read_by_a_linear_probe"].items()
+    ]
+    return [AWARE, "| network | context read | do(context) |", "|---|---|---|", *rows, ""]
+
+
+def _effects_of(cards: dict[str, dict[str, Any]], name: str) -> dict[str, dict[str, list[float]]]:
+    effects = next(iter(cards.values()))["effects"]["scenes"] if name == "scenes" else cards[name]["effects"]["network"]
+    found: dict[str, dict[str, list[float]]] = effects
+    return found
 
 
 def _further(cards: dict[str, dict[str, Any]]) -> list[str]:

@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 
 import data
+from data.scenes.classifier import SceneNet, normalise
 from data.scenes.classifier import build as build_scenes
-from data.scenes.classifier import normalise
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import USUAL_SHARE, render
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import context_of
 from data.scenes.zoo.effects import exchange_band, measure_accuracy, measure_effects, predict, wilson
 from data.scenes.zoo.material import Changes, Images, draw_changes, draw_scene, list_contexts, stack
+from data.scenes.zoo.stethoscope import Weigh, read_contexts
 from data.scenes.zoo.train import FIRST, SPLITS, count_correct
 from data.scenes.zoo.weights import PREFIX, read_card
 
@@ -137,14 +138,40 @@ def test_the_student_predicts_what_the_built_in_network_predicts(first: dict[str
     assert (own == teacher)[wrong].float().mean() > (own == labels)[wrong].float().mean() + 0.2
 
 
-def test_reversed_gradients_are_the_plain_ones_times_lambda() -> None:
-    """Catches an adversary that helps."""
-    from data.scenes.zoo.blind import Reverse
+def test_the_aware_network_knows_the_context_and_does_not_use_it(first: dict[str, Images], changes: Changes) -> None:
+    """Catches a stethoscope whose gradient is reversed or lost, and a prediction that comes from the context."""
+    card = read_card("aware")
+    read = card["further"]["context_read_by_a_linear_probe"]
+    assert min(read[name]["interval_95"][0] for name in ("scenes:aware", "scenes")) > 0.95
+    assert read["scenes:blind"]["interval_95"][1] < 0.6
+    low, high = card["effects"]["network"]["do(context)"]["true_class"][1:]
+    assert -0.05 < low < high < 0.05
+    own = measure_effects(build("aware"), changes)
+    assert abs(own["do(context)"]["true_class"][0]) < 0.12
+    assert own["do(object)"]["true_class"][0] > 0.5
+    few = {name: read_contexts(build(name), first["adversarial"])["accuracy"] for name in ("aware", "blind")}
+    assert few["aware"] > few["blind"] + 0.2
 
+
+def test_gradients_of_a_stethoscope_are_the_plain_ones_times_lambda() -> None:
+    """Catches an adversary that helps."""
     features = torch.randn(4, 8, requires_grad=True)
     (plain,) = torch.autograd.grad((features**3).sum(), features)
-    (reversed_,) = torch.autograd.grad((Reverse.apply(features, -0.3) ** 3).sum(), features)
-    torch.testing.assert_close(reversed_, -0.3 * plain)
+    for weight in (-0.3, 0.7):
+        (weighed,) = torch.autograd.grad((Weigh.apply(features, weight) ** 3).sum(), features)
+        torch.testing.assert_close(weighed, weight * plain)
+
+
+def test_contexts_are_read_on_images_that_the_probe_has_not_seen() -> None:
+    """Catches a probe that is judged on what it was fitted to: features without the context tell nothing new."""
+    network = SceneNet()
+    generator = torch.Generator().manual_seed(0)
+    images = Images(
+        torch.randint(0, 255, (120, 3, 96, 96), dtype=torch.uint8, generator=generator),
+        torch.zeros(120, dtype=torch.long),
+        torch.randint(0, 4, (120,), generator=generator),
+    )
+    assert read_contexts(network.eval(), images)["interval_95"][1] < 0.6
 
 
 def test_the_shares_of_the_interval_are_statsmodels() -> None:
