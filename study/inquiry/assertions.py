@@ -20,10 +20,13 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
-from data.types import ImageSet
+from data.sets.pictures import EXTENSIONS
+from data.types import ImageSet, SkippedImage
 from study.inquiry.exemplars import ImageCollection, of_set, open_requested
 from study.inquiry.facts import facts_of, key_of
+from study.inquiry.history_reports import StreamPredictions, check_histories, refuse_short_streams, report_history
 from study.inquiry.rules import LIMIT_S, Endless, Prediction, RuleProcess
+from study.inquiry.streams import BY_NAME, POSITION, STREAM, Streams, read_streams
 from study.network.sources import open_classifier, plain
 from study.workspace.blocks import Blocks, table_files
 
@@ -35,13 +38,16 @@ WHAT = "checking assertions"
 PREDICTED, CONFIDENCE = "predicted", "confidence"
 COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
 """Columns of the table, before those of the assertions."""
+PLACE = (STREAM, POSITION)
+"""Columns of the table that say where an image is in its stream, from 1, if an assertion is about a history."""
 
 
 @dataclass(frozen=True)
 class AssertionQuery:
     """A file of assertions, a network, and the images; as in `study.inquiry.uncertainty`.
 
-    ``limit`` is the time that one assertion may take for one image, in seconds.
+    ``limit`` is the time that one assertion may take for one image, in seconds. ``order`` is that of a stream, for
+    assertions over a history, as in `study.inquiry.streams.read_streams`.
     """
 
     file: Path
@@ -50,15 +56,21 @@ class AssertionQuery:
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     limit: float = LIMIT_S
+    order: str | None = None
 
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Images; for a labelled set, also the label of each and the digest of the set."""
+    """Images; for a labelled set, the label of each, the digest of the set and the images that were left out.
+
+    ``generated`` says whether they are drawn by a generator rather than taken.
+    """
 
     images: ImageCollection
     labels: tuple[str, ...] | None = None
     digest: str | None = None
+    generated: bool = False
+    skipped: tuple[SkippedImage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,11 +80,12 @@ class AssertionResults:
     Attributes
     ----------
     table
-        One row an image: `COLUMNS`, and each assertion's severity: 0 if it holds, empty if it does not apply.
+        One row an image: `COLUMNS`, with `PLACE` where there is an order, and each assertion's severity: 0 if it
+        holds, empty if it does not apply. That of a history belongs to the image which ends it.
     report
         Settings and provenance; for each assertion under ``assertions``, the number of images it was ``applied`` to
         and ``broken`` by, their ``share`` with its 95 % interval ``low, high`` (Wilson), the same ``by_category`` of
-        the label where there is one, and the ``worst`` images.
+        the label where there is one, and the ``worst`` images. For an assertion over a history, `report_history`.
     """
 
     table: pd.DataFrame
@@ -87,7 +100,7 @@ def assertion_files(
     request: AssertionQuery, out: Path, progress: Progress = silent
 ) -> tuple[AssertionResults, list[Path]]:
     """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
-    with closing(RuleProcess(request.file, COLUMNS)) as rules:
+    with closing(RuleProcess(request.file, (*COLUMNS, *PLACE))) as rules:
         classifier = open_classifier(request.model, Path.cwd())
         asserted = assertions(classifier, rules, request, _open_images(request), out / "parts", progress)
     stem = f"{classifier.file_name}.{request.file.stem}"
@@ -96,12 +109,15 @@ def assertion_files(
 
 def _open_images(request: AssertionQuery) -> LabelledImages:
     pictures, images = open_requested(request.images, request.image_set, request.settings)
-    return LabelledImages(pictures) if images is None else load_judged_set(images)
+    if images is None:
+        return LabelledImages(pictures, generated=request.images == "scenes")
+    return load_judged_set(images)
 
 
 def load_judged_set(images: ImageSet) -> LabelledImages:
     """Read the images of a set with their labels."""
-    return LabelledImages(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
+    labels = tuple(images.categories[k] for k in images.labels)
+    return LabelledImages(of_set(images), labels, images.digest, bool(images.factors), images.skipped)
 
 
 def assertions(
@@ -119,25 +135,77 @@ def assertions(
     Raises
     ------
     ForetellError
-        An assertion fails, does not end, returns anything but True, False, None or a number >= 0, or always None.
+        An assertion fails, does not end, returns anything but True, False, None or a number >= 0, or always None; or
+        is about a history of images without an order.
     """
-    pictures, found, facts = judged.images, rules.says, _facts(classifier, request, judged)
+    streams = _find_streams(rules, request, judged)
+    pictures, facts = judged.images, _facts(classifier, request, judged, streams)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     judge = partial(_judge_block, classifier, rules, request, judged, progress)
     try:
         columns = blocks.join(judge, progress, WHAT)
-        _refuse_silent({name: columns[name] for name in found}, request.file.name)
+        table = _make_table(classifier, judged, columns, streams)
+        severities = {name: columns[name] for name in rules.says if name not in rules.windows}
+        _refuse_silent(severities, request.file.name)
+        given = None if streams is None else _join_stream(classifier, streams, table)
+        if given is not None:
+            severities |= check_histories(rules, given, request.file.name, request.limit, progress)
     except Endless:  # a run with another limit resumes from these blocks
         raise
     except ForetellError:  # the file has to be corrected, which invalidates its blocks
         blocks.forget()
         raise
-    names = np.array([plain(name) for name in classifier.categories])
-    told = {"picture": pictures.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
-    table = pd.DataFrame({**told, CONFIDENCE: columns[CONFIDENCE], **{name: columns[name] for name in found}})
+    table = pd.concat([table, pd.DataFrame({name: severities[name] for name in rules.says})], axis=1)
     blocks.forget()
-    return AssertionResults(
-        table, facts | {"assertions": {name: _report(says, table, name) for name, says in found.items()}}
+    return AssertionResults(table, facts | {"assertions": _report_all(rules, table, given)})
+
+
+def _find_streams(rules: RuleProcess, request: AssertionQuery, judged: LabelledImages) -> Streams | None:
+    """Read the order of the images if an assertion is about a history; refuse images without one."""
+    file, images = request.file.name, judged.images
+    if not rules.windows:
+        if request.order is not None:
+            raise ForetellError(f"{file} has no rule about a history (history, n=5): leave out --order.")
+        return None
+    which = f"{file}:{next(iter(rules.windows))} is about a history"
+    if request.order is None:
+        raise ForetellError(
+            f"{which}, and nothing says in which order the images were taken: give the command assertions --order "
+            f"{BY_NAME}, or --order FILE.csv with columns image and order; elsewhere leave such rules out of the file."
+        )
+    if judged.generated and request.order == BY_NAME:
+        raise ForetellError(
+            f"{which}, and the images of {images.name} are generated one by one, in no order: choose images that were "
+            "taken one after another."
+        )
+    missing = [image for image in judged.skipped if Path(image.id).suffix.lower() in EXTENSIONS]
+    if missing and request.order == BY_NAME:
+        raise ForetellError(
+            f"{which}, and {len(missing)} of the images could not be read, such as {missing[0].id} "
+            f"({missing[0].reason}): replace them, or give --order a CSV file without them."
+        )
+    streams = read_streams(request.order, images.ids, labelled=judged.labels is not None)
+    refuse_short_streams(rules.windows, streams, file)
+    return streams
+
+
+def _make_table(
+    classifier: Classifier, judged: LabelledImages, columns: Mapping[str, NDArray[Any]], streams: Streams | None
+) -> pd.DataFrame:
+    names = np.array([plain(name) for name in classifier.categories])
+    said = {"picture": judged.images.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
+    table = pd.DataFrame({**said, CONFIDENCE: columns[CONFIDENCE]})
+    return table if streams is None else pd.concat([table, streams.describe_places()], axis=1)
+
+
+def _join_stream(classifier: Classifier, streams: Streams, table: pd.DataFrame) -> StreamPredictions:
+    return StreamPredictions(
+        streams,
+        ids=table["picture"].tolist(),
+        predicted=table[PREDICTED].tolist(),
+        probabilities=table[CONFIDENCE].to_numpy(),
+        labels=table["label"].tolist(),
+        categories=tuple(plain(name) for name in classifier.categories),
     )
 
 
@@ -161,7 +229,7 @@ def _judge_block(
     """Compute the columns of a block of images: `PREDICTED`, `CONFIDENCE`, and the severity of each assertion."""
     opened = [judged.images.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
-    severities: dict[str, list[float]] = {name: [] for name in rules.says}
+    severities: dict[str, list[float]] = {name: [] for name in rules.says if name not in rules.windows}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
         progress(i, len(judged.images), WHAT)  # rules may be slow: a run can be stopped between two images
         answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
@@ -179,6 +247,14 @@ def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: s
         return answer
 
     return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
+
+
+def _report_all(rules: RuleProcess, table: pd.DataFrame, given: StreamPredictions | None) -> dict[str, Any]:
+    report = {name: _report(says, table, name) for name, says in rules.says.items() if name not in rules.windows}
+    if given is not None:
+        for name, n in rules.windows.items():
+            report[name] = report_history(rules.says[name], n, table[name].to_numpy(), given)
+    return {name: report[name] for name in rules.says}
 
 
 def _report(says: str, table: pd.DataFrame, name: str) -> dict[str, Any]:
@@ -206,7 +282,9 @@ def _count_violations(severities: pd.Series[float]) -> dict[str, Any]:
     return {"applied": applied, "broken": broken, "share": share, "low": low, "high": high}
 
 
-def _facts(classifier: Classifier, request: AssertionQuery, judged: LabelledImages) -> dict[str, Any]:
+def _facts(
+    classifier: Classifier, request: AssertionQuery, judged: LabelledImages, streams: Streams | None
+) -> dict[str, Any]:
     own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
@@ -214,4 +292,4 @@ def _facts(classifier: Classifier, request: AssertionQuery, judged: LabelledImag
         "digest": judged.digest,
         "count": len(judged.images),
     }
-    return facts_of(classifier, own)
+    return facts_of(classifier, own if streams is None else own | {"order": dict(streams.facts)})

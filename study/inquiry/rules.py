@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, Timer
@@ -24,10 +25,15 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.userfiles import execute_file
+from study.inquiry.history import History
 from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0
 """Default time that an assertion may take for one image, in seconds."""
+
+
+Ask = Callable[[Image.Image], NDArray[np.float32]]
+"""Gives the network's probabilities (K,) for an image."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Prediction:
     categories: tuple[str, ...]
     probabilities: NDArray[np.float32]
     label: str | None
-    ask: Callable[[Image.Image], NDArray[np.float32]] = field(repr=False)
+    ask: Ask = field(repr=False)
 
     @property
     def category(self) -> str:
@@ -74,7 +80,8 @@ class Prediction:
         return Prediction(self.categories, self.ask(picture), self.label, self.ask)
 
 
-Assertion = Callable[[Image.Image, Prediction], object]
+Assertion = Callable[..., object]
+"""A function (picture, answer) of an image and its prediction, or (history, n=5) of the last n predictions."""
 
 
 class Endless(ForetellError):
@@ -90,11 +97,13 @@ class RuleProcess:
     ----------
     says
         The statement of each assertion by its name: the first line of its docstring, or the name.
+    windows
+        The number of images in the history of each assertion that is about one; the others are about an image.
 
     Raises
     ------
     ForetellError
-        No such file, one that fails, or one without a function of an image and a prediction.
+        No such file, one that fails, or one without an assertion.
     """
 
     def __init__(self, path: Path, taken: Collection[str] = ()) -> None:
@@ -111,7 +120,8 @@ class RuleProcess:
         said = self._exchange((path, tuple(taken)), str(path))
         if isinstance(said, ForetellError):
             raise said
-        self.says: dict[str, str] = said
+        self.says: dict[str, str] = {name: says for name, (says, _) in said.items()}
+        self.windows: dict[str, int] = {name: n for name, (_, n) in said.items() if n is not None}
 
     def severity(
         self, name: str, picture: Image.Image, prediction: Prediction, of: str, limit: float = LIMIT_S
@@ -125,15 +135,22 @@ class RuleProcess:
         ForetellError
             It fails, or returns anything else.
         """
+        given = prediction.categories, prediction.probabilities, prediction.label
+        return self._judge(name, of, (picture.copy(), *given), prediction.ask, limit)
+
+    def severity_of_history(self, name: str, history: History, limit: float = LIMIT_S) -> float:
+        """Measure how badly the last images of a stream break an assertion, as in `severity`."""
+        return self._judge(name, f"the {len(history)} images up to {history.ids[-1]}", (history,), None, limit)
+
+    def _judge(self, name: str, of: str, given: tuple[Any, ...], ask: Ask | None, limit: float) -> float:
         title, began = f"{self._file}:{name}", time.monotonic()
         killer = Timer(limit, self._process.kill)
         killer.start()
-        given = prediction.categories, prediction.probabilities, prediction.label
         who = f"{title} failed on {of}: it"
         try:
-            said = self._exchange((name, title, of, picture.copy(), *given), who)
-            while isinstance(said, tuple):  # another image, to be predicted
-                said = self._exchange(_attempt(prediction.ask, *said), who)
+            said = self._exchange((name, title, of, *given), who)
+            while isinstance(said, tuple) and ask is not None:  # another image, to be predicted
+                said = self._exchange(_attempt(ask, *said), who)
         finally:
             killer.cancel()
         if time.monotonic() - began >= limit:
@@ -162,7 +179,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _attempt(ask: Callable[[Image.Image], NDArray[np.float32]], picture: Image.Image) -> object:
+def _attempt(ask: Ask, picture: Image.Image) -> object:
     """Predict an image, or return the error that this raises, which the rule may handle."""
     try:
         return ask(picture)
@@ -196,17 +213,26 @@ def serve() -> None:
         return answer
 
     Thread(target=listen, daemon=True).start()
+    path, taken = inbox.get()
     try:
-        found = load_assertions(*inbox.get())
+        found = load_assertions(path, taken)
     except ForetellError as error:
         return send(error)
-    send({name: (inspect.getdoc(rule) or name).partition("\n")[0] for name, rule in found.items()})
+    send({name: (state(rule), find_window(rule, f"{path.name}:{name}")) for name, rule in found.items()})
     while True:
-        name, title, of, picture, categories, probabilities, label = inbox.get()
+        name, title, of, *given = inbox.get()
         try:
-            send(judge(found[name], picture, Prediction(categories, probabilities, label, ask), title, of))
+            send(judge(partial(found[name], *_join_arguments(given, ask)), title, of))
         except ForetellError as error:
             send(error)
+
+
+def _join_arguments(given: list[Any], ask: Ask) -> tuple[Any, ...]:
+    """Return the arguments of an assertion: a history, or an image and its prediction."""
+    if len(given) == 1:
+        return (given[0],)
+    picture, categories, probabilities, label = given
+    return picture, Prediction(categories, probabilities, label, ask)
 
 
 def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
@@ -222,10 +248,35 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
     if not found:
         raise ForetellError(f"{path} has no assertion: write a function of (picture, answer) that gives True or False.")
     for name, function in found.items():
-        _refuse_other_arguments(function, f"{path}:{name}")
+        if find_window(function, f"{path}:{name}") is None:
+            _refuse_other_arguments(function, f"{path}:{name}")
         if name in taken:
             raise ForetellError(f"{path}:{name} has the name of one of the table's columns: rename it.")
     return found
+
+
+def state(rule: Assertion) -> str:
+    """Return an assertion in words: the first line of its docstring, or its name."""
+    return (inspect.getdoc(rule) or str(rule.__name__)).partition("\n")[0]
+
+
+def find_window(function: Assertion, name: str) -> int | None:
+    """Return the n of an assertion (history, n=5), called ``name``, over the last n images; None if it is no such one.
+
+    Raises
+    ------
+    ForetellError
+        It takes a history and does not say of how many images.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].name != "history":
+        return None
+    window = parameters[1].default if len(parameters) == 2 else None
+    if not isinstance(window, int) or window < 2:
+        raise ForetellError(
+            f"{name} takes a history and does not say of how many images: write (history, n=5), with n of 2 or more."
+        )
+    return window
 
 
 def _refuse_other_arguments(function: Assertion, name: str) -> None:
@@ -238,10 +289,10 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
         ) from None
 
 
-def judge(assertion: Assertion, picture: Image.Image, answer: Prediction, name: str, of: str) -> float:
-    """Call an assertion; raise `ForetellError` if it fails or returns no valid severity."""
+def judge(assertion: Callable[[], object], name: str, of: str) -> float:
+    """Call an assertion with its arguments; raise `ForetellError` if it fails or returns no valid severity."""
     try:
-        said = assertion(picture, answer)
+        said = assertion()
     except BaseException as error:  # the user's own code
         raise ForetellError(
             f"{name} failed on {of} ({type(error).__name__}: {error}): correct it, or let it return None if it does "

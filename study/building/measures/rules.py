@@ -22,12 +22,17 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
     Raises
     ------
     ForetellError
-        No such file or function, one that fails, or one that says nothing of an image.
+        No such file or function, one about a history, one that fails, or one that says nothing of an image.
     """
     path = ground.base / Path(file).expanduser()
     rules = RuleProcess(path)
     if rule not in rules.says:
         raise ForetellError(f"{path}: {Registry('rule', rules.says).unknown(rule)}")
+
+    if rule in rules.windows:
+        raise ForetellError(
+            f"{path.name}:{rule} is about a history, and a target is one image: choose a rule of (picture, answer)."
+        )
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         images = ground.sets[candidate.role]
