@@ -45,6 +45,7 @@ QUESTIONS = Registry(
         "evidence": "study.inquiry.erasing:evidence",
         "modes": "study.inquiry.decision_modes:modes",
         "x_features": "study.inquiry.x_features:x_features",
+        "parts": "study.inquiry.part_graph:parts",
         "rules": "study.inquiry.distilled_rules:rules",
         "memorisation": "study.inquiry.memorisation:memorisation",
     },
@@ -56,12 +57,23 @@ DRAWINGS = Registry(
         "consistency": "study.inquiry.consistency:draw_blind_spots",
         "modes": "study.inquiry.decision_modes:draw_modes",
         "x_features": "study.inquiry.x_features:draw_x_features",
+        "parts": "study.inquiry.part_graph:draw_parts",
     },
 )
 """What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
-LAYERED = COMPARING | {"probes", "information", "dissection", "deletion", "importance", "rules", "modes", "x_features"}
+LAYERED = COMPARING | {
+    "probes",
+    "information",
+    "dissection",
+    "deletion",
+    "importance",
+    "rules",
+    "modes",
+    "x_features",
+    "parts",
+}
 """Questions about layers; the others are about the whole network."""
 
 

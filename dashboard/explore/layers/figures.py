@@ -166,6 +166,15 @@ def x_features(table: pd.DataFrame) -> go.Figure:
     return plots.apply_layout(figure, f"Added to the logit of {table['class'].iloc[0]}", percent=False)
 
 
+def parts(table: pd.DataFrame) -> go.Figure:
+    """Draw how much of its channel's activation each part explains, by layer."""
+    figure = go.Figure()
+    for k, (layer, own) in enumerate(table[table["part"] != "all"].groupby("layer", sort=False)):
+        colour = plots.PALETTE[k % len(plots.PALETTE)]
+        figure.add_bar(x=f"{layer}: " + own["part"], y=own["share"], name=str(layer), marker={"color": colour})
+    return plots.apply_layout(figure, "Share explained", percent=True)
+
+
 def memorisation(table: pd.DataFrame) -> go.Figure:
     """Draw the record of each training by epoch, one panel for each measure, with chance as a dotted line."""
     measures = ["training", "held_out", "coarse", "fine", "critical", "gini"]
@@ -205,6 +214,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         rules,
         modes,
         x_features,
+        parts,
         memorisation,
     )
 }
