@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,6 +10,18 @@ from core.errors import ForetellError
 
 SHORTEST_GAP = 3
 """Images in the shortest history that can have a gap: before it, the gap, after it."""
+
+
+def check_class(name: str, categories: Sequence[str]) -> None:
+    """Check that a class exists, for a rule that names it.
+
+    Raises
+    ------
+    ForetellError
+        No such class.
+    """
+    if name not in categories:
+        raise ForetellError(f"there is no class {name!r}; the first are {', '.join(categories[:4])}")
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,5 @@ class History:
         ForetellError
             No such class.
         """
-        if category not in self.categories:
-            raise ForetellError(f"there is no class {category!r}; the first are {', '.join(self.categories[:4])}")
+        check_class(category, self.categories)
         return self.predicted.count(category) / len(self)

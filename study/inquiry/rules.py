@@ -25,7 +25,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.userfiles import execute_file
-from study.inquiry.history import History
+from study.inquiry.history import History, check_class
 from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0
@@ -71,8 +71,7 @@ class Prediction:
         ForetellError
             No such class.
         """
-        if category not in self.categories:
-            raise ForetellError(f"there is no class {category!r}; the first are {', '.join(self.categories[:4])}")
+        check_class(category, self.categories)
         return float(self.probabilities[[name == category for name in self.categories]].sum())
 
     def to(self, picture: Image.Image) -> Prediction:

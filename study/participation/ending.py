@@ -80,8 +80,8 @@ def withdraw(
 ) -> int:
     """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes.
 
-    An `actor` who is not the participant acts on their `request`, which the audit records. Returns the number of
-    responses erased, 0 if the participant has withdrawn before.
+    With an `actor`, a researcher withdraws the participant at their `request`, and the audit records both. Returns the
+    number of responses erased, 0 if the participant has withdrawn before.
     """
     if session["stage"] == "withdrawn":
         return 0

@@ -63,11 +63,11 @@ def test_gradients_of_networks_are_asked_under_it(monkeypatch):
     """Catches a way to gradients that leaves it out: one convolution forwards, one back."""
     convolution, asked = torch.mkldnn_convolution, []
 
-    def counted(*given):
+    def count_call(*given):
         asked.append(given)
         return convolution(*given)
 
-    monkeypatch.setattr(torch, "mkldnn_convolution", counted)
+    monkeypatch.setattr(torch, "mkldnn_convolution", count_call)
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
     gradient_and_logits(Classifier(network, unit, name="pointwise"), pictures(2), torch.tensor([0, 1]))
     assert len(asked) == 2

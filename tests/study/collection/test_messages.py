@@ -87,7 +87,7 @@ def test_a_message_changes_no_trial(service: Service, study: str) -> None:
 
 
 def test_what_may_not_be_sent(service: Service, study: str, bundle: MakeBundle) -> None:
-    """Catches roles that may not, another study's participant, one who has ended, and texts that no page can show."""
+    """Catches roles that may not, another study's participant, a finished one, and texts that no page can show."""
     other = service.researcher.open_study(bundle(name="other"), per_condition=1)
     stranger, theirs = begin(service, other)
     manager = service.act_as(MANAGER)
