@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from data.scenes.zoo.weights import read_card
+import data
+from data.scenes.zoo.weights import PREFIX, read_card
 from tests.dashboard.views.test_explore import opened  # noqa: F401
+
+NAMES = [name for name in data.CLASSIFIERS if name.startswith(PREFIX)]
 
 
 def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
@@ -19,8 +22,8 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
     app = AppTest.from_function(page, default_timeout=120).run()
     assert not app.exception
     labels = [expander.label for expander in app.expander]
-    assert "Blind to the context: its known difference" in labels
-    assert sum("known difference" in label for label in labels) == sum("`scenes:" in one.value for one in app.markdown)
+    named = [label for label in labels if "known difference" in label]
+    assert named == [f"{read_card(name)['title']}: its known difference" for name in NAMES]
     assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
 
 
