@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from tests.browser.explore.conftest import PATIENCE_MS, PENDING, finished
+from tests.browser.explore.test_explore import sheet
 from tests.browser.test_accessibility import grave
-from tests.browser.test_explore import PATIENCE_MS, PENDING, finished, sheet
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ from study.service import Service
 from study.store import audit
 from tests.browser.test_pages import PATIENCE_MS
 from tests.conftest import write_bundle
-from tests.dashboard.test_sso import configured
+from tests.dashboard.sso.conftest import configured
 from tests.oidc import Provider, providing
 from tests.server import Server
 

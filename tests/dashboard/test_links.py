@@ -18,7 +18,7 @@ from dashboard.power import planning
 from dashboard.results import page as results
 from dashboard.results import responses
 from dashboard.shared import links
-from tests.dashboard.views.test_explore import opened
+from tests.dashboard.views.conftest import opened
 
 __all__ = ["opened"]  # the fixture
 

@@ -19,7 +19,7 @@ from dashboard.explore.source import open_upload
 from dashboard.explore.table import Cell
 from dashboard.shared import cache
 from data.scenes.generator import render
-from tests.dashboard.views.test_explore import opened, script, settled  # noqa: F401 - a fixture
+from tests.dashboard.views.conftest import opened, script, settled  # noqa: F401 - a fixture
 
 MINE = """
 def explain(model, images, targets, *, times: float = 1.0):

@@ -31,7 +31,7 @@ from dashboard.explore.table import Cell, Column, HeatmapTable, Source
 from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
-from tests.dashboard.views.test_explore import OTHER
+from tests.dashboard.views.conftest import OTHER
 from tests.planted import MADE, RANDOM, misplaced, network_file, photograph
 
 METHODS = {"gradient": {}, "rise": {"samples": 32}}

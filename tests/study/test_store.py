@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from sqlalchemy import Connection, Engine, inspect, text
@@ -16,7 +15,6 @@ from study.service import Service
 from study.simulate import simulate
 from study.store import Store, StoreError, engine, repository, responses
 from study.store.migrations import MIGRATIONS, fingerprint, migrate
-from study.store.rows import PlannedRow, ResponseRow, SessionRow, SlotRow, VersionRow
 from study.store.tables import METADATA
 from study.store.writer import Writer
 from tests.conftest import MakeBundle
@@ -246,6 +244,7 @@ INSERT INTO allocation_slot(study_hash, mode, block, condition, side_flip, order
 INSERT INTO consent VALUES ('s', 'x', 'en', 1, 5);
 INSERT INTO trial_plan VALUES ('s', 0, 'main', 'm0', 'a', '{}', 'z'), ('s', 1, 'main', 'm1', 'a', '{}', 'z');
 """
+
 ANSWER_1 = {
     "session_id": "s", "trial_index": 0, "attempt_id": "a", "choice": "a", "side": "left", "input": "key",
     "rt_ms": 500.0, "onset_ms": None, "event_ms": None, "handler_ms": None, "time_origin_ms": None, "frame_hz": None,
@@ -318,41 +317,3 @@ def test_who_stops_waiting_stops_neither_the_writer_nor_their_own_write(store: S
     assert not left.cancel()
     gate.set()
     assert store.write(lambda _: len(kept)) == 1
-
-
-ROWS = {
-    "study_version": VersionRow,
-    "session": SessionRow,
-    "allocation_slot": SlotRow,
-    "trial_plan": PlannedRow,
-    "response": ResponseRow,
-}
-KINDS: dict[type, str] = {str: "TEXT", int: "INTEGER", float: "REAL"}
-
-
-@pytest.mark.parametrize("table", ROWS)
-def test_a_typed_row_is_what_the_database_has(table: str, store: Store) -> None:
-    """Catches a column that a migration adds and programs do not know, and one that may be empty and is not said to be.
-
-    Oracle: the schema of a new database, as SQLite describes it.
-    """
-    said = {name: _describe(kind) for name, kind in get_type_hints(ROWS[table]).items() if name != "screen_json"}
-    there = store.read(lambda db: db.exec_driver_sql(f"PRAGMA table_info({table})").all())
-    assert said == {column[1]: (column[2], not column[3] and not column[5]) for column in there}
-
-
-def _describe(kind: Any) -> tuple[str, bool]:
-    """The SQL type of an annotation, and whether it may be None."""
-    values = set(_flatten(kind))
-    (plain,) = values - {type(None)}
-    return KINDS[plain], type(None) in values
-
-
-def _flatten(kind: Any) -> Iterator[type]:
-    if get_origin(kind) is Literal:
-        yield from map(type, get_args(kind))
-    elif get_args(kind):
-        for part in get_args(kind):
-            yield from _flatten(part)
-    else:
-        yield kind

@@ -18,11 +18,11 @@ from dashboard.shared import cache
 from dashboard.shared.jobs import Cancellation
 from study.inquiry.assertions import BLOCK, AssertionQuery, assertion_files
 from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.conftest import FEW, settled
 from tests.dashboard.views.test_debugging import _numbers, view
-from tests.dashboard.views.test_explore import FEW, opened, settled
 from tests.study.inquiry.test_assertions import RULES
 
-__all__ = ["opened", "view"]  # the fixtures
+__all__ = ["view"]  # the fixture
 LINK = {"part": debugging.ASSERTIONS}
 SEVERE = "as_sure_in_dim_light"
 

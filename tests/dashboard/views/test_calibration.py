@@ -16,10 +16,10 @@ from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.calibration import assess_predictions
 from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.conftest import FEW
 from tests.dashboard.views.test_debugging import _numbers, view
-from tests.dashboard.views.test_explore import FEW, opened
 
-__all__ = ["opened", "view"]  # the fixtures
+__all__ = ["view"]  # the fixture
 LINK = {"part": debugging.CALIBRATION}
 
 

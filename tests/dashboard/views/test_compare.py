@@ -16,9 +16,8 @@ from dashboard.explore.heatmaps.difference import HIGHER, LOWER, draw_difference
 from dashboard.explore.source import open_from_set
 from dashboard.explore.table import Cell
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import OTHER, opened
+from tests.dashboard.views.conftest import OTHER
 
-__all__ = ["opened"]  # the fixture
 RENAMED = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
     "def build", 'CATEGORIES = ["fish", *(f"class {k}" for k in range(15))]\n\n\ndef build'
 )

@@ -17,7 +17,7 @@ from dashboard.explore.heatmaps.counterfactual import (
 from dashboard.shared import cache
 from study.inquiry.counterfactuals import describe_counterfactual
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 NAMES = ["fish", "boat", "bird"]
 
@@ -59,7 +59,7 @@ def test_each_other_class_has_its_most_confident_image() -> None:
         assert found.probability[i] == max(found.probability[j] for j in same)
 
 
-def test_a_link_shows_the_counterfactual_of_this_image(opened) -> None:  # noqa: F811
+def test_a_link_shows_the_counterfactual_of_this_image(opened) -> None:
     """The printed sentence against a search made here. Catches another image, another class or another seed."""
     gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
     predicted = int(gallery.predictions.predicted[9])

@@ -23,9 +23,8 @@ from dashboard.shared.jobs import pool
 from study.inquiry.debugging import debug_classifier
 from study.inquiry.slices import describe_result, describe_slice, format_slice
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
-from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
-
-__all__ = ["opened"]  # the fixture
+from tests.dashboard.views.conftest import FEW, OTHER, script, settled
+from tests.dashboard.views.test_explore import FLAT
 
 
 @pytest.fixture

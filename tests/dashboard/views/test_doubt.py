@@ -11,9 +11,7 @@ from core.uncertainty.samplers import inserted_dropout
 from dashboard.explore.uncertainty import view as doubt
 from dashboard.shared import cache
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import app, opened, settled
-
-__all__ = ["app", "opened"]  # the fixtures
+from tests.dashboard.views.conftest import settled
 
 
 def test_nothing_is_asked_unasked(app) -> None:

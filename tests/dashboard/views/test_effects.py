@@ -18,10 +18,10 @@ from dashboard.shared import cache
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import app, opened, settled
+from tests.dashboard.views.conftest import settled
 from tests.dashboard.views.test_units import QUICK, few
 
-__all__ = ["app", "few", "opened"]  # the fixtures
+__all__ = ["few"]  # the fixture
 
 LAYER, CHANNEL = "features.0.2", 5
 

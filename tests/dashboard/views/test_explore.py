@@ -2,82 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
 from core.parameters import list_parameters
-from dashboard.explore import source
 from dashboard.explore.find import orders
-from dashboard.explore.heatmaps import grid as grid_widget
-from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.parameters import HIDDEN, MOST_FORMS
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.names import format_name
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
-
-FEW = 48
-OTHER = """
-import torch
-from data.scenes import classifier
-from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, transforms
-
-def build():
-    network = classifier.build()
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.mul_(1.05)
-    return network
-"""
-
-
-def script() -> None:
-    from dashboard.explore import page as explore
-
-    explore.page()
-
-
-@pytest.fixture
-def opened(workspace: Path, monkeypatch: pytest.MonkeyPatch):
-    """Opens the page by a link: ``opened(method="LIME", **{"lime.grid": "4"})``."""
-    monkeypatch.setattr(cache, "SCENE_COUNT", FEW)
-    gallery_of("scenes", "adversarial")
-
-    def by(**query: str) -> AppTest:
-        app = AppTest.from_function(script, default_timeout=60)
-        for key, value in query.items():
-            app.query_params[key] = value
-        return settled(app.run())
-
-    return by
-
-
-@pytest.fixture
-def app(opened) -> AppTest:
-    return opened(method="Gradient")
-
-
-def settled(app: AppTest) -> AppTest:
-    """The page when everything it asked for is made; the browser asks again by itself."""
-    deadline = time.monotonic() + PATIENCE_S
-    while any(button.label == "Stop all" or button.key.startswith("stop_") for button in app.button if button.key):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-        app.run()
-    if any("Computing …" in said.value or "Waiting" in said.value for said in [*app.info, *app.caption]):
-        time.sleep(0.05)
-        return settled(app.run())
-    assert not app.exception
-    return app
+from tests.dashboard.views.conftest import FEW, OTHER, script, settled
 
 
 def facts(app: AppTest) -> dict[str, str]:
@@ -330,98 +272,3 @@ def test_every_registered_method_has_a_form_of_what_it_declares(opened, start: i
     for key, job in list(pool()._jobs.items()):
         if not job.has_ended:
             pool().cancel(key)
-
-
-def upload(app: AppTest, name: str, content: bytes) -> AppTest:
-    app.button_group(key="source").select("Upload").run()
-    return settled(app.file_uploader(key="explore_file").set_value((name, content, "image/png")).run())
-
-
-def test_a_bad_upload_is_one_sentence(app: AppTest) -> None:
-    upload(app, "notes.png", b"not a picture")
-    assert [e.value for e in app.error] == ["notes.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
-
-
-def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
-    stream = io.BytesIO()
-    gallery_of("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
-    upload(app, "mine.png", stream.getvalue())
-    assert app.subheader[0].value.startswith("The AI predicts ")
-    assert "badge" not in app.subheader[0].value
-    assert len(app.get("image")) == 3
-
-
-def test_a_set_the_classifier_does_not_know_is_one_sentence(opened, workspace: Path) -> None:
-    (workspace / "pictures" / "mine" / "zebra").mkdir(parents=True)
-    Image.new("RGB", (9, 9)).save(workspace / "pictures" / "mine" / "zebra" / "one.png")
-    app = opened(source="mine")
-    assert [e.value.split(" (")[0] for e in app.error] == ["No category of folder/mine"]
-
-
-def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: Path) -> None:
-    """The page is there at once, and whole when the answers are."""
-    for k in range(300):
-        path = workspace / "pictures" / "mine" / "fish" / f"{k}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.effect_noise((96, 96), k).save(path)
-    app = AppTest.from_function(script, default_timeout=60)
-    app.query_params["source"], app.query_params["method"] = "mine", "Gradient"
-    app.run()
-    assert not app.exception
-    assert app.selectbox(key="method").value == "gradient"
-    gallery_of("scenes", "mine")
-    assert settled(app.run()).subheader[0].value.startswith("The AI predicts ")
-
-
-def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
-    (workspace / "models").mkdir()
-    (workspace / "models" / "other.py").write_text(OTHER)
-    app = opened(classifier="models/other.py", view="Gallery")
-    assert app.info[0].value.startswith("There is no image set for models/other.py. Put folders of images into")
-
-
-@pytest.mark.parametrize(
-    ("key", "what"), [("view", "view"), ("method", "method"), ("classifier", "network"), ("source", "image set")]
-)
-def test_a_link_to_something_unknown_shows_the_default_and_says_so(opened, key: str, what: str) -> None:
-    """The sentence stays until that part is chosen by hand; a good link has none."""
-    app = opened(**{"method": "Gradient", key: "Nowhere"})
-    said = f"The link names the {what} “Nowhere”, which does not exist here. Another one is shown instead."
-    assert said in [warning.value for warning in app.warning]
-    assert not opened(method="Gradient").warning
-    if key == "method":
-        assert app.selectbox(key="method").value == "bayesian_teaching"
-        app.selectbox(key="method").set_value("gradient").run()
-        assert said not in [warning.value for warning in app.warning]
-
-
-def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace: Path) -> None:
-    (workspace / "models").mkdir()
-    renamed = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
-        "def build", 'CATEGORIES = [f"class {k}" for k in range(len(NAMES))]\n\n\ndef build'
-    )
-    (workspace / "models" / "other.py").write_text(renamed)
-    opened(classifier="models/other.py", method="Gradient")  # loads it
-    chosen = source.open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3)
-    stranger, own = ClassifiedImage("models/other.py", chosen), ClassifiedImage("scenes", chosen)
-    assert stranger.verdict == f"not scored: this network has no class {chosen.truth}"
-    assert own.verdict in ("right", f"wrong, true class: {chosen.truth}")
-    columns = [(seen, seen.predicted_class, seen.column()) for seen in (own, stranger)]
-    assert grid_widget.title_of(columns, ["gradient"]) == "scenes and other: Gradient"
-
-
-def test_several_uploads_are_offered_and_a_broken_one_hides_no_other(app: AppTest) -> None:
-    def content(i: int) -> bytes:
-        stream = io.BytesIO()
-        gallery_of("scenes", "adversarial").images.open(i).save(stream, "PNG")
-        return stream.getvalue()
-
-    app.button_group(key="source").select("Upload").run()
-    files = [("one.png", content(3), "image/png"), ("two.png", content(4), "image/png")]
-    settled(app.file_uploader(key="explore_file").set_value([*files, ("bad.png", b"no", "image/png")]).run())
-    assert [e.value for e in app.error] == ["bad.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
-    assert app.selectbox(key="explore_upload").options == ["one.png", "two.png"]
-    assert any("trained only on drawn scenes" in warning.value for warning in app.warning)
-    second = app.subheader[0].value
-    settled(app.selectbox(key="explore_upload").select_index(0).run())
-    assert app.subheader[0].value != second

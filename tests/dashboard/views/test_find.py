@@ -22,9 +22,7 @@ from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import IMAGES_KEY
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
-from tests.dashboard.views.test_explore import FEW, OTHER, opened, settled
-
-__all__ = ["opened"]  # the fixture
+from tests.dashboard.views.conftest import FEW, OTHER, settled
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dashboard.explore.heatmaps import generated
 from dashboard.shared import cache
 from study.inquiry.generated import LEAST, describe_generated
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 COMPONENTS = 8
 
@@ -26,7 +26,7 @@ def learn_components(classifier: Classifier, inputs: Tensor, **_: object) -> tup
     ), None
 
 
-def test_a_link_shows_the_nearest_drawn_image_of_this_one(opened, monkeypatch) -> None:  # noqa: F811
+def test_a_link_shows_the_nearest_drawn_image_of_this_one(opened, monkeypatch) -> None:
     """The printed sentence against a search made here, with a linear generator in place of the learned one.
 
     Catches a generator of another set, and a search for another image.
@@ -41,7 +41,7 @@ def test_a_link_shows_the_nearest_drawn_image_of_this_one(opened, monkeypatch) -
     ]
 
 
-def test_a_generator_of_too_few_images_is_refused_in_one_sentence(opened) -> None:  # noqa: F811
+def test_a_generator_of_too_few_images_is_refused_in_one_sentence(opened) -> None:
     """Catches a traceback, and a page without its other parts."""
     app: AppTest = settled(opened(method="Gradient", image="adversarial/3", generated="true", seed="7").run())
     count = len(gallery_of("scenes", "adversarial").images)

@@ -20,9 +20,8 @@ from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuer
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import OTHER, opened, settled
+from tests.dashboard.views.conftest import OTHER, settled
 
-__all__ = ["opened"]  # the fixture
 COUNT = 46
 
 

@@ -16,11 +16,11 @@ from dashboard.shared import cache
 from data.scenes.generator import render
 from data.scenes.splits import scene_seed
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 
 @pytest.mark.parametrize(("factor", "value"), [("context", "snow"), ("object", "boat")])
-def test_only_the_chosen_factor_is_changed(opened: Any, factor: str, value: str) -> None:  # noqa: F811
+def test_only_the_chosen_factor_is_changed(opened: Any, factor: str, value: str) -> None:
     """Against the generator. Catches another scene, a true class or an object's outline that is out of date, and code
     that opens another image."""
     gallery = gallery_of("scenes", "adversarial")
@@ -39,7 +39,7 @@ def test_only_the_chosen_factor_is_changed(opened: Any, factor: str, value: str)
     assert np.array_equal(np.asarray(eval(changed.code, names)), np.asarray(scene.image))
 
 
-def test_a_link_shows_the_networks_own_prediction_of_the_changed_scene(opened: Any) -> None:  # noqa: F811
+def test_a_link_shows_the_networks_own_prediction_of_the_changed_scene(opened: Any) -> None:
     """The printed confidence against one made here; catches that of the image before, and a factor that is not read."""
     app: AppTest = opened(method="Gradient", image="adversarial/9", factor="Context", **{"factor.context": "snow"})
     network, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images

@@ -19,9 +19,7 @@ from dashboard.explore.source import open_from_set
 from dashboard.explore.table import Cell, HeatmapTable
 from dashboard.shared.jobs import pool
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled
-
-__all__ = ["opened"]  # the fixture
+from tests.dashboard.views.conftest import settled
 
 
 def press(app: AppTest, label: str) -> AppTest:

@@ -9,12 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from study.workspace.notes import ImageNote, read_notes, read_views, write_note
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 SET = "scenes adversarial"
 
 
-def test_a_note_is_written_seen_by_others_and_found(opened, workspace: Path) -> None:  # noqa: F811
+def test_a_note_is_written_seen_by_others_and_found(opened, workspace: Path) -> None:
     """Catches a note kept for another image than the one on the screen, and a filter that finds others."""
     images = gallery_of("scenes", "adversarial").images
     app: AppTest = opened(method="Gradient", image="adversarial/9")
@@ -31,7 +31,7 @@ def test_a_note_is_written_seen_by_others_and_found(opened, workspace: Path) -> 
     assert any("1 of 48 images fit" in one.value for one in found.caption)
 
 
-def test_a_damaged_file_of_notes_stops_nothing_else(opened, workspace: Path) -> None:  # noqa: F811
+def test_a_damaged_file_of_notes_stops_nothing_else(opened, workspace: Path) -> None:
     """Catches a page that opens no image because of its notes."""
     write_note(workspace, SET, "x", ImageNote("x", False, "ada", "2026-01-02T03:04:05+00:00"))
     (workspace / "notes" / "images.json").write_text("{")
@@ -40,7 +40,7 @@ def test_a_damaged_file_of_notes_stops_nothing_else(opened, workspace: Path) -> 
     assert app.subheader[0].value.startswith("The AI predicts")
 
 
-def test_a_view_is_saved_as_it_is_and_removed(opened, workspace: Path) -> None:  # noqa: F811
+def test_a_view_is_saved_as_it_is_and_removed(opened, workspace: Path) -> None:
     """Catches a saved link without a setting of the view, and a name whose markup is drawn."""
     app: AppTest = opened(method="Gradient", image="adversarial/9", style="Outline", percent="30.0")
     next(one for one in app.text_input if one.label == "Name of this view").set_value("Wings [1](2)")

@@ -6,12 +6,12 @@ from core.concepts.prototypes import find_matches
 from dashboard.shared import cache
 from study.inquiry.prototypes import describe_matches
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 NETWORK = "scenes:prototypes"
 
 
-def test_the_prototypes_of_the_chosen_class_are_described(opened) -> None:  # noqa: F811
+def test_the_prototypes_of_the_chosen_class_are_described(opened) -> None:
     """Against the matches found here. Catches those of the prediction, and another image's."""
     classifier = cache.load_classifier(NETWORK)
     inputs = classifier.preprocess(gallery_of("scenes", "adversarial").images.open(9))

@@ -14,7 +14,7 @@ from core.faithfulness.region import RegionEffect
 from dashboard.explore.heatmaps.region import describe_effect, rasterise
 from dashboard.shared import cache
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import opened, settled  # noqa: F401
+from tests.dashboard.views.conftest import settled
 
 NAMES = ["fish", "boat"]
 
@@ -58,7 +58,7 @@ def test_what_is_said_is_what_was_found() -> None:
     assert "no other place" in describe_effect(wide, NAMES, 1)[2]
 
 
-def test_a_link_to_a_box_shows_the_networks_own_prediction(opened, workspace: Path) -> None:  # noqa: F811
+def test_a_link_to_a_box_shows_the_networks_own_prediction(opened, workspace: Path) -> None:
     """The printed probability against a prediction made here; catches another image, fill or place."""
     classifier = cache.load_classifier("scenes")
     inputs = classifier.preprocess(gallery_of("scenes", "adversarial").images.open(9))

@@ -16,10 +16,9 @@ from dashboard.shared import cache
 from study.inquiry import concepts as verb
 from study.inquiry.interventions import draw_rows
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
-from tests.dashboard.views.test_explore import opened, settled
+from tests.dashboard.views.conftest import settled
 from tests.dashboard.views.test_units import QUICK
 
-__all__ = ["opened"]  # the fixture
 CHANGED = 4
 LAYERS = ["features.5.2", "pool"]
 

@@ -16,9 +16,9 @@ from dashboard.shared.jobs import pool
 from study.inquiry.exemplars import exemplars, of_set
 from study.inquiry.units import VisualisationSettings
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
-from tests.dashboard.views.test_explore import FLAT, OTHER, opened, settled
+from tests.dashboard.views.conftest import OTHER, settled
+from tests.dashboard.views.test_explore import FLAT
 
-__all__ = ["opened"]  # the fixture
 LAYER = "features.3.1"
 QUICK = {"unit.starts": "2", "unit.steps": "4"}
 CHANNEL = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": "12"}

@@ -11,10 +11,7 @@ from core.types import silent
 from dashboard.explore.layers.figures import FIGURES
 from study.inquiry.layers import QUESTIONS
 from tests.commands import run
-from tests.dashboard.views.test_explore import opened
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
-
-__all__ = ["opened"]  # the fixture
 
 
 def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:

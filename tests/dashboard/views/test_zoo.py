@@ -6,7 +6,6 @@ from streamlit.testing.v1 import AppTest
 
 import data
 from data.scenes.zoo.weights import PREFIX, read_card
-from tests.dashboard.views.test_explore import opened  # noqa: F401
 
 NAMES = [name for name in data.CLASSIFIERS if name.startswith(PREFIX)]
 
@@ -27,7 +26,7 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
     assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
 
 
-def test_explore_shows_the_cards_of_both_networks_that_it_compares(opened) -> None:  # noqa: F811
+def test_explore_shows_the_cards_of_both_networks_that_it_compares(opened) -> None:
     """Catches a comparison that gives the card of only one network."""
     app: AppTest = opened(view="Compare models", method="Gradient", classifier="scenes:coarse", other="scenes:blind")
     labels = [expander.label for expander in app.expander]

@@ -18,8 +18,6 @@ from core.errors import ForetellError
 from dashboard.cli.analysis import _analyze_study
 from dashboard.cli.terminal import Bars
 from dashboard.results import jobs as work
-from dashboard.results import responses as answers
-from dashboard.results.mapping import make_template
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
@@ -29,48 +27,10 @@ from study.participation.answer import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
-from study.workspace.spreadsheets import csv_text
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
+from tests.dashboard.views.results.conftest import choose, script, section, table, tables, upload
 from tests.study.analysis.simulated import study
-
-
-def script() -> None:
-    """The page over the real service."""
-    from dashboard.results import page as results
-
-    results.page()
-
-
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> AppTest:
-    """The page with three studies collected."""
-    studies = {
-        "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
-        "Main": lambda: study(24, 8, 6, seed=5),
-        "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
-        "Alone": lambda: study(1, 8, 6, seed=5),
-    }
-    monkeypatch.setattr(answers, "study_frames", lambda: studies)
-    return made(AppTest.from_function(script, default_timeout=30).run())
-
-
-def choose(app: AppTest, name: str) -> AppTest:
-    return made(app.selectbox(key="results_source").select(name).run())
-
-
-def section(app: AppTest, name: str) -> AppTest:
-    return made(app.button_group(key="section").set_value(name).run())
-
-
-def table(app: AppTest, name: str) -> pd.DataFrame:
-    """A table of the page, by the name of its file, which stands under it."""
-    return tables(app)[name]
-
-
-def tables(app: AppTest) -> dict[str, pd.DataFrame]:
-    names = [button.label.removesuffix(".csv") for button in app.download_button if button.label.endswith(".csv")]
-    return dict(zip(names, (element.value for element in app.dataframe), strict=True))
 
 
 def labels(app: AppTest) -> list[str]:
@@ -195,66 +155,6 @@ def awaited(task: Task) -> Any:
     assert job.wait(PATIENCE_S), job.error
     assert job.state == "done", job.error
     return job.result
-
-
-def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
-    choose(app, "Broken")
-    assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
-    choose(app, "Alone")
-    assert app.error[0].value.startswith("Alone: Column 'participant' names only one participant")
-
-
-def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
-    content = content if isinstance(content, bytes) else content.to_csv(index=False).encode()
-    return made(app.file_uploader(key="results_file").set_value(("mine.csv", content, "text/csv")).run())
-
-
-def test_own_file_with_other_names(app: AppTest) -> None:
-    choose(app, "Upload a CSV file")
-    assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
-    upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
-    assert app.warning[0].value == "Choose a column for correct."
-    assert "correct" not in app.table[0].value.columns  # the first rows as they will be read
-    assert "Column 'correct' is missing" in app.error[0].value
-    made(app.selectbox(key="results_column_correct").select("hit").run())
-    assert not app.error
-    assert len(table(app, "figure1")) == 12
-    times = study(24, 8, 6, seed=5).assign(took=700.0)
-    upload(app, times)
-    made(app.selectbox(key="results_column_rt_ms").select("took").run())
-    section(app, "Exploratory")
-    made(app.selectbox(key="measure").select("Response times").run())
-    assert set(table(app, "exploratory_speed")["q50"]) == {700.0}
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "mine.csv is empty"),
-        (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
-        (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
-        (study(24, 8, 6, seed=5).head(0), "There are no rows"),
-        (study(1, 8, 6, seed=5), "names only one participant"),
-        (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
-        (study(24, 8, 6, seed=5).assign(correct=0.5), "Column 'correct' must be 0 or 1"),
-        (study(24, 8, 6, seed=5).assign(correct=None), "Every row lacks a required value"),
-        (pd.concat([study(24, 8, 6, seed=5)] * 2), "rows repeat a participant's trial"),
-    ],
-)
-def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
-    upload(choose(app, "Upload a CSV file"), content)
-    assert len(app.error) == 1
-    assert said in app.error[0].value
-
-
-def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -> None:
-    """Also of the cross-checks, whose search once kept a matrix over every category: a minute."""
-    frame = study(40, 1000, 30, seed=1)
-    upload(choose(app, "Upload a CSV file"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
-    assert not app.error
-    assert any("rows lack a required value and were left out" in warning.value for warning in app.warning)
-    section(app, "Checks")
-    assert table(app, "exploratory_crosschecks")["bayes"].notna().all()
 
 
 def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,12 +327,3 @@ def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
     versions = app.selectbox(key="results_version")
     made(versions.select_index(1).run())
     assert {m.label: m.value for m in app.metric}["Responses"] == "72"
-
-
-def test_the_template_is_a_file_that_can_be_analysed() -> None:
-    """Catches a template whose own columns or values are refused."""
-    template = make_template()
-    found = responses.prepare(responses.parse(csv_text(template).encode(), "template.csv"))
-    assert len(found.frame) == len(template) == 12
-    assert set(found.frame["condition"]) == {"none", "saliency", "examples", "both"}
-    assert found.dropped == 0

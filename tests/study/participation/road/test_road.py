@@ -4,75 +4,31 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.collection.export import PARTICIPANTS
 from study.conditions.condition import ShownAssets, no_examples
 from study.conditions.saliency import CONDITION
 from study.locales import CATALOGUES
 from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, QuestionnaireResponses
-from study.participation.catch import catch_trials, draw_catch_positions
 from study.participation.refusals import Refusal
-from study.participation.screens import plan
 from study.service import Service
 from study.simulate import simulate
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_trials
+from tests.study.participation.road.conftest import MINUTE, Clock, Open
 
 QUESTIONS = [
     {"text": "?", "options": ["a", "b", "c"], "answer": "b"},
     {"text": "??", "options": ["y", "n"], "answer": "n"},
 ]
+
 RIGHT, WRONG = [1, 1], [0, 1]
-MINUTE = 60 * 10**9
-
-
-class Clock:
-    """Nanoseconds that pass when told."""
-
-    def __init__(self) -> None:
-        self.now = 10**18
-
-    def __call__(self) -> int:
-        return self.now
-
-    def minutes(self, number: float) -> None:
-        self.now += int(number * MINUTE)
-
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
-    with Service(tmp_path / "home", clock=clock) as opened:
-        yield opened
-
-
-Open = Callable[..., str]
-
-
-@pytest.fixture
-def opened(service: Service, bundle: MakeBundle) -> Open:
-    """Opens a study with these sections: ``opened(road={...})``."""
-
-    def make(per_condition: int = 2, **config: Any) -> str:
-        return service.researcher.open_study(bundle(config=config), per_condition)
-
-    return make
 
 
 def to_check(service: Service, study: str) -> str:
@@ -141,59 +97,6 @@ def test_the_consent_says_what_was_agreed_to(service: Service, opened: Open) -> 
     assert (lang, version, json.loads(boxes)) == ("de", "7", ["Ja.", "Doch."])
     [(env,)] = query(service, "SELECT env_json FROM session")
     assert json.loads(env)["browser"] == "Firefox"
-
-
-# Catch trials
-
-
-def test_catch_trials_are_spread_and_say_what_to_choose(service: Service, opened: Open) -> None:
-    """One in each stretch, none first, on both sides; the picture is left out, and the map and examples with it."""
-    opened(road={"catch": 3})
-    manifest = Bundle(service.researcher.studies()[0].folder).manifest
-    sides = set()
-    for seed in range(20):
-        made = plan(manifest, "both", 0, seed)
-        main = [item for item in made if item.phase != "practice"]
-        where = [i for i, item in enumerate(main) if item.phase == "catch"]
-        assert len(main) == 15
-        assert where[0] > 0
-        assert all(1 <= b - a <= 10 for a, b in pairwise(where))
-        for i in where:
-            screen = main[i].screen
-            sides.add(screen["left"]["name"] == screen["asked"])
-            assert (screen["target"], screen["map"], screen["left"]["samples"]) == (None, None, [])
-            assert screen["asked"] in (screen["left"]["name"], screen["right"]["name"])
-    assert sides == {True, False}
-    assert len({item.shown_sha256 for item in main}) >= 13
-
-
-def test_places_are_one_in_each_stretch() -> None:
-    """Against the stretches themselves: 90 trials, 3 catches: 1-30, 30-60, 60-90."""
-    rng = np.random.default_rng(0)
-    found = np.array([draw_catch_positions(90, 3, rng) for _ in range(300)])
-    assert (found.min(0) >= [1, 30, 60]).all()
-    assert (found.max(0) <= [30, 60, 90]).all()
-    assert (found.max(0) - found.min(0) > 20).all()
-    assert draw_catch_positions(5, 0, rng) == []
-
-
-def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Open) -> None:
-    study = opened(road={"catch": 3, "catch_allowed": 1})
-    for _ in range(6):
-        take_part(service, service.participant.begin(study))  # always left
-    assert len(service.researcher.responses(study)) == 6 * 12
-    people = service.researcher.load_participants(study)
-    assert list(people.columns) == list(PARTICIPANTS)
-    missed = query(
-        service,
-        "SELECT sum(CASE r.choice WHEN 'b' THEN 1 ELSE 0 END) FROM response r "
-        "JOIN trial_plan p USING (session_id, trial_index) "
-        "JOIN session s USING (session_id) WHERE p.phase = 'catch' "
-        "GROUP BY session_id, s.started_at ORDER BY s.started_at, session_id",
-    )
-    assert list(people["catch_missed"]) == [row[0] for row in missed]
-    assert list(people["excluded"]) == ["catch" if row[0] > 1 else "" for row in missed]
-    assert service.researcher.verify() == []
 
 
 def test_every_condition_loads_the_same_pictures_up_to_the_break(service: Service, opened: Open) -> None:
@@ -372,16 +275,6 @@ def test_opening_the_link_again_is_a_take_over(service: Service, opened: Open) -
         service.participant.record(first, answer(0), "one")
     assert refused.value.code == 401
     assert held(service) == 1
-
-
-def test_catch_trials_are_the_same_for_everybody(service: Service, opened: Open) -> None:
-    opened(road={"catch": 4})
-    manifest = Bundle(service.researcher.studies()[0].folder).manifest
-    names = {name for trial in manifest.trials for name in trial.options}
-    made = catch_trials(manifest)
-    assert made == catch_trials(manifest)
-    assert [trial.id for trial in made] == [f"catch-{k}" for k in range(4)]
-    assert all({*trial.options} <= names and trial.ai_choice == "a" for trial in made)
 
 
 def test_attempt_ids_are_the_pages_own(service: Service, opened: Open) -> None:

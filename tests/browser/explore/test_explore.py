@@ -20,36 +20,17 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.network.sources import open_classifier
+from tests.browser.explore.conftest import PATIENCE_MS, finished, opened, origin
 from tests.conftest import ROOT
-from tests.dashboard.views.test_explore import OTHER
-from tests.server import Server, serving
+from tests.server import Server
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 90_000
-# Streamlit looks for its own address below the page's first, and finds it above.
-LOOKING = "the server responded with a status of 404"
+
 DURATION = re.compile(r"about [\d.]+ (s|min|h)\b|less than a second")
-PENDING = re.compile("Computing …|Waiting")
+
 UNITS = "Classes+and+units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=5"
+
 SLOW = "view=Grid&methods=RISE&methods=Gradient&rise.samples=2000"
-
-
-@pytest.fixture(scope="module")
-def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server over a workspace with a second classifier."""
-    home = tmp_path_factory.mktemp("explorer")
-    (home / "models").mkdir()
-    (home / "models" / "other.py").write_text(OTHER)
-    with serving(home) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: Browser, explorer: Server) -> Iterator[BrowserContext]:
-    """One researcher's browser for all tests: each test has its own tab, and the scripts are fetched once."""
-    with chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
-        explorer.let_in(context)
-        yield context
 
 
 @pytest.fixture(scope="module")
@@ -58,43 +39,6 @@ def stranger(chromium: Browser, explorer: Server) -> Iterator[BrowserContext]:
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
         explorer.let_in(context)
         yield context
-
-
-@pytest.fixture
-def page(browser: BrowserContext) -> Iterator[Page]:
-    with browser.new_page() as page:
-        said: list[str] = []
-        hosts: set[str | None] = set()
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
-        yield page
-        assert [text for text in said if LOOKING not in text] == []
-        assert hosts - {None, ""} == {"127.0.0.1"}
-
-
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    expect(page.locator("h1")).to_have_text("Explore", timeout=PATIENCE_MS)
-    finished(page)
-    return page
-
-
-def finished(page: Page) -> None:
-    """The script ran to its end, and nothing is being made."""
-    app = page.locator("[data-testid=stApp]")
-    # What a view draws last: its buttons, or the captions of the whole set.
-    last = page.get_by_role("button", name="Link").or_(page.locator(".grid span")).first
-    expect(last).to_be_visible(timeout=PATIENCE_MS)
-    ended = {"name": "data-test-script-state", "value": "notRunning", "timeout": PATIENCE_MS}
-    expect(app).to_have_attribute(**ended)
-    pending = (page.get_by_role("button", name=re.compile("^Stop")), page.get_by_text(PENDING))
-    for sign in (*pending, page.get_by_role("img", name=PENDING)):
-        expect(sign).to_have_count(0, timeout=PATIENCE_MS)
-    expect(app).to_have_attribute(**ended)
-    page.wait_for_load_state("networkidle")
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # a part whose script the browser still fetches
-    expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
 def sheet(page: Page) -> bytes:
@@ -112,11 +56,6 @@ def offered_link(page: Page) -> str:
     expect(code).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
     return code.inner_text().strip()
-
-
-def origin(page: Page) -> str:
-    parts = urlsplit(page.url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 LINKS = {
@@ -307,58 +246,3 @@ def test_no_view_is_wider_than_the_screen(explorer: Server, page: Page) -> None:
             finished(page)
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, (view, width)
-
-
-def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
-    """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
-    opened(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
-    expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
-    field = page.locator(".nsewdrag").first
-    field.scroll_into_view_if_needed()
-    box = field.bounding_box()
-    assert box is not None
-    corners = [(0.03, 0.03), (0.5, 0.03), (0.5, 0.97), (0.03, 0.97), (0.03, 0.03)]
-    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
-    page.mouse.move(*at[0])
-    page.mouse.down()
-    for x, y in at[1:]:
-        page.mouse.move(x, y, steps=5)
-    page.mouse.up()
-    expect(page.get_by_text("200 images;")).to_have_count(0, timeout=PATIENCE_MS)
-    finished(page)
-    sure = [int(text.split()[-1].rstrip("%")) for text in page.locator(".grid figure + span").all_text_contents()]
-    assert 0 < len(sure) < 60
-    assert max(sure) < 80  # the axis goes from about 50 to 100 %
-    first = page.locator(".grid button").first
-    says = first.locator("figure + span").inner_text().split()[0]
-    first.click()
-    expect(page.get_by_test_id("stHeading").nth(1)).to_contain_text(f"The AI predicts {says}", timeout=PATIENCE_MS)
-
-
-def test_a_region_is_drawn_on_the_image_and_replaced(explorer: Server, page: Page) -> None:
-    """Catches a line that the browser does not report, and a region elsewhere than it was drawn."""
-    opened(page, f"{explorer.url}/explore?method=Gradient&region=A+drawn+region&region.with=Black")
-    field = page.locator(".nsewdrag").first
-    field.scroll_into_view_if_needed()
-    box = field.bounding_box()
-    assert box is not None
-    corners = [(0.5, 0.02), (0.98, 0.02), (0.98, 0.48), (0.5, 0.48), (0.5, 0.02)]  # the upper right quarter, about
-    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
-    page.mouse.move(*at[0])
-    page.mouse.down()
-    for x, y in at[1:]:
-        page.mouse.move(x, y, steps=5)
-    page.mouse.up()
-    shown = page.get_by_role("img", name="With the region replaced")
-    expect(shown).to_be_visible(timeout=PATIENCE_MS)
-    expect(
-        page.get_by_text(re.compile(r"^The AI (still|now) predicts .* 2\d% of the image is replaced\.$"))
-    ).to_be_visible()
-    source = shown.get_attribute("src") or ""
-    drawn = page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
-    pixels = np.asarray(Image.open(io.BytesIO(drawn)).convert("L"), dtype=float)
-    side = len(pixels)
-    black = pixels < 3
-    assert black[side // 8 : 3 * side // 8, 5 * side // 8 : 7 * side // 8].all()
-    assert black[:, : 3 * side // 8].mean() < 0.1
-    assert black[5 * side // 8 :].mean() < 0.1

@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, Request, Response, Route, expect
+from playwright.sync_api import Browser, Page, Response, Route, expect
 
 from study.bundle import Bundle, Trial
+from tests.browser.runner.conftest import DESKTOP, MAIN, PRACTICE, TOUCH_MS, agree, newest, query, shown, to_main
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
 
 CONDITIONS = ("none", "saliency", "examples", "both")
-PRACTICE, MAIN = 2, 6
-DESKTOP = {"width": 1280, "height": 720}
+
 PHONE = {"width": 390, "height": 844}
-TOUCH_MS = 260  # an answer is taken from 200 ms after onset on
-
-
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
-    opened = context.new_page()
-    broken: list[str] = []
-    opened.on("pageerror", lambda error: broken.append(str(error)))
-    yield opened
-    context.close()
-    assert broken == []
-
-
-def query(server: Server, sql: str, *values: object) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(server.home / "foretell.db") as db:
-        return db.execute(sql, values).fetchall()
-
-
-def newest(server: Server) -> str:
-    """The session that began last."""
-    [(session_id,)] = query(server, "SELECT session_id FROM session ORDER BY started_at DESC LIMIT 1")
-    return str(session_id)
-
-
-def shown(page: Page, number: int) -> None:
-    """Wait until trial `number` of this stretch can be answered."""
-    page.wait_for_selector(f'#trial[data-phase="shown"][data-number="{number}"]')
-    page.wait_for_timeout(TOUCH_MS)
 
 
 def to_practice(page: Page, url: str) -> None:
@@ -61,40 +29,11 @@ def to_practice(page: Page, url: str) -> None:
     page.click("#begin")
 
 
-def agree(page: Page) -> None:
-    page.wait_for_selector("#consent:not([hidden])")
-    for box in page.locator("#boxes input").all():
-        box.check()
-    page.click("#accept")
-
-
 def practise(page: Page, key: str = "f") -> None:
     for number in range(1, PRACTICE + 1):
         shown(page, number)
         page.keyboard.press(key)
         page.click("#next")
-
-
-def to_main(page: Page, server: Server, **begin: Any) -> None:
-    """The page at the first main trial; everything before is done over HTTP, which is faster."""
-    cookies = server.login() if begin.get("preview") else None
-    with httpx.Client(base_url=f"{server.url}/api/v1", cookies=cookies) as client:
-        token = client.post("begin", json={"study": "demo", **begin}).json()["token"]
-        client.headers["X-Session-Token"] = token
-        client.post("consent", json={"agreed": True})
-        client.post("ready", json={"stage": "instructions"})
-        client.post("ready", json={"stage": "example"})
-        for index in range(PRACTICE):
-            answer = {
-                "trial_index": index,
-                "attempt_id": str(uuid.uuid4()),
-                "side": "left",
-                "input": "key",
-                "rt_ms": 500,
-            }
-            assert client.post("responses", json=answer).status_code == 201
-    page.goto(f"{server.url}/run/demo#{token}")
-    page.click("#begin")
 
 
 def trials_of(server: Server) -> dict[str, Trial]:
@@ -291,123 +230,6 @@ def test_reload_resumes_at_the_same_trial(page: Page, server: Server) -> None:
         PRACTICE,
     )
     assert rows == [(0, "left", 1, 0), (1, "right", 2, 1)]
-
-
-EARLY = """
-addEventListener("DOMContentLoaded", () => {
-  const trial = document.getElementById("trial");
-  const press = (key, repeat = false) => dispatchEvent(new KeyboardEvent("keydown", { key, repeat }));
-  new MutationObserver(() => {
-    if (trial.dataset.number !== "1") return;
-    if (trial.dataset.phase === "fixation") for (let i = 0; i < 5; i++) setTimeout(() => press("j"), 10 * i);
-    if (trial.dataset.phase !== "shown") return;
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      setTimeout(() => press("j"), 30);
-      for (const at of [250, 300, 350]) setTimeout(() => press("j", true), at);
-      setTimeout(() => press("f"), 400);
-    }));
-  }).observe(trial, { attributeFilter: ["data-phase"] });
-});
-"""
-
-
-def test_early_and_repeated_keys_do_not_count(page: Page, server: Server) -> None:
-    """j in the fixation, j 30 ms after the onset and held from then on, at last f: the answer is f."""
-    page.add_init_script(EARLY)
-    to_main(page, server)
-    shown(page, 2)
-    page.keyboard.press("f")
-    shown(page, 3)  # what was noticed is sent after an acknowledged answer
-    where = "session_id = ? AND trial_index = ?"
-    [(side, rt_ms)] = query(server, f"SELECT side, rt_ms FROM response WHERE {where}", newest(server), PRACTICE)
-    assert side == "left"
-    assert rt_ms >= 400
-    sql = f"SELECT count(*) FROM event WHERE {where} AND kind = 'anticipation'"
-    assert query(server, sql, newest(server), PRACTICE) == [(6,)]
-
-
-def test_answers_given_offline_arrive_once(page: Page, server: Server) -> None:
-    """The connection fails at one answer: three are given ahead, and no further before it is back."""
-    to_main(page, server)
-    shown(page, 1)
-    page.context.set_offline(True)
-    page.keyboard.press("f")
-    shown(page, 2)
-    expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
-    page.keyboard.press("j")
-    shown(page, 3)
-    page.keyboard.press("j")
-    expect(page.locator("#trial")).to_have_attribute("data-phase", "blank")
-    page.wait_for_timeout(600)
-    assert page.get_attribute("#trial", "data-phase") == "blank"  # never a fourth
-    page.context.set_offline(False)
-    shown(page, 4)
-    expect(page.locator("#saved")).to_have_attribute("data-state", "saved")
-    sql = "SELECT side FROM response WHERE session_id = ? AND trial_index >= ? ORDER BY trial_index"
-    assert query(server, sql, newest(server), PRACTICE) == [("left",), ("right",), ("right",)]
-
-
-def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(page: Page, server: Server) -> None:
-    """The server keeps the answer but its reply never arrives; then the page is reloaded. One row, no conflict."""
-    to_main(page, server)
-    shown(page, 1)
-
-    def lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
-
-    page.route("**/api/v1/responses", lose)
-    page.keyboard.press("f")
-    expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
-    page.unroute("**/api/v1/responses")
-    page.reload()
-    expect(page.locator("#ready .prose")).to_have_text(f"You continue with picture 2 of {MAIN}.")
-    kept = "SELECT count(*) FROM response WHERE session_id = ? AND trial_index = ?"
-    assert query(server, kept, newest(server), PRACTICE) == [(1,)]
-    assert query(server, "SELECT count(*) FROM response_conflict WHERE session_id = ?", newest(server)) == [(0,)]
-
-
-def test_an_answer_that_never_left_survives_a_reload(page: Page, server: Server) -> None:
-    """No request gets through, the page is reloaded: the answer comes from the browser's own memory."""
-    to_main(page, server)
-    shown(page, 1)
-    page.route("**/api/v1/responses", lambda route: route.abort())
-    page.keyboard.press("j")
-    expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
-    page.unroute("**/api/v1/responses")
-    page.reload()
-    expect(page.locator("#ready .prose")).to_have_text(f"You continue with picture 2 of {MAIN}.")
-    rows = query(server, "SELECT side FROM response WHERE session_id = ? AND trial_index = ?", newest(server), PRACTICE)
-    assert rows == [("right",)]
-
-
-def test_a_picture_that_does_not_load_stops_the_study_until_it_does(page: Page, server: Server) -> None:
-    refused: list[Request] = []
-
-    def refuse(route: Route) -> None:
-        refused.append(route.request)
-        route.abort()
-
-    page.route("**/assets/**", refuse)
-    server.let_in(page.context)
-    page.goto(f"{server.url}/run/demo?preview=none")
-    agree(page)
-    page.click("#understood")
-    page.wait_for_selector("#again:not([hidden])")
-    assert not page.locator("#example").is_visible()
-    page.unroute("**/assets/**")
-    page.click("#again")
-    page.wait_for_selector("#example:not([hidden])")
-    refused.clear()
-    page.route("**/assets/**", refuse)
-    page.click("#seen")
-    page.wait_for_selector("#again:not([hidden])")
-    assert refused
-    assert not page.locator("#begin").is_enabled()
-    page.unroute("**/assets/**")
-    page.click("#again")
-    page.click("#begin")
-    shown(page, 1)
 
 
 def test_declining_is_one_click(page: Page, server: Server) -> None:

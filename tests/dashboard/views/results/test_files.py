@@ -1,0 +1,78 @@
+"""Responses from a file of the researcher's own."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.results.mapping import make_template
+from study.analysis import responses
+from study.workspace.spreadsheets import csv_text
+from tests.dashboard.conftest import made
+from tests.dashboard.views.results.conftest import choose, section, table, upload
+from tests.study.analysis.simulated import study
+
+
+def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
+    choose(app, "Broken")
+    assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
+    choose(app, "Alone")
+    assert app.error[0].value.startswith("Alone: Column 'participant' names only one participant")
+
+
+def test_own_file_with_other_names(app: AppTest) -> None:
+    choose(app, "Upload a CSV file")
+    assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
+    upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
+    assert app.warning[0].value == "Choose a column for correct."
+    assert "correct" not in app.table[0].value.columns  # the first rows as they will be read
+    assert "Column 'correct' is missing" in app.error[0].value
+    made(app.selectbox(key="results_column_correct").select("hit").run())
+    assert not app.error
+    assert len(table(app, "figure1")) == 12
+    times = study(24, 8, 6, seed=5).assign(took=700.0)
+    upload(app, times)
+    made(app.selectbox(key="results_column_rt_ms").select("took").run())
+    section(app, "Exploratory")
+    made(app.selectbox(key="measure").select("Response times").run())
+    assert set(table(app, "exploratory_speed")["q50"]) == {700.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "mine.csv is empty"),
+        (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
+        (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
+        (study(24, 8, 6, seed=5).head(0), "There are no rows"),
+        (study(1, 8, 6, seed=5), "names only one participant"),
+        (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
+        (study(24, 8, 6, seed=5).assign(correct=0.5), "Column 'correct' must be 0 or 1"),
+        (study(24, 8, 6, seed=5).assign(correct=None), "Every row lacks a required value"),
+        (pd.concat([study(24, 8, 6, seed=5)] * 2), "rows repeat a participant's trial"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
+    upload(choose(app, "Upload a CSV file"), content)
+    assert len(app.error) == 1
+    assert said in app.error[0].value
+
+
+def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -> None:
+    """Also of the cross-checks, whose search once kept a matrix over every category: a minute."""
+    frame = study(40, 1000, 30, seed=1)
+    upload(choose(app, "Upload a CSV file"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
+    assert not app.error
+    assert any("rows lack a required value and were left out" in warning.value for warning in app.warning)
+    section(app, "Checks")
+    assert table(app, "exploratory_crosschecks")["bayes"].notna().all()
+
+
+def test_the_template_is_a_file_that_can_be_analysed() -> None:
+    """Catches a template whose own columns or values are refused."""
+    template = make_template()
+    found = responses.prepare(responses.parse(csv_text(template).encode(), "template.csv"))
+    assert len(found.frame) == len(template) == 12
+    assert set(found.frame["condition"]) == {"none", "saliency", "examples", "both"}
+    assert found.dropped == 0
