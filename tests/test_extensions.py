@@ -48,7 +48,7 @@ size = 160
 [sets.standard]
 set = "scenes"
 split = "standard"
-size = 640
+size = 400
 [sets.adversarial]
 set = "scenes"
 split = "adversarial"
@@ -138,11 +138,9 @@ def run(folder: Path, home: Path, *arguments: str) -> str:
     [
         (("-m", "dashboard.cli", "studies"), ""),
         (("-m", "dashboard.cli", "explain", "--list"), "squares"),
-        (("-c", PAGE), "drawn"),
-        (("-c", LISTED), "data.sets.listed"),
-        (("-c", TRANSLATED), "Continue"),
+        (("-c", PAGE + LISTED + TRANSLATED), "drawn\ndata.sets.listed\nContinue"),
     ],
-    ids=["command", "method", "page", "image set", "language"],
+    ids=["command", "method", "page, image set and language"],
 )
 def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """Catches a second place that must know a name: an extension of one file and one line would not be found."""

@@ -7,7 +7,7 @@ import pytest
 from study.bundle import TRIAL_TYPES
 from study.workspace.workspace import bundle_named
 from tests.commands import run
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 SCENES = ("--set", "scenes", "--setting", "split=pool", "--setting", "size=160")
 
@@ -18,8 +18,7 @@ def test_a_prior_is_learned_and_a_study_is_built_with_it_by_two_workers(tmp_path
     assert done.stdout.splitlines()[0].startswith("160 images; condition numbers: features ")
     assert done.stdout.splitlines()[-1] == str(tmp_path / "scenes.safetensors")
     assert "learning the prior from scenes/pool: 100%" in done.stderr
-    small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
-    (tmp_path / "tiny.toml").write_text(small.replace("sets = 20", 'sets = 20\nprior = "scenes.safetensors"'))
+    (tmp_path / "tiny.toml").write_text(SMALL.replace("sets = 20", 'sets = 20\nprior = "scenes.safetensors"'))
     built = run("build", tmp_path / "tiny.toml", "--workers", 2, home=tmp_path / "home")
     assert built.returncode == 0, built.stderr
     assert "Traceback" not in built.stderr

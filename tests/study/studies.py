@@ -1,4 +1,4 @@
-"""A study small enough for tests, of the built-in classifier and scenes."""
+"""Studies small enough for tests, of the built-in classifier and scenes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ size = 160
 [sets.standard]
 set = "scenes"
 split = "standard"
-size = 640
+size = 400
 [sets.adversarial]
 set = "scenes"
 split = "adversarial"
@@ -32,3 +32,6 @@ sets = 20
 [display]
 size = 96
 """
+
+SMALL = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0").replace("size = 400", "size = 160")
+"""Its three trials of one category, and fewer images to choose them from."""

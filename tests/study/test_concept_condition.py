@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import exp, log
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from study.analysis import placebos, responses
 from study.building.build import build, verify
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
+from study.conditions.concepts import charts
 from study.conditions.concepts.charts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.network.sources import open_sets
 from study.plan.config import read
@@ -23,13 +25,20 @@ from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
 from tests.core.scenes import scene_net
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f'conditions = ["none", "concepts"]\n{SMALL}'
 EFFECTS = ConceptEffects({"place": ("sea", "road", "snow")}, {"place": np.array([[0.6, 0.1], [0.2, 0.3], [0.1, 0.2]])})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_pictures() -> Iterator[None]:
+    """Draw a quarter of the pictures again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "PICTURES", 24)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +68,7 @@ def test_the_effects_are_of_pictures_drawn_again(tmp_path: Path) -> None:
     pool, classifier = open_sets(read(tmp_path / "tiny.toml"), tmp_path)["pool"], scene_net()
     found = concept_effects(classifier, pool, 3)
     assert set(found.values) == {"context"}  # not the object, which is the category; a colour is nobody's own
-    rows, k = np.random.default_rng(3).permutation(len(pool))[:96], found.values["context"].index("sea")
+    rows, k = np.random.default_rng(3).permutation(len(pool))[: charts.PICTURES], found.values["context"].index("sea")
     inputs = [classifier.preprocess(pool.factors["context"].do(int(i), "sea")) for i in rows]
     expected = np.mean([classifier.probabilities(one[None])[0].numpy() for one in inputs], axis=0)
     np.testing.assert_allclose(found.answers["context"][k], expected, atol=1e-5)

@@ -25,12 +25,12 @@ from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
 from tests.core.scenes import scene_net
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 1")
-FILE = f'conditions = ["none", "counterfactual"]\n{SMALL.replace("size = 96", "size = 336")}'
+ONE = SMALL.replace("practice = 0", "practice = 1")
+FILE = f'conditions = ["none", "counterfactual"]\n{ONE.replace("size = 96", "size = 336")}'
 CONDITION = CONDITIONS["counterfactual"]
 GRID, CELL = 7, 48
 

@@ -20,13 +20,12 @@ from study.network.sources import open_sets
 from study.plan.config import read
 from study.service import Service
 from study.simulate import simulate
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
 MakeBundle = Callable[..., Path]
 CONDITIONS = ("none", "saliency", *placebos())
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f"conditions = {list(CONDITIONS)}\n{SMALL}"
 
 

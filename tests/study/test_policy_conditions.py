@@ -24,18 +24,13 @@ from study.plan.simulated_participants import BayesianLearner, ShownExplanations
 from study.plan.texts import apply_condition_words, complete_texts, example
 from study.service import Service
 from study.simulate import simulate
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = (
-    TINY.replace("categories = 3", "categories = 1")
-    .replace("size = 640", "size = 320")
-    .replace("practice = 2", "practice = 1")
-    .replace("parameters = { samples = 8 }", 'method = "gradient"')
-)
+ONE = SMALL.replace("practice = 0", "practice = 1").replace("parameters = { samples = 8 }", 'method = "gradient"')
 NAMES = ("influence_examples", "nearest_examples")
-FILE = f'conditions = ["none", "examples", "influence_examples", "nearest_examples"]\n{SMALL}'
+FILE = f'conditions = ["none", "examples", "influence_examples", "nearest_examples"]\n{ONE}'
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +103,7 @@ def test_the_study_verifies_and_a_study_without_them_is_as_it_was(built: Bundle)
     """Catches trials that change with the conditions next to them: with and without, all else is equal to the byte."""
     assert verify(built) == []
     home = built.folder.parent.parent
-    (home / "alone.toml").write_text(f'conditions = ["none", "examples"]\n{SMALL}'.replace('"tiny"', '"alone"'))
+    (home / "alone.toml").write_text(f'conditions = ["none", "examples"]\n{ONE}'.replace('"tiny"', '"alone"'))
     alone = build(home / "alone.toml", home)
     for without, with_them in zip(alone.manifest.trials, built.manifest.trials, strict=True):
         assert without.assets.by_condition == {}
@@ -156,7 +151,7 @@ def test_simulated_participants_see_them_and_the_contrast_is_with_the_examples(s
 def test_the_policy_of_the_study_can_be_either(built: Bundle, name: str) -> None:
     """Catches a policy that the study file refuses or takes for another: its examples are those of the condition."""
     policy, home = name.removesuffix("_examples"), built.folder.parent.parent
-    (home / f"{policy}.toml").write_text(SMALL.replace('policy = "best"', f'policy = "{policy}"'))
+    (home / f"{policy}.toml").write_text(ONE.replace('policy = "best"', f'policy = "{policy}"'))
     planner = make_planner(open_sources(home / f"{policy}.toml"), home / "cache")
     ids = planner.sets["pool"].ids
     plan = planner.plan(lambda *_: None)

@@ -25,11 +25,10 @@ from study.plan.simulated_participants import BayesianLearner, ShownExplanations
 from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f'language = "de"\nconditions = ["none", "rules", "prototypes", "x_features"]\n{SMALL}'.replace(
     'model = "scenes"', 'model = "scenes:prototypes"'
 )

@@ -20,11 +20,10 @@ from study.conditions.rules.draws import describe_images, draw_again
 from study.locales import CATALOGUES
 from study.network.sources import open_sets
 from study.plan.config import read
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 0")
 FILE = f'language = "de"\nconditions = ["none", "rules"]\n{SMALL}'
 CONDITION = CONDITIONS["rules"]
 

@@ -16,12 +16,12 @@ from study.conditions.uncertainty.gauge import FULL, gauge
 from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
-SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 1")
-FILE = f'conditions = ["none", "uncertainty"]\n{SMALL}'
+ONE = SMALL.replace("practice = 0", "practice = 1")
+FILE = f'conditions = ["none", "uncertainty"]\n{ONE}'
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     text = "\n".join(checked.lines)
     assert (
         "The models of [analysis.models] leave out random slopes that the design supports (of trial type by "
-        "participant; of saliency and examples by category)" in text
+        "participant; of trial type and saliency and examples by category)" in text
     )
     assert "Largest study that fits:" in text
     assert "Estimated duration of the build: about" in text

@@ -19,7 +19,7 @@ from study.bundle import Bundle
 from study.network.methods import describe_missing_method
 from study.network.sources import open_sources
 from study.plan.config import read_frozen
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
@@ -35,10 +35,9 @@ SIZES = {"pool": 96, "standard": 160, "adversarial": 96}
 
 
 def study_text(method: str, parameters: str = "{}", conditions: str = '"none", "saliency", "random_maps"') -> str:
-    text = TINY.replace("parameters = { samples = 8 }", f'method = "{method}"\nparameters = {parameters}')
-    text = text.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
-    for role, size in {"pool": 160, "standard": 640, "adversarial": 160}.items():
-        text = text.replace(f'set = "scenes"\nsplit = "{role}"\nsize = {size}', f'set = "folder"\npath = "{role}"')
+    text = SMALL.replace("parameters = { samples = 8 }", f'method = "{method}"\nparameters = {parameters}')
+    for role in SIZES:
+        text = text.replace(f'set = "scenes"\nsplit = "{role}"\nsize = 160', f'set = "folder"\npath = "{role}"')
     return f"conditions = [{conditions}]\n" + text
 
 

@@ -17,7 +17,7 @@ from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource, read
 from study.workspace.files import write_whole
 from study.workspace.workspace import ROOT
-from tests.study.studies import TINY
+from tests.study.studies import SMALL, TINY
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
@@ -136,9 +136,8 @@ def test_what_is_no_prior_is_refused(learned, tmp_path):
 
 def test_a_study_names_its_prior_file(learned, tmp_path):
     """A prior that is not used, or one of other weights: the learner's probabilities before the examples tell."""
-    small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
-    (tmp_path / "own.toml").write_text(small)
-    text = small.replace("sets = 20", f'sets = 20\nprior = "{learned[0].as_posix()}"')
+    (tmp_path / "own.toml").write_text(SMALL)
+    text = SMALL.replace("sets = 20", f'sets = 20\nprior = "{learned[0].as_posix()}"')
     (tmp_path / "named.toml").write_text(text)
     own, named = (build(tmp_path / f"{name}.toml", tmp_path / "home") for name in ("own", "named"))
     assert named.manifest.classifier["prior"]["file"]["digest"] == learned[1].digest

@@ -16,7 +16,7 @@ from study.network.duplicates import repeats, sketches
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT
-from tests.study.studies import TINY
+from tests.study.studies import SMALL, TINY
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 
@@ -71,7 +71,6 @@ def test_near_duplicates_and_the_target_are_never_examples_and_the_manifest_says
     """A pool with a re-encoded copy of one picture, and every standard picture in it as well."""
     text = (
         TINY.replace("categories = 3\npractice = 2", "categories = 2\npractice = 0")
-        .replace("size = 640", "size = 320")
         .replace('set = "scenes"\nsplit = "pool"\nsize = 160', 'set = "folder"\npath = "pool"')
         .replace("sets = 20", 'sets = "all"')
     )
@@ -111,9 +110,8 @@ def test_copies_are_parts_of_the_picture_mirrored_half_the_time():
 
 
 def test_a_study_with_augmented_copies_is_another_and_keeps_their_features(tmp_path):
-    small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
-    (tmp_path / "plain.toml").write_text(small)
-    (tmp_path / "copies.toml").write_text(small.replace("sets = 20", "sets = 5\ncopies = 8"))
+    (tmp_path / "plain.toml").write_text(SMALL)
+    (tmp_path / "copies.toml").write_text(SMALL.replace("sets = 20", "sets = 5\ncopies = 8"))
     plain, copied = (build(tmp_path / f"{name}.toml", tmp_path / "home") for name in ("plain", "copies"))
     assert [t.teaching.copies for t in copied.manifest.trials] == [8, 8, 8]
     assert plain.manifest.trials[0].teaching.p_prior == copied.manifest.trials[0].teaching.p_prior
@@ -138,9 +136,9 @@ def test_a_category_with_too_few_pool_pictures_drops_its_trials_and_says_so(clas
             folder = tmp_path / split / images.categories[label]
             folder.mkdir(parents=True, exist_ok=True)
             images.open(i).save(folder / f"{i:04d}.png")
-    text = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
+    text = SMALL
     text = text.replace('set = "scenes"\nsplit = "pool"\nsize = 160', 'set = "folder"\npath = "pool"')
-    text = text.replace('set = "scenes"\nsplit = "standard"\nsize = 640', 'set = "folder"\npath = "standard"')
+    text = text.replace('set = "scenes"\nsplit = "standard"\nsize = 160', 'set = "folder"\npath = "standard"')
     (tmp_path / "few.toml").write_text(text.replace("sets = 20", "tries = 5\ndamping = 0.01"))
     manifest = build(tmp_path / "few.toml", tmp_path / "home").manifest
     assert {t.trial_type for t in manifest.trials} == {"adv_incorrect", "std_incorrect"}

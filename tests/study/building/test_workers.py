@@ -25,14 +25,14 @@ from study.network.claims import gather_results
 from study.network.sources import open_classifier, open_sources
 from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
-from tests.study.studies import TINY
+from tests.study.studies import SMALL
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """The study file's folder and the bundle of one process."""
     folder = tmp_path_factory.mktemp("alone")
-    (folder / "tiny.toml").write_text(TINY)
+    (folder / "tiny.toml").write_text(SMALL)
     return folder, build(folder / "tiny.toml", folder / "home").folder
 
 
@@ -180,11 +180,10 @@ def test_what_is_not_there_is_one_sentence(tmp_path):
 
 
 def test_common_masks_are_common(tmp_path):
-    small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
-    (tmp_path / "common.toml").write_text(small.replace("[saliency]", "[saliency]\ncommon_masks = true"))
+    (tmp_path / "common.toml").write_text(SMALL.replace("[saliency]", "[saliency]\ncommon_masks = true"))
     manifest = build(tmp_path / "common.toml", tmp_path / "home").manifest
     assert len({trial.saliency.seed for trial in manifest.trials}) == 1
-    (tmp_path / "own.toml").write_text(small)
+    (tmp_path / "own.toml").write_text(SMALL)
     own = build(tmp_path / "own.toml", tmp_path / "home").manifest
     assert len({trial.saliency.seed for trial in own.trials}) == 3
     assert json.loads(json.dumps(own.config))["saliency"]["common_masks"] is False
