@@ -27,10 +27,10 @@ OTHER = "Another folder"
 
 def show_sources(editor: Editor) -> None:
     """Draw the choice of the network and of the images."""
-    st.subheader("Network", anchor=False)
+    st.header("Network", anchor=False)
     _choose_network(editor)
     show(editor, RESIZE)
-    st.subheader("Images", anchor=False)
+    st.header("Images", anchor=False)
     how = st.radio(
         "Images", (ONE, THREE), key=f"design.{editor.name}.how", horizontal=True, label_visibility="collapsed"
     )

@@ -72,7 +72,7 @@ def _problems(editor: Editor) -> None:
 
 def _study(editor: Editor) -> None:
     show_all(editor, STUDY, 2)
-    st.subheader("Contact", anchor=False)
+    st.header("Contact", anchor=False)
     show_all(editor, CONTACT, 2)
 
 

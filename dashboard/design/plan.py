@@ -29,7 +29,7 @@ def show_plan(editor: Editor) -> None:
         show_all(editor, EXCLUSIONS, 2)
     with st.expander("Interim analyses"):
         choose_stopping(editor)
-    st.subheader("Power", anchor=False)
+    st.header("Power", anchor=False)
     asked = st.toggle(
         "Simulate studies with this plan",
         key=f"design.{editor.name}.power",

@@ -32,12 +32,12 @@ PARAMETERS = "saliency.parameters"
 def show_stimuli(editor: Editor) -> None:
     """Draw the conditions, the settings of heatmaps and examples, and the preview."""
     _choose_conditions(editor)
-    st.subheader("Heatmaps", anchor=False)
+    st.header("Heatmaps", anchor=False)
     _choose_method(editor)
     show_all(editor, HEATMAPS, 3)
-    st.subheader("Examples", anchor=False)
+    st.header("Examples", anchor=False)
     show_all(editor, TEACHING, 3)
-    st.subheader("Preview", anchor=False)
+    st.header("Preview", anchor=False)
     _show_preview(editor)
 
 

@@ -24,7 +24,7 @@ def show_trials(editor: Editor) -> None:
     _count_trials(editor)
     study = find_study(editor)
     if study is not None:
-        st.subheader("What these images allow", anchor=False)
+        st.header("What these images allow", anchor=False)
         building.show_check(study)
 
 

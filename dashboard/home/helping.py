@@ -23,14 +23,14 @@ def page() -> None:
     """Draw the page."""
     st.title("Help", anchor=False)
     st.markdown(STEPS)
-    st.subheader("Documentation", anchor=False)
+    st.header("Documentation", anchor=False)
     if (ROOT / "docs" / "_build" / "index.html").is_file():
         st.markdown("The documentation is at [/docs](/docs/index.html): how-to guides, concepts, reference.")
     else:
         st.markdown("The documentation website is not built on this machine yet. To build and open it:")
         st.code("python foretell.py docs", language=None)
         st.markdown(f"The same pages are Markdown files in `{ROOT / 'docs'}`; begin with `start.md`.")
-    st.subheader("When something does not work", anchor=False)
+    st.header("When something does not work", anchor=False)
     st.markdown("This command checks the installation and the workspace, and names what to correct:")
     st.code("python foretell.py doctor", language=None)
     st.caption(f"Everything you create is in the workspace, the folder `{home()}`.")

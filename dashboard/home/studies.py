@@ -27,7 +27,7 @@ NEEDED = {"studies": Permission.DESIGN, "results": Permission.SEE_OUTCOMES}
 
 def show(linked: Mapping[str, StreamlitPage]) -> None:
     """Draw the list; ``linked`` are all pages by name."""
-    st.subheader("Your studies", anchor=False)
+    st.header("Your studies", anchor=False)
     researcher = service.get_acting_researcher()
     for study in list_studies(home(), researcher):
         action = _find_action(researcher, study)

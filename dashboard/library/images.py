@@ -149,7 +149,7 @@ def _offer_removal(name: str) -> None:
 
 
 def _show_report(report: ImageSetReport) -> None:
-    st.subheader(f"{sum(report.counts.values()):,} images in {len(report.counts):,} classes", anchor=False)
+    st.header(f"{sum(report.counts.values()):,} images in {len(report.counts):,} classes", anchor=False)
     st.dataframe(pd.DataFrame({"Class": report.counts.keys(), "Images": report.counts.values()}), hide_index=True)
     if report.skipped:
         st.warning(f"Files that cannot be read and are not used: {len(report.skipped):,}.")

@@ -39,7 +39,7 @@ def show() -> None:
         st.success(escape_markdown(said))
     with st.expander("Add a network", expanded=True, icon=":material/add:"), show_errors():
         _show_adding(problem)
-    st.subheader("Networks that Explore offers", anchor=False)
+    st.header("Networks that Explore offers", anchor=False)
     with show_errors():
         _list_models()
 

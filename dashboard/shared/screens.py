@@ -24,8 +24,8 @@ def draw_screen(
 
     ``badges`` are words next to an option's name, such as which was chosen.
     """
-    for place, image in zip(st.columns(PLACES, wrap=False), images, strict=False):
-        place.image(str(image), width="stretch")
+    for place, image, alt in zip(st.columns(PLACES, wrap=False), images, ("Image", "Explanation"), strict=False):
+        place.image(str(image), width="stretch", alt=alt)
     st.markdown(escape_markdown(question))
     for place, (name, samples) in zip(st.columns(2, wrap=False), options.items(), strict=True):
         with place.container(border=True):
@@ -33,8 +33,8 @@ def draw_screen(
                 st.markdown(f"**{escape_markdown(name)}**", width="content")
                 for badge in (badges or {}).get(name, ()):
                     st.badge(badge, color="blue")
-            for spot, sample in zip(_divide(len(samples)), samples, strict=False):
-                spot.image(str(sample), width="stretch")
+            for k, (spot, sample) in enumerate(zip(_divide(len(samples)), samples, strict=False), 1):
+                spot.image(str(sample), width="stretch", alt=f"Example {k} of {name}")
 
 
 def _divide(count: int) -> Sequence[DeltaGenerator]:

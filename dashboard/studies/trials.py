@@ -76,9 +76,9 @@ def _trial(bundle: Bundle, trial: Trial, condition: Condition | None) -> None:
 
 def _show_images(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
     target, mapped = st.columns(2, wrap=False)
-    target.image(str(bundle.asset(plain)), caption="Image", width="stretch")
+    target.image(str(bundle.asset(plain)), caption="Image", width="stretch", alt="Image")
     if covered is not None:
-        mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
+        mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch", alt=caption)
 
 
 def _show_condition(bundle: Bundle, trial: Trial, condition: Condition) -> None:
@@ -89,8 +89,9 @@ def _show_condition(bundle: Bundle, trial: Trial, condition: Condition) -> None:
     for category, samples in shown.examples.items():
         if samples:
             st.caption(f"{how} {escape_markdown(category)}")
-            for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
-                place.image(str(bundle.asset(name)), width="stretch")
+            places = st.columns(len(samples), wrap=False, gap="xsmall")
+            for k, (place, name) in enumerate(zip(places, samples, strict=True), 1):
+                place.image(str(bundle.asset(name)), width="stretch", alt=f"Example {k} of {category}")
 
 
 def _examples(bundle: Bundle, trial: Trial) -> None:
@@ -99,8 +100,9 @@ def _examples(bundle: Bundle, trial: Trial) -> None:
         examples = [example for example in trial.assets.examples if example.category == category]
         places = st.columns(2 * max(len(examples), 1), wrap=False, gap="xsmall")
         for k, example in enumerate(examples):
-            places[2 * k].image(str(bundle.asset(example.image)), width="stretch")
-            places[2 * k + 1].image(str(bundle.asset(example.map)), width="stretch")
+            said = f"Example {k + 1} of {category}"
+            places[2 * k].image(str(bundle.asset(example.image)), width="stretch", alt=said)
+            places[2 * k + 1].image(str(bundle.asset(example.map)), width="stretch", alt=f"{said}, with its heatmap")
 
 
 def list_facts(trial: Trial) -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ def show(bundle: Bundle, trial: Trial) -> None:
     verdict = (
         ":green-badge[AI right]" if right else f":orange-badge[AI wrong, true class: {escape_markdown(trial.truth)}]"
     )
-    st.subheader(
+    st.header(
         f"The AI predicts {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, "
         f"not {escape_markdown(trial.alternative)} {verdict}",
         anchor=False,
@@ -145,7 +145,8 @@ def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, c
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
         st.caption(escape_markdown(category))
-        st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE)
+        alt = [f"Example {k} of {category}" for k in range(1, len(part) + 1)]
+        st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE, alt=alt)
 
 
 def _beliefs(table: pd.DataFrame, own: str) -> None:

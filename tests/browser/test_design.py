@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.network.sources import open_set
 from study.plan import config
 from study.plan.config import ImageSource
+from tests.browser.test_accessibility import grave
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -108,8 +108,7 @@ def test_axe_finds_nothing_grave_in_any_section(sized: BrowserContext, designer:
         expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
         if section == "Texts":
             see_a_text_on_its_page(page)
-        grave = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
-        assert not grave, (section, [(v["id"], v["nodes"][0]["html"][:200]) for v in grave])
+        assert grave(page) == [], section
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), section
 
 

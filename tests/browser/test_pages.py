@@ -73,7 +73,7 @@ def finished(page: Page) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: Server, page: Page, path: str) -> None:
-    """Opened on a phone, and on the same page when the window grows."""
+    """Opened on a phone, and on the same page when the window grows; there axe looks, too."""
     hosts: set[str | None] = set()
     page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
     page.on("websocket", lambda socket: hosts.add(urlsplit(socket.url).hostname))
@@ -89,6 +89,7 @@ def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: S
         assert over <= 0, width
     finished(page)
     expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    assert grave(page) == []
     assert hosts - {None} == {"127.0.0.1"}
 
 

@@ -28,7 +28,7 @@ def show_difference(shown: HeatmapTable) -> None:
     if not ready:
         return
     first, second = shown.columns
-    st.subheader("Difference of the heatmaps", anchor=False)
+    st.header("Difference of the heatmaps", anchor=False)
     if not _see_the_same_part(first, second):
         st.info("The two networks see different parts of the image, so their heatmaps cannot be subtracted.")
         return

@@ -65,7 +65,7 @@ def _headline(seen: ClassifiedImage) -> None:
     if chosen.context is not None:
         badges.append(f":gray-badge[context: {chosen.context}]")
     sure = float(seen.probabilities[seen.predicted_class])
-    st.subheader(" ".join([f"The AI predicts {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
+    st.header(" ".join([f"The AI predicts {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
 
 
 def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:

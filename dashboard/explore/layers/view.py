@@ -96,7 +96,7 @@ def _form(question: str, classifier: Classifier) -> dict[str, str]:
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """Show the result as a figure and a table, once it is computed."""
-    st.subheader(format_name(asked.question), anchor=False)
+    st.header(format_name(asked.question), anchor=False)
     same = classifier.fingerprint == compared.fingerprint
     if asked.question == "consistency" and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(

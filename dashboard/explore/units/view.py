@@ -109,7 +109,7 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
     """
     if unit.channel >= _shape(classifier, unit.layer)[0]:
         find_layer_shape(classifier, unit)
-    st.subheader(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
+    st.header(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
     if settings.reads_images and images is None:
         raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 

@@ -37,7 +37,7 @@ def test_only_networks_with_common_classes_are_offered_and_the_others_named(open
     assert "it shares fewer than two classes with scenes." in foreign
     (broken,) = [text for text in said if "broken" in text]
     assert "nothing_of_that_name" in broken
-    assert any(heading.value == "Difference of the heatmaps" for heading in app.subheader)
+    assert any(heading.value == "Difference of the heatmaps" for heading in app.header)
     assert any(c.value.startswith("Purple: the heatmap of scenes is higher here") for c in app.caption)
 
 

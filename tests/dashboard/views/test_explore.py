@@ -39,9 +39,9 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
         gallery.images.categories[k] for k in (gallery.predictions.predicted[worst], gallery.images.labels[worst])
     )
     assert says != truth
-    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.predictions.probability[worst]:.0%} ")
-    assert f"wrong, true class: {truth}" in app.subheader[0].value
-    assert f"context: {gallery.images.contexts[worst]}" in app.subheader[0].value
+    assert app.header[0].value.startswith(f"The AI predicts {says}, {gallery.predictions.probability[worst]:.0%} ")
+    assert f"wrong, true class: {truth}" in app.header[0].value
+    assert f"context: {gallery.images.contexts[worst]}" in app.header[0].value
 
 
 @pytest.mark.parametrize("order", orders.ORDERS)
@@ -72,8 +72,8 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
     images = gallery_of("scenes", "adversarial").images
     for i in (7, 11):
         app.session_state[IMAGE_KEY] = f"adversarial/{i}"
-        assert (f"context: {images.contexts[i]}") in app.run().subheader[0].value
-    assert opened(method="Gradient", image="adversarial/11").subheader[0].value == app.subheader[0].value
+        assert (f"context: {images.contexts[i]}") in app.run().header[0].value
+    assert opened(method="Gradient", image="adversarial/11").header[0].value == app.header[0].value
 
 
 def test_a_link_to_an_image_alone_opens_its_set(opened) -> None:
@@ -81,17 +81,17 @@ def test_a_link_to_an_image_alone_opens_its_set(opened) -> None:
     linked = opened(method="Gradient", image="standard/3")
     images = gallery_of("scenes", "standard").images
     assert linked.button_group(key="source").value == "Standard"
-    before = linked.subheader[0].value
+    before = linked.header[0].value
     assert f"context: {images.contexts[3]}" in before
     assert not linked.warning
     assert linked.run().button_group(key="source").value == "Standard"
-    assert linked.button_group(key="source").select("Adversarial").run().subheader[0].value != before
+    assert linked.button_group(key="source").select("Adversarial").run().header[0].value != before
 
 
 @pytest.mark.parametrize("picture", ["adversarial/-1", "adversarial/99999", "adversarial/x", "adversarial/²", "mine/3"])
 def test_a_wrong_link_shows_the_first_and_says_so(app: AppTest, opened, picture: str) -> None:
     linked = opened(method="Gradient", image=picture)
-    assert linked.subheader[0].value == app.subheader[0].value
+    assert linked.header[0].value == app.header[0].value
     images, _, number = picture.partition("/")
     expected = "an image of the set “mine”" if images == "mine" else f"image {number} of {images}"
     assert expected in linked.warning[0].value

@@ -84,10 +84,10 @@ def test_a_single_image_is_one_that_fits_and_none_is_no_error(opened, gallery: G
     """Catches an image of the link that stays although the filter leaves it out, and a page that fails at none."""
     right = next(i for i, row in enumerate(describe(gallery)) if row[0] == row[1])
     app = opened(method="Gradient", image=f"adversarial/{right}", **{"filter.verdict": "Wrong"})
-    assert "wrong, true class" in app.subheader[0].value
+    assert "wrong, true class" in app.header[0].value
     app = opened(method="Gradient", **{"filter.text": "nothing has this"})
     assert not app.exception
-    assert not app.subheader
+    assert not app.header
     assert f"0 of {FEW} images fit the filters." in [c.value for c in app.caption]
 
 

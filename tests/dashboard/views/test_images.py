@@ -30,8 +30,8 @@ def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
     stream = io.BytesIO()
     gallery_of("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
     upload(app, "mine.png", stream.getvalue())
-    assert app.subheader[0].value.startswith("The AI predicts ")
-    assert "badge" not in app.subheader[0].value
+    assert app.header[0].value.startswith("The AI predicts ")
+    assert "badge" not in app.header[0].value
     assert len(app.get("image")) == 3
 
 
@@ -54,7 +54,7 @@ def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: 
     assert not app.exception
     assert app.selectbox(key="method").value == "gradient"
     gallery_of("scenes", "mine")
-    assert settled(app.run()).subheader[0].value.startswith("The AI predicts ")
+    assert settled(app.run()).header[0].value.startswith("The AI predicts ")
 
 
 def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
@@ -106,6 +106,6 @@ def test_several_uploads_are_offered_and_a_broken_one_hides_no_other(app: AppTes
     assert [e.value for e in app.error] == ["bad.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
     assert app.selectbox(key="explore_upload").options == ["one.png", "two.png"]
     assert any("trained only on drawn scenes" in warning.value for warning in app.warning)
-    second = app.subheader[0].value
+    second = app.header[0].value
     settled(app.selectbox(key="explore_upload").select_index(0).run())
-    assert app.subheader[0].value != second
+    assert app.header[0].value != second

@@ -37,7 +37,7 @@ def test_a_damaged_file_of_notes_stops_nothing_else(opened, workspace: Path) -> 
     (workspace / "notes" / "images.json").write_text("{")
     app: AppTest = opened(method="Gradient", image="adversarial/9")
     assert any("is damaged" in one.value for one in app.error)
-    assert app.subheader[0].value.startswith("The AI predicts")
+    assert app.header[0].value.startswith("The AI predicts")
 
 
 def test_a_view_is_saved_as_it_is_and_removed(opened, workspace: Path) -> None:

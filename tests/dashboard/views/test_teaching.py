@@ -97,7 +97,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     assert captions(app) == ["What the AI saw", "Standard error"]
     other = bundle_named(workspace, "tiny").manifest.trials[1]
     made(app.selectbox(key="trial").select(other.id).run())
-    assert app.subheader[0].value.startswith(f"The AI predicts {other.target}, {other.ai_probability:.0%}")
+    assert app.header[0].value.startswith(f"The AI predicts {other.target}, {other.ai_probability:.0%}")
 
 
 def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:

@@ -45,7 +45,7 @@ def under(activations: torch.Tensor) -> list[str]:
 def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     """Against the engine asked anew: the activations under the pictures are those of this very unit and settings."""
     app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Standard"})
-    assert app.subheader[0].value == f"{LAYER}, channel 12"
+    assert app.header[0].value == f"{LAYER}, channel 12"
     classifier = cache.load_classifier("scenes")
     made = VisualisationSettings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
     found = exemplars(classifier, Unit(12, LAYER), of_set(gallery_of("scenes", "standard").images))
@@ -64,10 +64,10 @@ def test_maco_is_made_for_the_images_on_the_page_and_says_what_is_transparent(op
 def test_it_begins_with_a_class(opened) -> None:
     app = units(opened)
     classifier = cache.load_classifier("scenes")
-    assert app.subheader[0].value == f"Class {classifier.categories[0]} (0)"
+    assert app.header[0].value == f"Class {classifier.categories[0]} (0)"
     assert captions(app)[:2] == under(VisualisationSettings(starts=2, steps=4).make(classifier, Unit(0)).activations)
     app = settled(app.selectbox(key="unit.class").select("fish").run())
-    assert app.subheader[0].value == f"Class fish ({classifier.categories.index('fish')})"
+    assert app.header[0].value == f"Class fish ({classifier.categories.index('fish')})"
     assert len(captions(app)) == 2 + 9
 
 
