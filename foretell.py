@@ -49,7 +49,7 @@ TUNING = {
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 # Tests of browsers and servers wait for about half of their time: as many test processes as cores left the cores idle.
-WAITING = 2
+WAITING = 1
 
 # The headless shell first: it has no window's own pages to run, and takes a third of the processor time for a page.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
