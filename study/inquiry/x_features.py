@@ -30,6 +30,7 @@ from core.errors import ForetellError
 from core.layers.layers import maps_of, means_of
 from core.rendering import Scale, overlay
 from core.types import Progress
+from core.views import view
 from study.inquiry.layers import LayerInspection
 from study.inquiry.targets import resolve_class
 from study.network.sources import plain
@@ -216,7 +217,7 @@ def _describe_one(
         "images": int((values != 0).sum()),
         "adds": float(values[own].mean() - values[~own].mean()),
         "locality": measure_locality(maps),
-        "on_object": _measure_share_on_object(inspected, read, maps),
+        "on_object": measure_share_on_object(inspected, read.rows, maps),
         "note": _note_feature(values[own], float(read.found.weights[i])),
     }
 
@@ -279,19 +280,23 @@ def measure_locality(maps: Tensor) -> float | None:
     return float(entropies.mean()) if len(entropies) else None
 
 
-def _measure_share_on_object(inspected: LayerInspection, read: JudgedFeatures, maps: Tensor) -> float | None:
-    """Measure the mean share of the heatmaps that lies on the object, in sets that record where it is."""
+def measure_share_on_object(inspected: LayerInspection, rows: Sequence[int], maps: Tensor) -> float | None:
+    """Measure the mean share of heatmaps (N, h, w) on the object, as far as the network's input shows it.
+
+    None for sets that do not record where the object is, without places, and where the input's place in the image is
+    not known.
+    """
     mask = inspected.images.mask
     if mask is None or maps.shape[1:].numel() == 1:
         return None
+    height, width = inspected.inputs.shape[2:]
+    large = enlarge_maps(maps, inspected.inputs[list(rows)])
     shares = []
-    for row, one in zip(read.rows, maps, strict=True):
-        inside = torch.from_numpy(np.asarray(mask(row))).double()
-        large = torch.nn.functional.interpolate(one[None, None], inside.shape, mode="bilinear", align_corners=False)[
-            0, 0
-        ]
-        if float(large.sum()) > 0:
-            shares.append(float((large * inside).sum() / large.sum()))
+    for row, one in zip(rows, large.double(), strict=True):
+        seen = view(inspected.classifier, inspected.images.open(row), inspected.inputs[row])
+        inside = torch.from_numpy(seen.cut(np.asarray(mask(row), dtype=bool), (width, height)))
+        if float(one.sum()) > 0 and seen.geometry is not None:
+            shares.append(float(one[inside].sum() / one.sum()))
     return math.fsum(shares) / len(shares) if shares else None
 
 

@@ -7,13 +7,22 @@ import pytest
 import torch
 from torch import Tensor
 
+from core.classifier import Classifier
 from core.concepts.x_feature_measures import Faithfulness
 from core.concepts.x_features import XFeatures
 from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
+from data.scenes import classifier as scenes
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.x_features import JudgedFeatures, draw_x_features, measure_locality, report_agreement, warn_of
+from study.inquiry.x_features import (
+    JudgedFeatures,
+    draw_x_features,
+    measure_locality,
+    measure_share_on_object,
+    report_agreement,
+    warn_of,
+)
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT
@@ -55,6 +64,20 @@ def test_the_table_is_about_held_out_images_of_the_class(inspected, table) -> No
     assert float(table["adds"].sum()) == pytest.approx(
         float(logits[own, k].mean() - logits[logits.argmax(1) != k, k].mean()), rel=0.25
     )
+
+
+def test_the_share_on_the_object_is_of_what_the_network_sees() -> None:
+    """Catches a mask of the whole image over a heatmap of its middle: even maps give the object's own area there."""
+    cropped = Classifier(
+        scenes.build(), lambda image: scenes.transforms(image.crop((24, 24, 72, 72))), scenes.CATEGORIES, name="cropped"
+    )
+    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 8}), None)
+    inspected = LayerInspection(cropped, images, LayerQuery("x_features"), cropped)
+    assert images.mask is not None
+    expected = np.mean([images.mask(i)[24:72, 24:72].mean() for i in range(8)])
+    assert abs(expected - np.mean([images.mask(i).mean() for i in range(8)])) > 0.02
+    found = measure_share_on_object(inspected, range(8), torch.ones(8, 6, 6))
+    assert found == pytest.approx(expected, abs=0.005)
 
 
 def test_the_drawings_are_of_the_class(inspected, table) -> None:
