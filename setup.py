@@ -49,6 +49,8 @@ setup(
         "foretell": ["py.typed"],
         "foretell.core": ["fonts/*"],
         "foretell.data": [
+            "bars/*.safetensors",
+            "bars/*.json",
             "scenes/*.pt",
             "scenes/*.json",
             "scenes/zoo/*.safetensors",

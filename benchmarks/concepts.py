@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 from tqdm import tqdm
 
@@ -22,8 +21,9 @@ from core.classifier import Classifier
 from core.concepts.effect import compute_causal_effect, compute_observed_effect
 from core.concepts.tcav import tcav
 from core.concepts.vae import agreement, compute_decoded_effect, compute_reencoded_effect, fit_vae
-from data.bars.generator import ASPECT, COLOURS, SPREAD
+from data.bars.generator import COLOURS
 from data.bars.network import CATEGORIES, train, transforms
+from data.bars.observer import best_observer
 from data.sets import bars, scenes
 from data.types import ImageSet
 from study.network.sources import open_classifier
@@ -52,21 +52,6 @@ def _scenes_table(seeds: int) -> dict[str, Any]:
     rows = {factor: [_scenes(factor, seed) for seed in range(seeds)] for factor in tqdm(ASKED, unit="factor")}
     told = {factor: dict(zip(("value", "against", "class"), asked, strict=True)) for factor, asked in ASKED.items()}
     return {factor: _over_seeds(row) | told[factor] for factor, row in rows.items()}
-
-
-def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:
-    """Compute the effects of colour on an observer who knows both frequencies.
-
-    The log odds are those of the colour plus the shape's, which are normal with mean d^2 / 2 of their own class and
-    variance d^2, d = 2 `ASPECT` / `SPREAD`.
-    """
-    d, (nodes, weights) = 2 * ASPECT / SPREAD, np.polynomial.hermite_e.hermegauss(80)
-    shares = np.array([[red_horizontal, red_vertical], [100 - red_horizontal, 100 - red_vertical]]) / 100
-    colour = np.log(shares[:, 0] / shares[:, 1])
-    answers = np.array([[weights @ expit(own * d * d / 2 + d * nodes + c) for own in (1, -1)] for c in colour])
-    answers /= weights.sum()
-    seen = (shares * answers).sum(1) / shares.sum(1)
-    return {"best_causal": float(np.subtract(*answers.mean(1))), "best_observed": float(seen[0] - seen[1])}
 
 
 def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]:

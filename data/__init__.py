@@ -22,5 +22,6 @@ CLASSIFIERS = {
     "scenes:student": "scenes/zoo/student.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
     "scenes:prototypes": "scenes/zoo/prototypes.py:build",
+    "bars": "bars/classifier.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,8 @@ COARSEST = 6
 """Side below which images are not halved further, px."""
 BATCH = 64
 RATE = 2e-3
+LEAST_STEPS = 11
+"""Steps over which the rate rises and falls: with fewer, its rise has no length and torch divides by zero."""
 
 
 class ConditionalVae(nn.Module):
@@ -101,7 +103,7 @@ def fit_vae(
     vae = ConditionalVae((images.shape[1], images.shape[2], images.shape[3]), sizes, latent)
     _initialise(vae, generator)
     optimiser = torch.optim.Adam(vae.parameters(), RATE)
-    steps = epochs * -(-len(images) // BATCH)
+    steps = max(epochs * -(-len(images) // BATCH), LEAST_STEPS)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps, pct_start=0.1)
     for epoch in range(epochs):
         for batch in torch.multinomial(weights, len(images), replacement=True, generator=generator).split(BATCH):  # type: ignore[no-untyped-call]
@@ -139,7 +141,7 @@ def compute_decoded_effect(
     ``conditions`` (N, F) are those of N images: the other conditions keep the frequencies they have there. The error
     is that of the draws; what the VAE has not learned is not in it.
     """
-    z = torch.randn(len(conditions), vae.latent, generator=generator)
+    z = draw_codes(vae, len(conditions), generator)
     return _under_both(classifier, vae, z, conditions, factor, values)
 
 
@@ -154,9 +156,48 @@ def compute_reencoded_effect(
     generator: torch.Generator,
 ) -> ConceptEffect:
     """Compute EncDec-CaCE: each image's own z, decoded under both values of a condition (arXiv:1907.07165)."""
-    with torch.inference_mode():
-        z = torch.cat([_sample_latent(vae, *part, generator)[0] for part in _parts(images, conditions)])
+    z = encode_images(vae, images, conditions, generator)
     return _under_both(classifier, vae, z, conditions, factor, values)
+
+
+def draw_codes(vae: ConditionalVae, count: int, generator: torch.Generator) -> Tensor:
+    """Draw codes z (N, latent) of no image (Dec-CaCE)."""
+    return torch.randn(count, vae.latent, generator=generator)
+
+
+@torch.inference_mode()
+def encode_images(vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw a code z (N, latent) of each image (N, C, H, W) under its conditions (N, F) (EncDec-CaCE)."""
+    return torch.cat([_sample_latent(vae, *part, generator)[0] for part in _parts(images, conditions)])
+
+
+def exchange_codes(vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw a code z (N, latent) of another image for each, at random.
+
+    Codes of images in place of draws from the prior, which the codes together do not match as the bound assumes
+    (ex-post density estimation, Ghosh et al. 2020, arXiv:1903.12436, section 4): what is drawn of the prior may be
+    unlike any image. Exchanged, they go with the conditions of no image in particular.
+    """
+    z = encode_images(vae, images, conditions, generator)
+    return z[torch.randperm(len(z), generator=generator)]
+
+
+@torch.inference_mode()
+def predict_decoded(
+    classifier: Classifier, vae: ConditionalVae, z: Tensor, conditions: Tensor, factor: int, value: int
+) -> Tensor:
+    """Predict probabilities (N, K) of what the VAE draws of codes z with one condition set to ``value``."""
+    drawn = (classifier.probabilities(images) for images in decode_under(vae, z, conditions, factor, value))
+    return torch.cat(list(drawn))
+
+
+@torch.inference_mode()
+def decode_under(vae: ConditionalVae, z: Tensor, conditions: Tensor, factor: int, value: int) -> Iterator[Tensor]:
+    """Draw images (B, C, H, W), some at a time, of codes z (N, latent) with one condition set to ``value``."""
+    changed = conditions.clone()
+    changed[:, factor] = value
+    for part in _parts(z, changed):
+        yield vae.decode(*part)
 
 
 @torch.inference_mode()
@@ -167,22 +208,17 @@ def agreement(
 
     Near chance, what the VAE draws is nothing to this classifier, and an effect on it says nothing.
     """
-    drawn = [vae.decode(_sample_latent(vae, *part, generator)[0], part[1]) for part in _parts(images, conditions)]
+    z = encode_images(vae, images, conditions, generator)
+    drawn = [vae.decode(*part) for part in _parts(z, conditions)]
     same = classifier.logits(torch.cat(drawn)).argmax(1) == classifier.logits(images).argmax(1)
     return float(same.float().mean())
 
 
-@torch.inference_mode()
 def _under_both(
     classifier: Classifier, vae: ConditionalVae, z: Tensor, conditions: Tensor, factor: int, values: tuple[int, int]
 ) -> ConceptEffect:
-    answers = []
-    for value in values:
-        changed = conditions.clone()
-        changed[:, factor] = value
-        drawn = torch.cat([vae.decode(*part) for part in _parts(z, changed)])
-        answers.append(classifier.probabilities(drawn))
-    return compute_causal_effect(answers[0], answers[1])
+    one, other = (predict_decoded(classifier, vae, z, conditions, factor, value) for value in values)
+    return compute_causal_effect(one, other)
 
 
 def _parts(first: Tensor, second: Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dashboard.cli.options import Model
+from dashboard.cli.options import Model, choose_settings
 from dashboard.cli.terminal import Bars, say
 
 
@@ -42,7 +42,8 @@ def counterfactual(
     from study.inquiry.counterfactuals import CounterfactualQuery, write_counterfactuals
     from study.inquiry.generated import GeneratedQuery, write_generated
 
-    own = _choose_settings(how, {"grid": grid}, {"epochs": epochs, "latent": latent})
+    cells, generated = {"grid": grid}, {"epochs": epochs, "latent": latent}
+    own = choose_settings(f"--how {how}", *((generated, cells) if how == "generated" else (cells, generated)))
     with Bars() as progress:
         if how == "generated":
             found = write_generated(
@@ -54,14 +55,3 @@ def counterfactual(
             )
     for one in found:
         say(f"{one.file}: {one.sentence}")
-
-
-def _choose_settings(how: str, cells: dict[str, int | None], generated: dict[str, int | None]) -> dict[str, int]:
-    """Return the settings given for this search, and refuse those of the other one."""
-    from core.errors import ForetellError
-
-    own, foreign = (generated, cells) if how == "generated" else (cells, generated)
-    wrong = [f"--{name}" for name, value in foreign.items() if value is not None]
-    if wrong:
-        raise ForetellError(f"{wrong[0]} does not apply to --how {how}: leave it out.")
-    return {name: value for name, value in own.items() if value is not None}

@@ -11,8 +11,8 @@ from core.errors import ForetellError
 Model = Annotated[
     str,
     typer.Option(
-        help="scenes, scenes:NAME (docs/zoo.md), torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an "
-        "exported program, or FILE.py:build (docs/how-to/add-a-model.md)."
+        help="scenes, scenes:NAME (docs/zoo.md), bars, torchvision:NAME, timm:NAME, hf:NAME, "
+        "clip:NAME?names=FILE, an exported program, or FILE.py:build (docs/how-to/add-a-model.md)."
     ),
 ]
 Workers = Annotated[
@@ -34,3 +34,17 @@ def parse_settings(texts: list[str]) -> dict[str, Any]:
     """Parse ``--setting`` of an image set as in a study file: whole numbers become numbers."""
     given = parse_pairs(texts, "--setting", "name=value")
     return {name: int(value) if value.isdecimal() else value for name, value in given.items()}
+
+
+def choose_settings(option: str, own: dict[str, int | None], foreign: dict[str, int | None]) -> dict[str, int]:
+    """Return the settings given for what ``option`` (``"--how cells"``) chooses, and refuse those of another choice.
+
+    Raises
+    ------
+    ForetellError
+        A setting of another choice was given.
+    """
+    wrong = [f"--{name}" for name, value in foreign.items() if value is not None]
+    if wrong:
+        raise ForetellError(f"{wrong[0]} does not apply to {option}: leave it out.")
+    return {name: value for name, value in own.items() if value is not None}

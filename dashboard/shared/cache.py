@@ -61,15 +61,15 @@ class Gallery:
 
 
 def list_models() -> list[str]:
-    """List the available classifiers: built in, those of the workspace's own folder, others with weights on disk."""
+    """List the available classifiers: of the scenes, of the workspace's own folder, others with weights on disk."""
     own, others = list_local_models(home(), MODELS), [*list_downloaded_models(), *list_fetched_models()]
-    names = [BUILT_IN, *own, *(name for name in data.CLASSIFIERS if name != BUILT_IN), *others]
+    names = [BUILT_IN, *own, *(name for name in data.CLASSIFIERS if is_of_scenes(name)), *others]
     return list(dict.fromkeys(names))
 
 
 def is_of_scenes(name: str) -> bool:
-    """Tell whether a network is built in, and so trained on scenes only."""
-    return name in data.CLASSIFIERS
+    """Tell whether a network is built in and was trained on scenes only; pages offer no images for the other ones."""
+    return name in data.CLASSIFIERS and name.split(":")[0] == BUILT_IN
 
 
 def list_rule_files() -> list[str]:
@@ -79,7 +79,7 @@ def list_rule_files() -> list[str]:
 
 def find_model_spec(name: str) -> tuple[str, Path]:
     """Return the arguments of `open_classifier` for a name of `list_models`."""
-    if is_of_scenes(name):
+    if name in data.CLASSIFIERS:
         return name, ROOT
     if name.endswith(".py"):
         return f"{name}:build", home()

@@ -103,7 +103,7 @@ def concepts(
     for number, concept in enumerate(sought):
         ask = partial(_test_concept, classifier, request, images, labels, target, concept, tests)
         tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
-        effects[concept.name] = _effects(classifier, concept, images, pieces, request.seed, progress)
+        effects[concept.name] = estimate_effects(classifier, concept, images, pieces, request.seed, progress)
         rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
         progress(number + 1, len(sought), "testing concepts")
     pieces.forget()
@@ -168,7 +168,7 @@ def _test_concept(
     }
 
 
-def _effects(
+def estimate_effects(
     classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
 ) -> Columns:
     """Estimate the effect of do(value), against the other values, on each class, and the same from observation.

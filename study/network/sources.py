@@ -89,7 +89,8 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
     if model in data.CLASSIFIERS:
         return load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model, whole=whole)
     if model.startswith(ZOO):
-        raise ForetellError(f"There is no network {model!r}. For the scenes there are: {', '.join(data.CLASSIFIERS)}.")
+        known = [name for name in data.CLASSIFIERS if name.startswith(ZOO) or f"{name}:" == ZOO]
+        raise ForetellError(f"There is no network {model!r}. For the scenes there are: {', '.join(known)}.")
     return load(model, device=place, base=base, whole=whole)
 
 

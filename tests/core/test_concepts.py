@@ -13,6 +13,7 @@ from torch import nn
 
 from core.classifier import Classifier
 from core.concepts.effect import compute_causal_effect, compute_observed_effect
+from core.concepts.manipulation import fit_reader
 from core.concepts.tcav import _Along, _test_layer, tcav
 from core.concepts.vector import Activations, concept_vector
 from core.errors import ForetellError
@@ -232,3 +233,22 @@ def test_the_sea_pushes_the_fish_up_by_intervention_and_by_its_vector():
     (found,) = tcav(network, [network.layers[-3]], concept, pool, road, fish, runs=4, concepts=39, generator=seeded())
     assert found.score > 0.9
     assert found.p_value <= 0.05
+
+
+def test_the_reader_of_a_concept_does_not_read_the_class_that_goes_with_it():
+    """Planted: 19 in 20 images of class 0 have the concept (a faint channel 0), and the class is bright in channel 2.
+
+    Images that have the concept and the other class are read by the concept. Catches weights by frequency, with which
+    the class, which is brighter, is read.
+    """
+    draws = torch.Generator().manual_seed(0)
+    labels = torch.arange(400) % 2
+    values = torch.where(torch.rand(400, generator=draws) < 0.05, 1 - labels, labels)
+    x = 0.2 * torch.randn(400, 3, 8, 8, generator=draws)
+    x[:, 0] += 0.04 * (values == 0).float()[:, None, None]
+    x[:, 2] += (labels == 0).float()[:, None, None]
+    reader = fit_reader(x, torch.stack([values, labels], 1), 2)
+    rare = values != labels
+    assert (reader.read(x[rare]) == values[rare]).float().mean() > 0.9
+    nothing = fit_reader(x.roll(1, 0), torch.stack([values, values], 1), 2)
+    assert (nothing.read(x) == values).float().mean() < 0.8

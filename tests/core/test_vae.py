@@ -8,7 +8,15 @@ from torch import Tensor, nn
 
 from core.classifier import Classifier
 from core.concepts import vae as module
-from core.concepts.vae import ConditionalVae, agreement, compute_decoded_effect, compute_reencoded_effect, fit_vae
+from core.concepts.vae import (
+    ConditionalVae,
+    agreement,
+    compute_decoded_effect,
+    compute_reencoded_effect,
+    encode_images,
+    exchange_codes,
+    fit_vae,
+)
 from core.errors import ForetellError
 from tests.core.networks import SIDE, pictures, unit
 
@@ -107,6 +115,22 @@ def test_the_same_generator_learns_the_same(confounded):
     ]
     for one, other in zip(*(twin.parameters() for twin in twins), strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_short_training_ends_without_a_division_by_zero():
+    """Catches a rate that rises over no steps: two passes of five batches."""
+    learned = fit_vae(pictures(300), torch.zeros(300, 1).long(), (1,), epochs=2, generator=torch.Generator())
+    assert all(torch.isfinite(parameter).all() for parameter in learned.parameters())
+
+
+def test_exchanged_codes_are_those_of_other_images(confounded):
+    """Catches codes that stay with their image, and codes drawn from the prior."""
+    images, conditions, learned = confounded
+    own = encode_images(learned, images, conditions, torch.Generator().manual_seed(2))
+    dealt = exchange_codes(learned, images, conditions, torch.Generator().manual_seed(2))
+    rows = [sorted(map(tuple, codes.tolist())) for codes in (own, dealt)]
+    assert rows[0] == rows[1]
+    assert (own == dealt).all(1).float().mean() < 0.02
 
 
 def test_conditions_that_do_not_fit_say_so():

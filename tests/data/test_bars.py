@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
-from benchmarks.concepts import best_observer
+from data.bars.classifier import build
 from data.bars.generator import ASPECT, GROUND, SPREAD, render
 from data.bars.network import train, transforms
+from data.bars.observer import best_observer
+from data.bars.train import (
+    CARD,
+    FIRST,
+    HELD_OUT,
+    HELD_OUT_SEED,
+    RED,
+    SPLITS,
+    draw_bars,
+    list_labels,
+    measure_accuracy,
+    measure_effect,
+)
 from data.errors import DataError
 from data.sets.bars import load
+from study.network.sources import open_classifier
 
 
 def test_an_intervention_on_colour_changes_the_colour_alone() -> None:
@@ -93,3 +109,39 @@ def test_a_trained_network_owes_the_colour_what_the_best_observer_does(
         network(torch.stack([transforms(do(i, c)) for i in range(1000)])).softmax(1)[:, 0] for c in ("red", "green")
     )
     assert float((red - green).mean()) == pytest.approx(best_observer(*shares)["best_causal"], abs=tolerance)
+
+
+def test_the_weights_are_those_of_the_card_and_owe_the_colour_what_the_best_observer_does() -> None:
+    """Catches weights that were trained again without their card, and a planted effect that is not there.
+
+    Expected: the card's counts on its first images (arithmetic of another processor may move one), Wilson's interval
+    of scipy, and the closed form of the best observer.
+    """
+    card, network = json.loads(CARD.read_text(encoding="utf-8")), build()
+    for name, red in SPLITS.items():
+        found, first = card["accuracy"][name], draw_bars(red, FIRST, HELD_OUT_SEED)
+        correct = measure_accuracy(network, first)["first_images"][0]
+        assert abs(correct - found["first_images"][0]) <= 1
+        limits = binomtest(round(found["accuracy"] * HELD_OUT), HELD_OUT).proportion_ci(method="wilson")
+        assert found["interval_95"] == pytest.approx([limits.low, limits.high], abs=1e-3)
+    effect, low, high = card["effect_of_red_on_horizontal"]["network"]
+    assert low < effect < high
+    assert effect == pytest.approx(best_observer(*RED)["best_causal"], abs=0.04)
+    again, few_low, few_high = measure_effect(network, draw_bars((50, 50), FIRST, HELD_OUT_SEED))
+    assert abs(again - effect) < 1.7 * (few_high - few_low) / 2  # 99.9% instead of 95%
+
+
+def test_the_bars_of_the_card_are_those_of_the_set() -> None:
+    """Catches a training script that draws other images than the set shows."""
+    own, images = draw_bars(RED, 6, 5), load(red_horizontal=RED[0], red_vertical=RED[1], size=6, seed=5)
+    assert [one.image.tobytes() for one in own] == [images.open(i).tobytes() for i in range(6)]
+    assert list_labels(own).tolist() == images.labels.tolist()
+
+
+def test_the_network_is_opened_by_its_name(tmp_path) -> None:
+    """Catches a name that is searched among torchvision's, and a network of other classes than the set's."""
+    classifier = open_classifier("bars", tmp_path, "cpu")
+    assert (classifier.name, classifier.categories) == ("bars", ("horizontal", "vertical"))
+    images = load(size=100, seed=3)
+    predicted = classifier.logits(torch.stack([classifier.preprocess(images.open(i)) for i in range(100)]))
+    assert (predicted.argmax(1).numpy() == images.labels).mean() > 0.7

@@ -35,7 +35,8 @@ def show(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.info(
             f"The content of these images cannot be changed one factor at a time. Put images of a concept, and other "
             f"images, into two folders and run `python foretell.py concepts --target "
-            f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`.'
+            f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`; with `--by vae`, it '
+            "estimates what the concept does to the prediction."
         )
         return
     left, right = st.columns(2, gap="large")

@@ -91,7 +91,7 @@ def test_reconstructions_that_change_the_prediction_are_refused_with_the_share(t
 
 
 def test_too_few_images_and_settings_that_do_not_apply_are_refused(tmp_path: Path) -> None:
-    from dashboard.cli.counterfactual import _choose_settings
+    from dashboard.cli.options import choose_settings
 
     model, images = write_world(tmp_path)
     image = images / "000.png"
@@ -100,10 +100,10 @@ def test_too_few_images_and_settings_that_do_not_apply_are_refused(tmp_path: Pat
     with pytest.raises(ForetellError, match="epochs=0, latent=16: give at least 1 epoch"):
         write_generated(GeneratedQuery(model, [image], [images], epochs=0), tmp_path / "out")
     with pytest.raises(ForetellError, match="--grid does not apply to --how generated"):
-        _choose_settings("generated", {"grid": 5}, {"epochs": None})
+        choose_settings("--how generated", {"epochs": None}, {"grid": 5})
     with pytest.raises(ForetellError, match="--latent does not apply to --how cells"):
-        _choose_settings("cells", {"grid": None}, {"epochs": None, "latent": 3})
-    assert _choose_settings("cells", {"grid": 5}, {"epochs": None}) == {"grid": 5}
+        choose_settings("--how cells", {"grid": None}, {"epochs": None, "latent": 3})
+    assert choose_settings("--how cells", {"grid": 5}, {"epochs": None}) == {"grid": 5}
 
 
 def test_the_sentence_is_of_these_numbers_and_warns_of_an_unusual_code() -> None:
