@@ -76,14 +76,8 @@ def consistency(
     ForetellError
         Different rows, fewer than 8 images, or a layer that says the same of all.
     """
-    if len(layer) != len(other):
-        raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must come from the same images.")
-    owner = torch.arange(len(layer)) if pictures is None else torch.unique(pictures, return_inverse=True)[1]
-    count = int(owner.max()) + 1
-    if count < 2 * PARTS:
-        raise ForetellError(f"{count} images: consistency trains on some and tests on others; give 8 or more.")
     generator = generator or torch.Generator().manual_seed(0)
-    part = (torch.randperm(count, generator=generator) % PARTS)[owner]
+    owner, part = _deal(layer, other, pictures, generator)
     train, stop, told = part < PARTS - 2, part == PARTS - 2, part == PARTS - 1
     y, x = _standardise(layer, train), _standardise(other, train)
     rest = y
@@ -107,14 +101,80 @@ def consistency(
     )
 
 
+def refine(
+    layer: Tensor,
+    other: Tensor,
+    *,
+    pictures: Tensor | None = None,
+    orders: int = ORDERS,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> tuple[Tensor, Tensor]:
+    """Return the consistent features of ``layer`` (N, D): what of it is reconstructed from ``other`` (N, E).
+
+    Feature refinement of Liang et al. 2019 (arXiv:1908.01581), section 4: x(0), x(0) + x(1), ... in place of x, in the
+    units of the layer. The images are split into halves, and each is reconstructed by mappings that were trained on
+    the other, without labels. The two halves' mappings differ, so compare images of one half only.
+
+    Returns
+    -------
+    tuple
+        The features (orders + 1, N, D), by mappings of up to each order, and the half of each row (N,), 0 or 1.
+
+    Raises
+    ------
+    ForetellError
+        As `consistency`.
+    """
+    generator = generator or torch.Generator().manual_seed(0)
+    _, part = _deal(layer, other, pictures, generator, 2 * PARTS)
+    whole = layer.double().flatten(1)
+    refined = torch.zeros(orders + 1, *whole.shape, dtype=whole.dtype)
+    half = part % 2
+    for told in range(2):
+        learned = half != told
+        stop = learned & (part == part[learned].min())
+        train = learned & ~stop
+        centre, size = _measure_scale(layer, train)
+        y, x = (whole - centre) / size, _standardise(other, train)
+        found, own = torch.zeros_like(y), half == told
+        for order in range(orders + 1):
+            rest = y - found
+            found = found + (
+                _linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator)
+            )
+            refined[order, own] = centre + size * found[own]
+            progress(told * (orders + 1) + order + 1, 2 * (orders + 1), "refining a layer")
+    return refined, half
+
+
+def _deal(
+    layer: Tensor, other: Tensor, pictures: Tensor | None, generator: torch.Generator, parts: int = PARTS
+) -> tuple[Tensor, Tensor]:
+    """Return each row's image and its part (N,); rows of an image stay together."""
+    if len(layer) != len(other):
+        raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must come from the same images.")
+    owner = torch.arange(len(layer)) if pictures is None else torch.unique(pictures, return_inverse=True)[1]
+    count = int(owner.max()) + 1
+    if count < 2 * PARTS:
+        raise ForetellError(f"{count} images: consistency trains on some and tests on others; give 8 or more.")
+    return owner, (torch.randperm(count, generator=generator) % parts)[owner]
+
+
 def _standardise(values: Tensor, train: Tensor) -> Tensor:
     """Centre by the mean of the training rows, and scale to mean variance 1 over the channels."""
-    values = values.double().flatten(1)
-    values = values - values[train].mean(0)
-    size = values[train].square().mean().sqrt()
+    centre, size = _measure_scale(values, train)
+    return (values.double().flatten(1) - centre) / size
+
+
+def _measure_scale(values: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean (D,) of the training rows, and the root mean square of what is left over all channels."""
+    inside = values[train].double().flatten(1)
+    centre = inside.mean(0)
+    size = (inside - centre).square().mean().sqrt()
     if not size > 0:
         raise ForetellError("The layer gives the same output for all these images: choose another layer.")
-    return values / size
+    return centre, size
 
 
 def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:

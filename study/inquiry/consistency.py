@@ -78,20 +78,27 @@ def list_blind_spots(pair: ComparedPair) -> list[tuple[int, Tensor]]:
 
 
 def _compare(inspected: LayerInspection, progress: Progress, places: int) -> Iterator[ComparedPair]:
-    pairs = _list_pairs(inspected)
+    pairs = list_pairs(inspected)
     if places < 1:
         raise ForetellError(f"places={places}: the grid has 1 or more places per side.")
     for done, (layer, other) in enumerate(pairs, 1):
-        one = maps_of(inspected.classifier, inspected.inputs, layer)
-        two = maps_of(inspected.compared, inspected.inputs_compared, other)
-        grid = (min(one.shape[2], two.shape[2], places), min(one.shape[3], two.shape[3], places))
-        x, y = (adaptive_avg_pool2d(maps, grid).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, two))
-        owner = torch.arange(len(one)).repeat_interleave(grid[0] * grid[1])
+        x, y, owner, grid = read_pair(inspected, layer, other, places)
         yield ComparedPair(layer, other, _consistency(x, y, pictures=owner, generator=inspected.generator()), grid)
         progress(done, len(pairs), "reconstructing layers")
 
 
-def _list_pairs(inspected: LayerInspection) -> list[tuple[str, str]]:
+def read_pair(
+    inspected: LayerInspection, layer: str, other: str, places: int
+) -> tuple[Tensor, Tensor, Tensor, tuple[int, int]]:
+    """Read two layers on one grid of places: rows (N h w, D) and (N h w, E), the image of each row, and (h, w)."""
+    one = maps_of(inspected.classifier, inspected.inputs, layer)
+    two = maps_of(inspected.compared, inspected.inputs_compared, other)
+    grid = (min(one.shape[2], two.shape[2], places), min(one.shape[3], two.shape[3], places))
+    x, y = (adaptive_avg_pool2d(maps, grid).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, two))
+    return x, y, torch.arange(len(one)).repeat_interleave(grid[0] * grid[1]), grid
+
+
+def list_pairs(inspected: LayerInspection) -> list[tuple[str, str]]:
     if len(inspected.layers) != len(inspected.layers_compared):
         raise ForetellError(
             f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "

@@ -35,6 +35,7 @@ QUESTIONS = Registry(
         "information": "study.inquiry.layer_questions:information",
         "similarity": "study.inquiry.layer_questions:similarity",
         "consistency": "study.inquiry.consistency:consistency",
+        "refinement": "study.inquiry.refinement:refinement",
         "dissection": "study.inquiry.layer_questions:dissection",
         "deletion": "study.inquiry.layer_questions:deletion",
         "attacks": "study.inquiry.robustness:attacks",
@@ -61,7 +62,7 @@ DRAWINGS = Registry(
     },
 )
 """What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""
-COMPARING = frozenset({"similarity", "consistency"})
+COMPARING = frozenset({"similarity", "consistency", "refinement"})
 """Questions that compare the layers of two networks, or of one with itself."""
 LAYERED = COMPARING | {
     "probes",

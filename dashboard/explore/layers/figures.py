@@ -46,16 +46,35 @@ def similarity(table: pd.DataFrame) -> go.Figure:
 
 def consistency(table: pd.DataFrame) -> go.Figure:
     """Draw the share of each layer that can be reconstructed, order by order, and the rest."""
-    pairs = [
-        one if one == other else f"{one} from {other}"
-        for one, other in zip(table["layer"], table["other"], strict=True)
-    ]
+    pairs = name_pairs(table)
     orders = [name for name in table if name.startswith("order_") and not name.endswith("_error")]
     figure = go.Figure()
     for k, name in enumerate([*orders, "inconsistent"]):
         color = plots.INK if name == "inconsistent" else plots.PALETTE[k]
         figure.add_bar(x=pairs, y=table[name], name=name.replace("_", " "), marker={"color": color})
     return plots.apply_layout(figure, "Share of the variance", percent=True).update_layout(barmode="relative")
+
+
+def refinement(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy that is read from each layer's own, refined and compared features, with its interval."""
+    pairs = name_pairs(table)
+    figure = go.Figure()
+    for k, name in enumerate(table["features"].unique()):
+        own = table["features"] == name
+        part = table[own]
+        error = {"type": "data", "array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
+        color = plots.INK if k == 0 else plots.PALETTE[k - 1]
+        x = [pair for pair, chosen in zip(pairs, own, strict=True) if chosen]
+        figure.add_bar(x=x, y=part["accuracy"], name=name, error_y=error, marker={"color": color})
+    return plots.apply_layout(figure, "Accuracy", percent=True).update_layout(barmode="group")
+
+
+def name_pairs(table: pd.DataFrame) -> list[str]:
+    """Name the two layers that each row compares."""
+    return [
+        one if one == other else f"{one} from {other}"
+        for one, other in zip(table["layer"], table["other"], strict=True)
+    ]
 
 
 def dissection(table: pd.DataFrame) -> go.Figure:
@@ -203,6 +222,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         information,
         similarity,
         consistency,
+        refinement,
         dissection,
         deletion,
         attacks,

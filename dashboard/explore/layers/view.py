@@ -29,6 +29,7 @@ READ = {
     "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
     "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
+    "refinement": "Accuracy of a linear probe, with 95% intervals. gain: paired, against the layer's own features.",
     "dissection": "A unit detects its best concept if the agreement is better than with the masks of other images.",
     "deletion": "Loss of each class on its own images when a unit is set to 0, for the most effective units.",
     "attacks": "95% intervals. An upper bound on robustness: an attack that finds nothing proves nothing.",
@@ -45,6 +46,8 @@ READ = {
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
+PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
+"""Questions that compare no layer with itself, as they are called."""
 DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
     "x_features": "Held-out images of the class, and what each place adds (orange) to the logit or takes (blue) by",
@@ -98,10 +101,10 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
     """Show the result as a figure and a table, once it is computed."""
     st.header(format_name(asked.question), anchor=False)
     same = classifier.fingerprint == compared.fingerprint
-    if asked.question == "consistency" and same and (not asked.other_layers or asked.layers == asked.other_layers):
+    if asked.question in PAIRED and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(
-            "Knowledge consistency compares two networks, or two layers of one. Choose a network under **Compared "
-            "with**, or different layers under **Layers** and **Its layers**."
+            f"{PAIRED[asked.question]} compares two networks, or two layers of one. Choose a network under "
+            "**Compared with**, or different layers under **Layers** and **Its layers**."
         )
         return
     request = LayerRequest(asked, classifier, compared, images, count)
