@@ -23,5 +23,6 @@ CLASSIFIERS = {
     "scenes:words": "scenes/zoo/words.py:build",
     "scenes:prototypes": "scenes/zoo/prototypes.py:build",
     "bars": "bars/classifier.py:build",
+    "bars:belief": "bars/belief.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""

@@ -11,7 +11,7 @@ from core.errors import ForetellError
 Model = Annotated[
     str,
     typer.Option(
-        help="scenes, scenes:NAME (docs/zoo.md), bars, torchvision:NAME, timm:NAME, hf:NAME, "
+        help="scenes, scenes:NAME (docs/zoo.md), bars, bars:belief, torchvision:NAME, timm:NAME, hf:NAME, "
         "clip:NAME?names=FILE, an exported program, or FILE.py:build (docs/how-to/add-a-model.md)."
     ),
 ]

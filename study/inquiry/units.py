@@ -158,8 +158,13 @@ def name_of(classifier: Classifier, unit: Unit) -> str:
 
 def stem(classifier: Classifier, made: MaximisedImages) -> str:
     """Name the files of a unit, without an ending."""
-    words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
-    return f"{classifier.file_name}.{words}.{made.parameterisation}"
+    return name_file(classifier, made.unit, made.parameterisation)
+
+
+def name_file(classifier: Classifier, unit: Unit, how: str) -> str:
+    """Name the files of a unit by how its images were made, without an ending."""
+    words = re.sub(r"[^\w.]+", "-", name_of(classifier, unit)).strip("-")
+    return f"{classifier.file_name}.{words}.{how}"
 
 
 def contents(

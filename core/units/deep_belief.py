@@ -1,0 +1,203 @@
+"""Images typical of a unit of a deep belief network, by sampling with the unit clamped to 1.
+
+Erhan et al. 2009, Visualizing higher-layer features of a deep network, section 4: layers j - 1 and j are a restricted
+Boltzmann machine, from which block Gibbs sampling draws with unit i of layer j clamped to 1; ancestral sampling takes
+each sample down to the input. The mean of the samples, E[x | h_ij = 1], is typical of the unit among the images that
+the network draws, where activation maximisation (`core.units.maximise`) searches one image that drives it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+from core.units.unit import Unit
+
+MIXED = 1.2
+"""Largest potential scale reduction of chains that are taken to have mixed."""
+CHAINS, BURN_IN, SAMPLES, APART = 64, 5000, 20, 1000
+"""Markov chains, steps before the first sample, samples of each chain, and steps between two."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A restricted Boltzmann machine of binary units: E(v, h) = -hᵀWv - bᵀv - cᵀh.
+
+    Attributes
+    ----------
+    weight
+        W, (H, V).
+    visible, hidden
+        Biases b (V,) and c (H,).
+    """
+
+    weight: Tensor
+    visible: Tensor
+    hidden: Tensor
+
+    def up(self, v: Tensor) -> Tensor:
+        """Compute p(h = 1 | v), (B, H)."""
+        return torch.sigmoid(v @ self.weight.T + self.hidden)
+
+    def down(self, h: Tensor) -> Tensor:
+        """Compute p(v = 1 | h), (B, V)."""
+        return torch.sigmoid(h @ self.weight + self.visible)
+
+
+@runtime_checkable
+class DeepBeliefNetwork(Protocol):
+    """What a deep belief network offers besides its logits."""
+
+    def list_machines(self) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
+        """List W, b and c of each machine, the lowest first, by the name of the module whose output is p(h = 1)."""
+        ...
+
+    def draw(self, visible: Tensor) -> Tensor:
+        """Return inputs (B, C, H, W) of values (B, V) in [0, 1] of the lowest visible units."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClampedSamples:
+    """What is drawn with a unit clamped to 1.
+
+    Attributes
+    ----------
+    mean, error
+        (V,) float64: E[x | h = 1], and its Monte Carlo standard error, over chains.
+    chains
+        (C, V): p(x = 1) of the last sample of each chain.
+    mixing
+        Largest ratio, over the visible units, of the spread between the halves of the chains to what chance explains
+        (the potential scale reduction of Gelman & Rubin 1992, of chains split into halves); near 1 if they have mixed.
+    """
+
+    mean: Tensor
+    error: Tensor
+    chains: Tensor
+    mixing: float
+
+    @property
+    def has_mixed(self) -> bool:
+        """Whether the chains draw from one distribution, so that the error can be believed."""
+        return self.mixing <= MIXED
+
+
+def sample_unit(
+    classifier: Classifier,
+    unit: Unit,
+    *,
+    burn_in: int = BURN_IN,
+    apart: int = APART,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> tuple[ClampedSamples, Tensor]:
+    """Sample as `sample_clamped` with a unit of a deep belief network; return the samples too as inputs (S, C, H, W).
+
+    The first input is the mean, the others the last sample of each chain.
+
+    Raises
+    ------
+    ForetellError
+        A network that is none, or a unit that is not of its hidden layers.
+    """
+    with classifier.exclusive() as module:
+        if not isinstance(module, DeepBeliefNetwork):
+            raise ForetellError(
+                f"{classifier.name} is no deep belief network, and only from one can images be drawn with a unit "
+                "clamped: take bars:belief, or maximise the unit (--how fourier)."
+            )
+        own = {
+            name: Machine(*(part.detach().cpu() for part in parts)) for name, parts in module.list_machines().items()
+        }
+        if unit.layer not in own:
+            raise ForetellError(
+                f"Layer {unit.layer or 'of the classes'!r} of {classifier.name} is none of its hidden layers "
+                f"{', '.join(own)}: give one of their units, such as {list(own)[-1]}:0."
+            )
+        machines = list(own.values())[: list(own).index(unit.layer) + 1]
+        found = sample_clamped(
+            machines, unit.channel, burn_in=burn_in, apart=apart, generator=generator, progress=progress
+        )
+        inputs = module.draw(torch.cat([found.mean.float()[None], found.chains]).to(classifier.device)).cpu()
+    return found, inputs
+
+
+def sample_clamped(
+    machines: Sequence[Machine],
+    unit: int,
+    *,
+    chains: int = CHAINS,
+    burn_in: int = BURN_IN,
+    samples: int = SAMPLES,
+    apart: int = APART,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> ClampedSamples:
+    """Draw p_j(x | h_ij = 1) for unit i of the top machine's hidden layer j, of the machines up to it alone.
+
+    The last step down gives probabilities p(x = 1 | h) in place of draws, which leaves the mean and takes the noise of
+    the draw from it. Chains begin at random and are independent of each other, which gives the error.
+
+    Raises
+    ------
+    ForetellError
+        No such unit, or fewer than 2 chains or samples, or steps that are none.
+    """
+    _refuse_settings(machines, unit, chains, burn_in, samples, apart)
+    generator = generator or torch.Generator().manual_seed(0)
+    top = machines[-1]
+    visible = (torch.rand(chains, top.weight.shape[1], generator=generator) < 0.5).to(top.weight.dtype)
+    drawn = []
+    for k in range(samples):
+        for _ in range(burn_in if k == 0 else apart):
+            hidden = _draw(top.up(visible), generator)
+            hidden[:, unit] = 1
+            below = top.down(hidden)
+            visible = _draw(below, generator)
+        drawn.append(_descend(machines[:-1], visible, generator) if len(machines) > 1 else below)
+        progress(k + 1, samples, "sampling with the unit clamped")
+    values = torch.stack(drawn).double()
+    means = values.mean(0)
+    return ClampedSamples(means.mean(0), means.std(0) / chains**0.5, values[-1].float(), _measure_mixing(values))
+
+
+def _descend(machines: Sequence[Machine], hidden: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw down from the hidden units of the highest of these machines; return p(x = 1) of the lowest."""
+    for machine in machines[:0:-1]:
+        hidden = _draw(machine.down(hidden), generator)
+    return machines[0].down(hidden)
+
+
+def _draw(probability: Tensor, generator: torch.Generator) -> Tensor:
+    return (torch.rand(probability.shape, generator=generator) < probability).to(probability.dtype)
+
+
+def _measure_mixing(values: Tensor) -> float:
+    """Compute the largest potential scale reduction of values (T, C, V), each chain split into halves."""
+    size = len(values) // 2
+    halves = torch.cat([values[:size], values[-size:]], 1)
+    within, between = halves.var(0).mean(0), halves.mean(0).var(0)
+    ratio = ((size - 1) / size + between / within.clamp(min=torch.finfo(within.dtype).tiny)).sqrt()
+    varies = (within > 0) | (between > 0)
+    return float(ratio[varies].max()) if bool(varies.any()) else 1.0
+
+
+def _refuse_settings(
+    machines: Sequence[Machine], unit: int, chains: int, burn_in: int, samples: int, apart: int
+) -> None:
+    count = len(machines[-1].hidden)
+    if not 0 <= unit < count:
+        raise ForetellError(f"The layer has units 0 to {count - 1}, not {unit}: choose one of them.")
+    if min(chains, samples // 2) < 2 or min(burn_in, apart) < 1:
+        raise ForetellError(
+            f"chains={chains}, samples={samples}, burn_in={burn_in}, apart={apart}: give 2 or more chains, 4 or more "
+            "samples of each, and 1 or more steps."
+        )

@@ -1,0 +1,176 @@
+"""A unit of a deep belief network as files: what is drawn with it clamped, next to images maximised for it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.attribution.method import versions
+from core.classifier import Classifier
+from core.types import Progress, silent
+from core.units.deep_belief import APART, BURN_IN, CHAINS, MIXED, SAMPLES, ClampedSamples, sample_unit
+from core.units.display import convert_to_colours
+from core.units.maximise import maximise
+from core.units.unit import Unit, response
+from study.inquiry import unit_sheets
+from study.inquiry.unit_sheets import SIDE, Tile
+from study.inquiry.units import ACROSS, WrittenFiles, name_file, name_of, parse_unit
+from study.network.sources import open_classifier
+from study.workspace.files import write_whole
+from study.workspace.provenance import code_digest
+
+HOW = "sampled"
+DRAWN = 3
+"""Samples on the sheet, next to the mean."""
+STARTS, STEPS = 4, 128
+
+
+@dataclass(frozen=True)
+class SampledQuery:
+    """A unit ``LAYER:CHANNEL`` of a deep belief network; ``starts`` and ``steps`` are those of the maximised images."""
+
+    model: str
+    unit: str
+    starts: int = STARTS
+    steps: int = STEPS
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SampledUnit:
+    """What is drawn of a unit: samples, and inputs (B, C, H, W) with the unit's activation (B,) for each.
+
+    ``drawn`` begins with the mean; ``maximised`` are the images of gradient ascent (Erhan et al. 2009, section 3).
+    """
+
+    unit: Unit
+    samples: ClampedSamples
+    drawn: Tensor
+    activations: Tensor
+    maximised: Tensor
+    reached: Tensor
+
+
+def sampled_files(query: SampledQuery, out: Path, progress: Progress = silent) -> WrittenFiles:
+    """Write ``<model>.<unit>.sampled.png``, ``.npz`` and ``.json``: mean, samples and maximised images of a unit.
+
+    Raises
+    ------
+    ForetellError
+        A network that is no deep belief network, or no such unit.
+    """
+    classifier = open_classifier(query.model, Path.cwd())
+    found = sample(classifier, query, progress)
+    said, name = warn(found.samples), name_file(classifier, found.unit, HOW)
+    files = {
+        "png": _png(draw_sheet(classifier, found, query, said)),
+        "npz": _pack(found),
+        "json": (json.dumps(_facts(classifier, found, query, said), indent=1, ensure_ascii=False) + "\n").encode(),
+    }
+    (out / f"{name}.json").unlink(missing_ok=True)
+    return WrittenFiles(tuple(write_whole(out / f"{name}.{end}", content) for end, content in files.items()), said)
+
+
+def sample(classifier: Classifier, query: SampledQuery, progress: Progress = silent) -> SampledUnit:
+    """Draw with the unit clamped, and maximise images for it from as many starts, of bounded norm."""
+    unit = parse_unit(query.unit)
+    samples, drawn = sample_unit(
+        classifier, unit, generator=torch.Generator().manual_seed(query.seed), progress=progress
+    )
+    made = maximise(
+        classifier,
+        unit,
+        generator=torch.Generator().manual_seed(query.seed),
+        progress=progress,
+        parameterisation="pixels",
+        starts=query.starts,
+        steps=query.steps,
+    )
+    with torch.no_grad():
+        activations = response(classifier, unit, drawn.to(classifier.device)).float().cpu()
+    return SampledUnit(unit, samples, drawn, activations, made.pictures, made.activations)
+
+
+def warn(samples: ClampedSamples) -> tuple[str, ...]:
+    """Say when the chains have not mixed."""
+    if samples.has_mixed:
+        return ()
+    return (
+        f"The chains have not mixed (ratio {samples.mixing:.2f}, {MIXED} at most): kinds of images may be drawn in "
+        "other shares than the network gives them, and the error is too small.",
+    )
+
+
+def draw_sheet(
+    classifier: Classifier, found: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
+) -> Image.Image:
+    """Draw the mean and some samples in the first row, maximised images below, each with the unit's activation."""
+    title = [
+        f"{classifier.name}: {name_of(classifier, found.unit)}",
+        f"First row: the mean of {CHAINS * SAMPLES:,} images drawn with the unit clamped to 1 (largest Monte Carlo "
+        f"error of a value {float(found.samples.error.max()):.3f} of 1), then single ones.",
+        f"Below: images of bounded norm that maximise it, {query.steps} steps. Under each: the unit's activation.",
+    ]
+    names = ["mean", *(f"sample {k + 1}" for k in range(DRAWN))]
+    tiles = _tile(classifier, names, found.drawn, found.activations)
+    tiles += _tile(classifier, [f"start {k}" for k in range(len(found.maximised))], found.maximised, found.reached)
+    return unit_sheets.sheet([*title, *warnings], tiles, ACROSS)
+
+
+def _tile(classifier: Classifier, names: list[str], inputs: Tensor, activations: Tensor) -> list[Tile]:
+    shown = convert_to_colours(classifier, inputs[: len(names)]).numpy()
+    size = (SIDE, round(SIDE * shown.shape[1] / shown.shape[2]))
+    return [
+        Tile(Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST), f"{name}: {float(activation):.3g}")
+        for name, pixels, activation in zip(names, shown, activations, strict=False)
+    ]
+
+
+def _pack(found: SampledUnit) -> bytes:
+    """Pack ``mean`` and ``error`` (V,), ``drawn`` (1 + C, C, H, W), ``maximised`` (S, C, H, W) and the activations."""
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        mean=found.samples.mean.numpy(),
+        error=found.samples.error.numpy(),
+        drawn=found.drawn.numpy(),
+        activations=found.activations.numpy(),
+        maximised=found.maximised.numpy(),
+        maximised_activations=found.reached.numpy(),
+    )
+    return buffer.getvalue()
+
+
+def _facts(
+    classifier: Classifier, found: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
+) -> dict[str, Any]:
+    return {
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "unit": query.unit,
+        "seed": query.seed,
+        "sampling": {"chains": CHAINS, "burn_in": BURN_IN, "samples": SAMPLES, "apart": APART},
+        "maximised": {"starts": query.starts, "steps": query.steps},
+        "mixing": round(found.samples.mixing, 4),
+        "largest_error": round(float(found.samples.error.max()), 6),
+        "activation_of_the_mean": round(float(found.activations[0]), 6),
+        "activation_of_samples": round(float(found.activations[1:].mean()), 6),
+        "activation_maximised": [round(float(one), 6) for one in found.reached],
+        "warnings": list(warnings),
+        "versions": versions(),
+        "code": code_digest(),
+    }
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
