@@ -13,6 +13,7 @@ CLASSIFIERS = {
     "scenes": "scenes/classifier.py:build",
     "scenes:blind": "scenes/zoo/blind.py:build",
     "scenes:aware": "scenes/zoo/aware.py:build",
+    "scenes:parts": "scenes/zoo/parts.py:build",
     "scenes:vit": "scenes/zoo/vit.py:build",
     "scenes:coarse": "scenes/zoo/coarse.py:build",
     "scenes:fine": "scenes/zoo/fine.py:build",

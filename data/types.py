@@ -66,6 +66,9 @@ class ImageSet:
         Images left out (unreadable, not convertible to RGB), each with its reason: counted, never silent.
     mask
         ``mask(i)`` is (H, W) bool, the pixels of the object in the i-th image, where this is known; else None.
+    parts
+        ``parts(i)`` is (H, W) int, the number of the part at each pixel of the i-th image, and the names of the parts,
+        where these are known: number 0 is the context; else None.
     contexts
         Name of the context each of the n images was taken in, where this is known; else None.
     factors
@@ -81,6 +84,7 @@ class ImageSet:
     wnids: tuple[str, ...] | None = None
     skipped: tuple[SkippedImage, ...] = ()
     mask: Callable[[int], np.ndarray] | None = None
+    parts: Callable[[int], tuple[np.ndarray, tuple[str, ...]]] | None = None
     contexts: tuple[str, ...] | None = None
     factors: Mapping[str, Factor] = field(default_factory=dict)
 
@@ -95,7 +99,7 @@ class ImageSet:
         def select(of: Sequence[str] | None) -> tuple[str, ...] | None:
             return None if of is None else tuple(of[i] for i in rows)
 
-        mask = self.mask
+        mask, parts = self.mask, self.parts
         return replace(
             self,
             labels=self.labels[list(rows)],
@@ -103,6 +107,7 @@ class ImageSet:
             open=lambda i: self.open(rows[i]),
             digest=hashlib.sha256(f"{self.digest} {list(rows)}".encode()).hexdigest(),
             mask=None if mask is None else lambda i: mask(rows[i]),
+            parts=None if parts is None else lambda i: parts(rows[i]),
             contexts=select(self.contexts),
             factors={name: factor.only(rows) for name, factor in self.factors.items()},
         )

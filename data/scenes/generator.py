@@ -16,8 +16,8 @@ from scipy.ndimage import gaussian_filter, shift
 from data.errors import DataError
 from data.scenes.contexts import CONTEXTS, X, Y
 from data.scenes.noise import noise
-from data.scenes.pen import OVERSAMPLING, SIZE, Pen, Pose, hsv, shade
-from data.scenes.shapes import CATEGORIES
+from data.scenes.pen import OVERSAMPLING, SIZE, PartPen, Pen, Pose, hsv, shade
+from data.scenes.shapes import CATEGORIES, Category
 
 USUAL_SHARE = 0.96
 """Probability that a scene shows its object in the context usual for it."""
@@ -123,18 +123,27 @@ def choose(seed: int, *, category: str | None = None, usual_share: float = USUAL
     return label, usual if rng.uniform() < usual_share else other
 
 
+def find_parts(scene: Scene) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Find the visible parts of a scene.
+
+    Returns
+    -------
+    tuple
+        The number of the part at each pixel, (96, 96) uint8, and the names of the parts: 0 is the context, and what
+        is before the object; 1, 2, ... are the object's ("fish: tail").
+    """
+    _, acting, _, _ = _streams(scene.seed)
+    kind = CATEGORIES[scene.label]
+    pen = PartPen(_draw_pose(kind, acting))
+    kind.draw(pen, acting)
+    names = (scene.context, *(f"{scene.label}: {name}" for name in pen.names))
+    return np.where(scene.mask, pen.read_parts(), np.uint8(0)), names
+
+
 def draw_actor(category: str, rng: np.random.Generator, light: Light) -> Actor:
     """Pose and draw an object, round it with light, sometimes put something before it."""
     kind = CATEGORIES[category]
-    radius = rng.uniform(*kind.radius)
-    free = max(2.0, SIZE / 2 - 0.8 * radius)
-    pose = Pose(
-        centre=(SIZE / 2 + rng.uniform(-free, free), SIZE / 2 + rng.uniform(-free, free)),
-        radius=radius,
-        angle=rng.uniform(-kind.tilt, kind.tilt),
-        mirrored=bool(rng.integers(2)),
-        aspect=rng.uniform(0.92, 1.09),
-    )
+    pose = _draw_pose(kind, rng)
     pen = Pen(pose)
     kind.draw(pen, rng)
     colour, cover = _layer(pen)
@@ -157,6 +166,18 @@ def compose(actor: Actor, background: np.ndarray, light: Light) -> Image.Image:
 def _streams(seed: int) -> tuple[np.random.Generator, ...]:
     """Independent generators for choice, object, context and light: what one draws never changes another."""
     return tuple(np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4))
+
+
+def _draw_pose(kind: Category, rng: np.random.Generator) -> Pose:
+    radius = rng.uniform(*kind.radius)
+    free = max(2.0, SIZE / 2 - 0.8 * radius)
+    return Pose(
+        centre=(SIZE / 2 + rng.uniform(-free, free), SIZE / 2 + rng.uniform(-free, free)),
+        radius=radius,
+        angle=rng.uniform(-kind.tilt, kind.tilt),
+        mirrored=bool(rng.integers(2)),
+        aspect=rng.uniform(0.92, 1.09),
+    )
 
 
 def _light(rng: np.random.Generator) -> Light:

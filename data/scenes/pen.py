@@ -68,6 +68,9 @@ class Pen:
         self._unit = OVERSAMPLING * pose.radius
         self._outline = outline
 
+    def name(self, part: str) -> None:
+        """Name the part that is drawn next, up to the next name; the drawing does not depend on it."""
+
     def polygon(self, points: Sequence[Point], colour: Colour, *, outline: float = 0.5) -> None:
         """Fill a closed polygon; its outline is the colour times ``outline`` (1: none)."""
         place = self._place(points)
@@ -111,6 +114,47 @@ class Pen:
     def _place(self, points: Sequence[Point]) -> list[Point]:
         placed = np.asarray(points, dtype=float) @ self._matrix.T + self._centre
         return [(x, y) for x, y in placed.tolist()]
+
+
+class PartPen(Pen):
+    """Also records which named part is where, for the same drawing.
+
+    Attributes
+    ----------
+    names
+        Of the parts, in the order of their first drawing.
+    """
+
+    def __init__(self, pose: Pose) -> None:
+        super().__init__(pose)
+        self.names: list[str] = []
+        self._recorded = Image.new("L", self.canvas.size, 0)
+        self._recorder = ImageDraw.Draw(self._recorded)
+        self._number = 0
+
+    def name(self, part: str) -> None:
+        """Record what is drawn next as this part."""
+        self.names += [] if part in self.names else [part]
+        self._number = self.names.index(part) + 1
+
+    def polygon(self, points: Sequence[Point], colour: Colour, *, outline: float = 0.5) -> None:
+        """Fill a closed polygon and record it."""
+        self._recorder.polygon(self._place(points), fill=self._number)
+        super().polygon(points, colour, outline=outline)
+
+    def erase(self, points: Sequence[Point]) -> None:
+        """Cut a hole."""
+        super().erase(points)
+        self._recorder.polygon(self._place(points), fill=0)
+
+    def read_parts(self) -> np.ndarray:
+        """Return the number of the part (96, 96) at the middle of each pixel, uint8: 0 for none, 1 for the first."""
+        middle = OVERSAMPLING // 2
+        return np.asarray(self._recorded)[middle::OVERSAMPLING, middle::OVERSAMPLING].copy()
+
+    def _stroke(self, place: list[Point], colour: Colour, width: float) -> None:
+        super()._stroke(place, colour, width)
+        self._recorder.line(place, fill=self._number, width=max(1, round(width * self._unit)))
 
 
 def oval(centre: Point, radii: Point, *, turn: float = 0.0, arc: Point = (0.0, 1.0)) -> list[Point]:

@@ -14,7 +14,7 @@ from PIL import Image
 from data.errors import DataError
 from data.scenes import generator
 from data.scenes.contexts import CONTEXTS
-from data.scenes.generator import Scene, render
+from data.scenes.generator import Scene, find_parts, render
 from data.scenes.interventions import HUES, recolour_object
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import context_of, label_of, picture, scene_seed
@@ -74,6 +74,7 @@ def load(
         open=lambda i: Image.fromarray(scene(i)[0]),
         digest=_digest(ids, labels, contexts, [scene(i)[0] for i in sample]),
         mask=lambda i: scene(i)[1].copy(),
+        parts=lambda i: find_parts(picture(split, seed, range(count)[i])),
         contexts=contexts,
         factors=_factors(lambda i: picture(split, seed, range(count)[i]), labels, contexts),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,28 @@ intervention can. *Context read* is the accuracy of a logistic regression on the
 adversarial scenes, fitted to other ones (chance is 10%):
 """
 
+PARTS = """\
+## Filters that each detect one part: `scenes:parts`
+
+Two things are added to the built-in network ([Zhang et al. 2018](https://arxiv.org/abs/1710.00935)), which is then
+trained further: what is far from the maximum of a filter of the last convolution is left out, and the filter loss asks
+each filter to be active at one place in images of one category, and nowhere in others. The generator knows which part
+of which object is where. In those {images:,} held-out standard scenes in which a filter's maximum is among its largest
+10%, *purity* is the share with the maximum on the part most often hit, and *instability* is the standard deviation of
+the distance from the maximum to the object's centre and corners. Means over {filters} filters with 95% intervals; the
+differences, `scenes:parts` less the others, are paired by filter:
+"""
+
+PARTS_READ = """\
+Filters of `scenes:parts` detect the same part of the same category more often than those of the built-in network, and
+are steadier on the object. The parts most often found are {listed}. The loss and what is left out do different things:
+leaving out what is far from the maximum is enough for the purity, and the filter loss makes filters steadier. A filter
+still meets its part in fewer than half of its images: the last convolution has 6 × 6 places, 16 px apart, so small
+parts such as an eye cannot be told from what is around them. Instability alone says little here, because objects are
+near the middle of a scene: a filter whose maximum never moved would be about as steady, with a much lower purity.
+`python -m data.scenes.zoo.train parts --card` prints these figures into the card again.
+"""
+
 STUDIES = """\
 ## Two studies
 
@@ -133,7 +156,7 @@ def render_page() -> str:
     )
     effects = EFFECTS.format(scenes=first["held_out"]["changed_scenes"])
     parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_aware(cards)]
-    parts += _further(cards)
+    parts += [*_parts(cards), *_further(cards)]
     return "\n".join([*parts, *_benchmark(), *_exact(), STUDIES])
 
 
@@ -185,6 +208,27 @@ def _aware(cards: dict[str, dict[str, Any]]) -> list[str]:
         for name, read in card["further"]["context_read_by_a_linear_probe"].items()
     ]
     return [AWARE, "| network | context read | do(context) |", "|---|---|---|", *rows, ""]
+
+
+def _parts(cards: dict[str, dict[str, Any]]) -> list[str]:
+    found = cards["scenes:parts"]["further"]
+    names = {
+        "scenes:parts": "`scenes:parts`",
+        "scenes": "`scenes`",
+        "without_the_loss": "`scenes:parts` without the filter loss",
+        "middle": "maximum in the middle of every image",
+    }
+    rows = []
+    for name, title in names.items():
+        cells = [title]
+        for values in (found["filters"][measure] for measure in ("purity", "instability")):
+            cells += [_effect(values[name]), _effect(values[f"less_{name}"]) if f"less_{name}" in values else ""]
+        rows.append(f"| {' | '.join(cells)} |")
+    often = Counter(found["parts_found"]).most_common(5)
+    listed = ", ".join(f"{part} ({count})" for part, count in often)
+    said = PARTS_READ.format(listed=listed)
+    head = PARTS.format(images=found["images"], filters=len(found["parts_found"]))
+    return [head, "| filters of | purity | difference | instability | difference |", "|---" * 5 + "|", *rows, "", said]
 
 
 def _effects_of(cards: dict[str, dict[str, Any]], name: str) -> dict[str, dict[str, list[float]]]:

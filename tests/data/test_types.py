@@ -25,6 +25,7 @@ def test_some_pictures_are_those_with_all_that_is_known_of_them(images):
         assert (some.ids[k], some.labels[k], some.contexts[k]) == (images.ids[i], images.labels[i], images.contexts[i])
         assert np.array_equal(np.asarray(some.open(k)), np.asarray(images.open(i)))
         assert np.array_equal(some.mask(k), images.mask(i))
+        assert np.array_equal(some.parts(k)[0], images.parts(i)[0])
         for name, factor in some.factors.items():
             whole = images.factors[name]
             assert factor.known is None or factor.known[k] == whole.known[i]
