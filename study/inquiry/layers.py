@@ -47,6 +47,7 @@ QUESTIONS = Registry(
         "modes": "study.inquiry.decision_modes:modes",
         "x_features": "study.inquiry.x_features:x_features",
         "parts": "study.inquiry.part_graph:parts",
+        "explainer": "study.inquiry.explainer:explainer",
         "rules": "study.inquiry.distilled_rules:rules",
         "memorisation": "study.inquiry.memorisation:memorisation",
     },
@@ -59,6 +60,7 @@ DRAWINGS = Registry(
         "modes": "study.inquiry.decision_modes:draw_modes",
         "x_features": "study.inquiry.x_features:draw_x_features",
         "parts": "study.inquiry.part_graph:draw_parts",
+        "explainer": "study.inquiry.explainer:draw_explainer",
     },
 )
 """What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""
@@ -74,6 +76,7 @@ LAYERED = COMPARING | {
     "modes",
     "x_features",
     "parts",
+    "explainer",
 }
 """Questions about layers; the others are about the whole network."""
 

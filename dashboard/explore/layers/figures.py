@@ -194,6 +194,22 @@ def parts(table: pd.DataFrame) -> go.Figure:
     return plots.apply_layout(figure, "Share explained", percent=True)
 
 
+def explainer(table: pd.DataFrame) -> go.Figure:
+    """Draw the instability of each feature against that of its channel, with the line where they are equal."""
+    each = table[table["feature"] != "all"].dropna(subset=["instability"])
+    if each.empty:
+        first = table.iloc[0]
+        figure = go.Figure(go.Bar(x=["p", "restored", "same"], y=[first[name] for name in ("p", "restored", "same")]))
+        return plots.apply_layout(figure.update_traces(marker={"color": plots.PALETTE[0]}), "Share", percent=True)
+    names = "feature " + each["feature"]
+    dots = {"x": each["instability_channel"], "y": each["instability"], "text": names}
+    figure = go.Figure(go.Scatter(**dots, mode="markers", marker={"color": plots.PALETTE[0]}))
+    ends = [0, float(each[["instability", "instability_channel"]].to_numpy().max())]
+    figure.add_scatter(x=ends, y=ends, mode="lines", line=plots.DOTTED, hoverinfo="skip")
+    figure = plots.apply_layout(figure, "Instability of the feature", percent=False).update_layout(showlegend=False)
+    return figure.update_xaxes(title="Instability of the channel")
+
+
 def memorisation(table: pd.DataFrame) -> go.Figure:
     """Draw the record of each training by epoch, one panel for each measure, with chance as a dotted line."""
     measures = ["training", "held_out", "coarse", "fine", "critical", "gini"]
@@ -235,6 +251,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         modes,
         x_features,
         parts,
+        explainer,
         memorisation,
     )
 }

@@ -30,6 +30,8 @@ STEPS = {"fgsm": 1, "pgd": 40}
 """Gradients that an attack takes per image at most, by its defaults."""
 MOST_STEPS = 50
 """Those of an attack that is not named there."""
+TRAINED = 32
+"""Gradients of one image that a step of an explainer costs, about."""
 WALK = 150
 """Gradients, about, of the three walks from one image to its decision boundaries."""
 
@@ -98,6 +100,10 @@ def _each_unit(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
     return Cost(request.image_count * sum(find_layer_shape(request.classifier, Unit(0, layer))[0] for layer in layers))
 
 
+def _each_training_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
+    return Cost(2 * request.image_count, gradients=TRAINED * int(given["steps"]))
+
+
 def _each_band(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["pictures"])))
 
@@ -140,6 +146,7 @@ PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "bands": _each_band,
     "importance": _each_unit,
     "evidence": _each_method,
+    "explainer": _each_training_step,
     "memorisation": _each_epoch,
 }
 """Approximate passes through the network; a question that is not listed reads every layer once."""

@@ -40,6 +40,7 @@ READ = {
     "modes": "Images of the class by mode. The table names the channels that a mode relies on.",
     "x_features": "What each x-feature adds to the logit of held-out images of the class, more than to that of others.",
     "parts": "Share of its channel's activation in held-out images that each part explains: channel.part, by layer.",
+    "explainer": "Location instability of each channel and of the feature that replaces it: below the line, steadier.",
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
     "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
@@ -52,6 +53,7 @@ DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
     "x_features": "Held-out images of the class, and what each place adds (orange) to the logit or takes (blue) by",
     "parts": "Held-out images of the class, and where the largest part of each channel is, in the layer",
+    "explainer": "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
     "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
 
