@@ -27,3 +27,8 @@ CLASSIFIERS = {
     "bars:belief": "bars/belief.py:build",
 }
 """Built-in classifiers, as files a user could have written; relative to this folder."""
+
+RELATIVES = {
+    "scenes": "data.scenes.relatives.outputs:load",
+}
+"""Networks of known attributes, with their predictions for fixed images."""

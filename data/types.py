@@ -111,3 +111,36 @@ class ImageSet:
             contexts=select(self.contexts),
             factors={name: factor.only(rows) for name, factor in self.factors.items()},
         )
+
+
+@dataclass(frozen=True)
+class Relatives:
+    """Networks whose attributes are known, and what they predict of fixed images.
+
+    Attributes
+    ----------
+    categories
+        Plain names of the K classes.
+    attributes
+        What the R networks differ in, A attributes with the values of each.
+    values
+        (R, A) int64: the number of the value of each attribute of each network.
+    log_p
+        (R, n, K) float32: log probabilities of the classes for the n images; smaller ones than ``floor`` are cut off.
+    most, least
+        (R, n) int64: the class with the highest and with the lowest probability, before anything was cut off.
+    floor
+        The smallest log probability, nats.
+    count, open
+        n, and ``open(i)``, which gives the i-th image as an RGB PIL image.
+    """
+
+    categories: tuple[str, ...]
+    attributes: Mapping[str, tuple[str, ...]]
+    values: np.ndarray
+    log_p: np.ndarray
+    most: np.ndarray
+    least: np.ndarray
+    floor: float
+    count: int
+    open: Callable[[int], Image.Image]

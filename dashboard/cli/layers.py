@@ -30,9 +30,11 @@ def layers(
 
     Example: python foretell.py layers dissection --setting size=160 --layer features.4 --out layers
     """
+    import pandas as pd
+
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers import QUESTIONS, LayerQuery, inspect_files
+    from study.inquiry.layers import PRINTED, QUESTIONS, LayerQuery, inspect_files
 
     if list_questions:
         for name in QUESTIONS:
@@ -53,5 +55,9 @@ def layers(
     )
     with Bars() as progress:
         files = inspect_files(request, out, progress)
-    for file in files:
-        say(str(file))
+    table = pd.read_csv(files[0], keep_default_na=False)
+    if question in PRINTED:
+        say(table[list(PRINTED[question])].to_string(index=False))
+    for line in (*dict.fromkeys(table.get("note", [])), *map(str, files)):
+        if line:
+            say(line)

@@ -50,6 +50,7 @@ QUESTIONS = Registry(
         "explainer": "study.inquiry.explainer:explainer",
         "rules": "study.inquiry.distilled_rules:rules",
         "memorisation": "study.inquiry.memorisation:memorisation",
+        "attributes": "study.inquiry.attributes:attributes",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
@@ -79,6 +80,12 @@ LAYERED = COMPARING | {
     "explainer",
 }
 """Questions about layers; the others are about the whole network."""
+OWN_IMAGES = frozenset({"attributes"})
+"""Questions with images of their own, which leave those of the set aside."""
+
+
+PRINTED = {"attributes": ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance")}
+"""Columns of the short tables that the command prints."""
 
 
 @dataclass(frozen=True)

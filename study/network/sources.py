@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,10 +162,7 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]
     else:
-        known = {
-            _fold_name(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")
-        }
-        index = [known.get(_fold_name(name), UNMATCHED) for name in images.categories]
+        index = match_classes(images.categories, classifier.categories)
     if refuse and all(k == UNMATCHED for k in index):
         raise ForetellError(
             f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
@@ -173,6 +170,12 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
         )
     classes: NDArray[np.int64] = np.array(index, dtype=np.int64)[images.labels]
     return classes
+
+
+def match_classes(names: Sequence[str], categories: Sequence[str]) -> list[int]:
+    """Find the index of each name among a classifier's categories, by any of their synonyms; -1 where there is none."""
+    known = {_fold_name(s): k for k, name in reversed(list(enumerate(categories))) for s in name.split(",")}
+    return [known.get(_fold_name(name), UNMATCHED) for name in names]
 
 
 def _fold_name(name: str) -> str:

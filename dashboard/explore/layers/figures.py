@@ -231,6 +231,14 @@ def memorisation(table: pd.DataFrame) -> go.Figure:
     return figure.update_yaxes(title=None, range=[-0.03, 1.03])
 
 
+def attributes(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy of the metamodels on held-out relatives by attribute and output, with chance as crosses."""
+    figure = plots.intervals(table, x="attribute", y="accuracy", by="output", title="Accuracy", percent=True)
+    chance = table.drop_duplicates("attribute")["chance"]
+    marker = {"color": plots.INK, "symbol": "line-ew-open", "size": 28}
+    return figure.add_scatter(x=list(range(len(chance))), y=chance, mode="markers", name="chance", marker=marker)
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -253,6 +261,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         parts,
         explainer,
         memorisation,
+        attributes,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -32,6 +32,8 @@ MOST_STEPS = 50
 """Those of an attack that is not named there."""
 TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
+QUERIES = 100
+"""Images that a network is asked about, to compare it with its relatives."""
 WALK = 150
 """Gradients, about, of the three walks from one image to its decision boundaries."""
 
@@ -134,6 +136,10 @@ def _each_epoch(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(4 * half * moments * _many(given["kinds"]), each * _many(given["kinds"]))
 
 
+def _each_query(request: LayerRequest, given: Mapping[str, Any]) -> Cost:  # noqa: ARG001
+    return Cost(QUERIES)
+
+
 def _many(listed: str) -> int:
     return listed.count(",") + 1
 
@@ -148,5 +154,6 @@ PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "evidence": _each_method,
     "explainer": _each_training_step,
     "memorisation": _each_epoch,
+    "attributes": _each_query,
 }
 """Approximate passes through the network; a question that is not listed reads every layer once."""

@@ -19,7 +19,7 @@ from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
 from data.types import ImageSet
-from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, LayerQuery, blocks
+from study.inquiry.layers import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
 
 BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
@@ -44,6 +44,8 @@ READ = {
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
     "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
+    "attributes": "Accuracy of metamodels on held-out relatives, with 95% intervals. The table has the predictions "
+    "about this network.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
@@ -118,8 +120,7 @@ def _draw_result(request: LayerRequest, found: LayerResult) -> None:
     question, name = request.query.question, f"{request.classifier.file_name}.{request.query.question}"
     if question in FIGURES and len(found.table):
         st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
-        asked = len(found.table) if "picture" in found.table else request.image_count
-        st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} images.")
+        st.caption(f"{READ.get(question, '')} {_count_images(request, found)}")
     for note in found.table.get("note", pd.Series(dtype=object)).dropna():
         st.warning(escape_markdown(note))
     for caption, image in found.drawings.items():
@@ -128,6 +129,13 @@ def _draw_result(request: LayerRequest, found: LayerResult) -> None:
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(found.facts), f"{name}.json", "application/json"
     )
+
+
+def _count_images(request: LayerRequest, found: LayerResult) -> str:
+    if request.query.question in OWN_IMAGES:
+        return "The images of the set are not used."
+    asked = len(found.table) if "picture" in found.table else request.image_count
+    return f"{asked:,} of the {len(request.images):,} images."
 
 
 def _format_facts(facts: dict[str, Any]) -> str:
