@@ -51,6 +51,7 @@ QUESTIONS = Registry(
         "rules": "study.inquiry.distilled_rules:rules",
         "memorisation": "study.inquiry.memorisation:memorisation",
         "attributes": "study.inquiry.attributes:attributes",
+        "decomposition": "study.inquiry.decomposition:decomposition",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
@@ -62,6 +63,7 @@ DRAWINGS = Registry(
         "x_features": "study.inquiry.x_features:draw_x_features",
         "parts": "study.inquiry.part_graph:draw_parts",
         "explainer": "study.inquiry.explainer:draw_explainer",
+        "decomposition": "study.inquiry.decomposition:draw_decomposition",
     },
 )
 """What is drawn of a question's result: ``drawing(inspected)``, after the question, returns images by name."""

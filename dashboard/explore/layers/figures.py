@@ -239,6 +239,18 @@ def attributes(table: pd.DataFrame) -> go.Figure:
     return figure.add_scatter(x=list(range(len(chance))), y=chance, mode="markers", name="chance", marker=marker)
 
 
+def decomposition(table: pd.DataFrame) -> go.Figure:
+    """Draw the share of the contrast's energy that each layer does not rebuild, learned and with random filters."""
+    each = table[table["filter"] == "all"]
+    figure = go.Figure()
+    for k, (name, error) in enumerate({"lost": "lost_error", "lost_random": "random_error"}.items()):
+        label = "learned filters" if name == "lost" else "random filters"
+        bars = {"array": each[error], "color": plots.INK, "thickness": 1}
+        figure.add_bar(x="layer " + each["layer"].astype(str), y=each[name], name=label, error_y=bars,
+                       marker={"color": plots.PALETTE[k]})  # fmt: skip
+    return plots.apply_layout(figure, "Energy lost", percent=True)
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -262,6 +274,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         explainer,
         memorisation,
         attributes,
+        decomposition,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -32,6 +32,8 @@ MOST_STEPS = 50
 """Those of an attack that is not named there."""
 TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
+UNMEASURED = frozenset({"decomposition"})
+"""Questions that do not run the network, whose speed says nothing about them."""
 QUERIES = 100
 """Images that a network is asked about, to compare it with its relatives."""
 WALK = 150
@@ -83,6 +85,8 @@ class LayerRequest:
     def estimate(self) -> float | None:
         """Estimate the seconds of the passes at most; what is computed from the predictions is left out."""
         defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.query.question])}
+        if self.query.question in UNMEASURED:
+            return None
         passes = PASSES.get(self.query.question, _each_layer)
         return estimate_seconds(self.classifier, passes(self, defaults | dict(self.query.parameters)))
 

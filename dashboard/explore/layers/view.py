@@ -46,6 +46,8 @@ READ = {
     "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
     "attributes": "Accuracy of metamodels on held-out relatives, with 95% intervals. The table has the predictions "
     "about this network.",
+    "decomposition": "Share of the energy of held-out images that a layer does not rebuild, ± standard error; of "
+    "random filters, that of the difference. The network is not asked.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
@@ -56,6 +58,8 @@ DRAWN = {
     "x_features": "Held-out images of the class, and what each place adds (orange) to the logit or takes (blue) by",
     "parts": "Held-out images of the class, and where the largest part of each channel is, in the layer",
     "explainer": "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
+    "decomposition": "Held-out images: the largest activation of each filter, as pixels, next to that part of the "
+    "image; or whole images, above as each layer rebuilds them:",
     "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
 
@@ -134,7 +138,8 @@ def _draw_result(request: LayerRequest, found: LayerResult) -> None:
 def _count_images(request: LayerRequest, found: LayerResult) -> str:
     if request.query.question in OWN_IMAGES:
         return "The images of the set are not used."
-    asked = len(found.table) if "picture" in found.table else request.image_count
+    most = int(request.query.parameters.get("pictures", request.image_count))
+    asked = len(found.table) if "picture" in found.table else min(most, request.image_count)
     return f"{asked:,} of the {len(request.images):,} images."
 
 
