@@ -70,6 +70,14 @@ def test_a_rotated_layer_is_refined_to_itself(clean, monkeypatch):
         torch.testing.assert_close(found.float(), turned, atol=0.02, rtol=0)
 
 
+def test_a_label_of_few_images_is_read_in_fewer_folds(clean, monkeypatch):
+    """Six images of one label, of which a half has about three: catches five folds, which need five of each."""
+    features, labels = clean
+    rare = labels.clone()
+    rare[torch.nonzero(rare == 3)[6:, 0]] = 0
+    assert ask(monkeypatch, features, features, rare)["accuracy"]["own"] > 0.6
+
+
 def test_no_image_is_refined_by_a_mapping_that_has_seen_it():
     """Random features of 16 images, copied to 40 places: by heart, every one could be reconstructed."""
     owner = torch.arange(16).repeat_interleave(40)
