@@ -15,7 +15,7 @@ from torch import Tensor
 
 from core.errors import ForetellError
 from core.layers.perceptron import Reader, fit_perceptron
-from core.shares import share_of
+from core.shares import PairedDifference, compare_paired, share_of
 from core.types import Progress, silent
 
 Floats = NDArray[np.float64]
@@ -44,6 +44,12 @@ class Probe:
     high: float
     chance: float
     predicted: Tensor
+
+
+def compare_probes(one: Probe, other: Probe, labels: Tensor) -> PairedDifference:
+    """Compare the accuracy of one probe with that of another on the same images, whose labels are (N,)."""
+    right, also = one.predicted == labels, other.predicted == labels
+    return compare_paired(int((right & ~also).sum()), int((also & ~right).sum()), len(labels))
 
 
 def linear_probe(

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 from torch import Tensor
 
 from core.classifier import Classifier
 from core.decoding import read_batches
+from core.shares import compare_paired
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import RANKS, measure_sampled_accuracy, rank_of_label
 from data.types import ImageSet
@@ -29,7 +29,6 @@ MOST = 1000
 """Images compared at most: accuracies to about 1.5 points."""
 FAR = 0.05
 """Difference of the top-1 accuracies that is warned of, where its interval excludes 0."""
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -55,17 +54,9 @@ class AveragedAccuracy:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """Top-1 accuracy that sampling loses, and its exact 95% interval for paired predictions.
-
-        Given the images on which only one of the two is right, which one it is has a binomial distribution; the
-        limits are those of its share (Clopper & Pearson 1934). They exclude 0 where McNemar's exact test rejects at 5%.
-        """
-        differing = self.lost + self.won
-        if not differing:
-            return 0.0, 0.0, 0.0
-        share = binomtest(self.lost, differing).proportion_ci(LEVEL, method="exact")
-        low, high = (float(2 * limit - 1) * differing / self.images for limit in share)
-        return (self.lost - self.won) / self.images, low, high
+        """Top-1 accuracy that sampling loses, and its 95% interval for paired predictions."""
+        found = compare_paired(self.lost, self.won, self.images)
+        return found.value, found.low, found.high
 
     @property
     def is_far(self) -> bool:

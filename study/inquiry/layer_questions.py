@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import binomtest
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
@@ -17,7 +16,7 @@ from core.layers.deletion import UnitDeletions, by_class, predict_without_units,
 from core.layers.dissection import TOP, dissect
 from core.layers.information import compute_input_information, compute_label_information
 from core.layers.layers import maps_of, means_of
-from core.layers.probe import Probe, linear_probe, perceptron_probe
+from core.layers.probe import compare_probes, linear_probe, perceptron_probe
 from core.layers.similarity import svcca
 from core.types import Progress, silent
 from data.types import ImageSet
@@ -50,18 +49,11 @@ def probes(inspected: LayerInspection, progress: Progress, *, hidden: int = 0) -
             if hidden:
                 found = perceptron_probe(features, known, hidden=hidden, generator=inspected.generator())
             own = [layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance]
-            rows.append([*own, linear.accuracy, _compare_probes(linear, found, known)])
+            rows.append([*own, linear.accuracy, compare_probes(found, linear, known).p_value])
             progress(len(rows), len(inspected.layers) * len(labels), "training probes")
     names = ["layer", "of", "channels", "accuracy", "low", "high", "chance", "linear", "p_value"]
     table = pd.DataFrame(rows, columns=names)
     return table if hidden else table.drop(columns=["linear", "p_value"])
-
-
-def _compare_probes(one: Probe, other: Probe, labels: Tensor) -> float:
-    """Compute the p-value of McNemar's exact test that two probes read equally many labels."""
-    right, also = one.predicted == labels, other.predicted == labels
-    differing = int((right != also).sum())
-    return float(binomtest(int((right & ~also).sum()), differing).pvalue) if differing else 1.0
 
 
 def _list_labels(images: ImageSet) -> dict[str, Tensor]:

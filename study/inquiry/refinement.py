@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import binomtest
 from torch import Tensor
 
 from core.errors import ForetellError
 from core.layers.consistency import refine
-from core.layers.probe import Probe, linear_probe
+from core.layers.probe import Probe, compare_probes, linear_probe
 from core.shares import share_of
 from core.types import Progress
 from study.inquiry.consistency import PLACES, list_pairs, read_pair
 from study.inquiry.layers import LayerInspection
 
-Z = 1.96
 FOLDS = 5
 """Of the probes within a half, at most."""
 OWN, OTHER = "own", "other layer"
@@ -39,7 +39,7 @@ def refinement(inspected: LayerInspection, progress: Progress, *, places: int = 
         features, half = _list_features(inspected, layer, other, places)
         probes = {name: _probe_halves(inspected, values, labels, half) for name, values in features.items()}
         for name, probe in probes.items():
-            paired = compare_accuracies(probes[OWN], probe, labels)
+            paired = compare_probes(probe, probes[OWN], labels) if name != OWN else [math.nan] * 4
             rows.append([layer, other, name, probe.accuracy, probe.low, probe.high, *paired])
         progress(done, len(pairs), "refining layers")
     names = ["layer", "other", "features", "accuracy", "low", "high", "gain", "gain_low", "gain_high", "p_value"]
@@ -73,13 +73,3 @@ def _probe_halves(inspected: LayerInspection, features: Tensor, labels: Tensor, 
 def name_order(order: int) -> str:
     """Name the consistent features up to an order: ``order 0``, ``orders 0 to 2``."""
     return "order 0" if order == 0 else f"orders 0 to {order}"
-
-
-def compare_accuracies(one: Probe, other: Probe, labels: Tensor) -> tuple[float, float, float, float]:
-    """Compare two probes on the same images: gain of the other, its 95% limits, and McNemar's exact p-value."""
-    right, also = one.predicted == labels, other.predicted == labels
-    difference = also.double() - right.double()
-    gain, half = float(difference.mean()), Z * float(difference.std()) / len(labels) ** 0.5
-    won, lost = int((also & ~right).sum()), int((right & ~also).sum())
-    p_value = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
-    return gain, gain - half, gain + half, p_value

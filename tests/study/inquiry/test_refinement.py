@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from statsmodels.stats.contingency_tables import mcnemar
 
 from core.errors import ForetellError
 from core.layers.consistency import refine
-from core.layers.probe import Probe, linear_probe
+from core.layers.probe import linear_probe
 from dashboard.explore.layers.figures import FIGURES
 from study.inquiry import refinement as module
-from study.inquiry.refinement import compare_accuracies, refinement
+from study.inquiry.refinement import refinement
 
 N, CLASSES, PLACES = 240, 4, 4
 OWNER = torch.arange(N).repeat_interleave(PLACES)
@@ -86,19 +85,15 @@ def test_no_image_is_refined_by_a_mapping_that_has_seen_it():
     assert float(left) > 0.8
 
 
-def test_accuracies_are_compared_image_by_image():
-    """Expected: McNemar's exact test of statsmodels, and the difference by hand. Catches a gain of the other sign."""
-    draws = np.random.default_rng(0)
-    labels = torch.from_numpy(draws.integers(0, 3, 60))
-    one, other = (torch.where(torch.from_numpy(draws.random(60) < share), labels, 7) for share in (0.5, 0.8))
-    probes = [Probe(0, 0, 0, 0, predicted) for predicted in (one, other)]
-    gain, low, high, p_value = compare_accuracies(*probes, labels)
-    right, also = (one == labels).numpy(), (other == labels).numpy()
-    table = [[(right & also).sum(), (right & ~also).sum()], [(~right & also).sum(), (~right & ~also).sum()]]
-    assert p_value == pytest.approx(mcnemar(table, exact=True).pvalue)
-    assert gain == pytest.approx(also.mean() - right.mean())
-    assert high - low == pytest.approx(2 * 1.96 * np.std(also.astype(float) - right, ddof=1) / 60**0.5)
-    assert compare_accuracies(probes[0], probes[0], labels) == (0, 0, 0, 1)
+def test_accuracies_are_compared_image_by_image(clean, monkeypatch):
+    """Expected: counts by hand. Catches a gain of the other sign, and one against other features than the own."""
+    features, labels = clean
+    table = ask(monkeypatch, 3 * normal(N * PLACES, 6, seed=5), features, labels)
+    assert np.isnan(table["gain"]["own"])
+    for name in ("order 0", "other layer"):
+        assert table["gain"][name] == pytest.approx(table["accuracy"][name] - table["accuracy"]["own"])
+    assert table["gain_low"]["other layer"] > 0
+    assert table["p_value"]["other layer"] < 1e-6
 
 
 def test_a_grid_without_places_is_refused():
