@@ -27,6 +27,13 @@ SAMPLE = 64
 """Images whose pixels enter the digest."""
 DRAWING = ("pen.py", "noise.py", "contexts.py", "generator.py", "splits.py", "shapes/*.py")
 """The files that decide what an image looks like."""
+SAME = {
+    "a4064e9d9efd164466134f2ad7c5c757adf80457ec89d8f646d2326c601e203d": (
+        "d6d45997ae6f37eb7519caf0cad27386516ff5238a248a828568ac296b4305dd"
+    ),
+}
+"""Sources (SHA-256) that draw each pixel as an earlier one, for which they stand in the digest: a study that was made
+with the earlier one has the same images. The first names parts of objects, which changes no drawing."""
 
 
 def load(
@@ -106,8 +113,10 @@ def _digest(ids: tuple[str, ...], labels: np.ndarray, contexts: tuple[str, ...],
     otherwise. An edited comment changes the digest too: that errs on the safe side.
     """
     total = hashlib.sha256()
-    for part in ("\n".join(ids), "\n".join(contexts), _source()):
+    for part in ("\n".join(ids), "\n".join(contexts)):
         total.update(hashlib.sha256(part.encode()).digest())
+    source = hashlib.sha256(_source().encode()).hexdigest()
+    total.update(bytes.fromhex(SAME.get(source, source)))
     total.update(labels.astype("<i8").tobytes())
     for pixels in sample:
         total.update(pixels.tobytes())
