@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -41,13 +42,18 @@ def sized(request: pytest.FixtureRequest, chromium: Browser, designer: Server) -
 
 
 class Hand:
-    """Counts the clicks of one walk."""
+    """Counts the clicks of one walk; by the keyboard, what would be clicked is focused and pressed."""
 
-    def __init__(self, page: Page) -> None:
-        self.page, self.clicks = page, 0
+    def __init__(self, page: Page, by_keyboard: bool) -> None:
+        self.page, self.by_keyboard, self.clicks = page, by_keyboard, 0
 
     def click(self, role: str, name: str) -> None:
-        self.page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]
+        place = self.page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
+        if self.by_keyboard:
+            place.focus()
+            place.press("Enter" if role == "button" else "Space")
+        else:
+            place.click()
         self.clicks += 1
 
 
@@ -59,12 +65,18 @@ def open_design(context: BrowserContext, designer: Server, query: str = "") -> P
 
 
 @pytest.mark.slow
-def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(chromium: Browser, designer: Server) -> None:
-    """Catches a step that has no widget: nothing here edits a file or runs a command."""
-    with chromium.new_context(viewport={"width": 1280, "height": 1400}) as context:
+@pytest.mark.parametrize(("name", "width", "scheme"), [("walk", 1280, "light"), ("pressed", 390, "dark")])
+def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(
+    chromium: Browser, designer: Server, name: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Catches a step that has no widget, or one that a dark phone lacks or a keyboard cannot reach.
+
+    Nothing here edits a file or runs a command.
+    """
+    with chromium.new_context(viewport={"width": width, "height": 1400}, color_scheme=scheme) as context:
         designer.let_in(context)
-        hand = Hand(page := open_design(context, designer))
-        page.get_by_role("textbox", name="Name", exact=True).fill("walk")
+        hand = Hand(page := open_design(context, designer, "?study=A+new+study"), by_keyboard=scheme == "dark")
+        page.get_by_role("textbox", name="Name", exact=True).fill(name)
         page.get_by_role("textbox", name="Title", exact=True).fill("Predict the AI")
         hand.click("button", "Make the study")
         hand.click("radio", "Network and images")
@@ -87,8 +99,8 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(chromium: Bro
         page.get_by_role("link", name="Preview, open and share it").click()
         expect(page.get_by_role("heading", name="Predict the AI")).to_be_visible()
         expect(page.get_by_text("Before you open the study")).to_be_visible()
-    assert config.read(designer.home / "studies" / "walk.toml").trials.categories == 2
-    assert len(list((designer.home / "bundles").glob("walk-*"))) == 1
+    assert config.read(designer.home / "studies" / f"{name}.toml").trials.categories == 2
+    assert len(list((designer.home / "bundles").glob(f"{name}-*"))) == 1
 
 
 def test_axe_finds_nothing_grave_in_any_section(sized: BrowserContext, designer: Server) -> None:
