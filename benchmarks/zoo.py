@@ -93,6 +93,7 @@ SCORES: dict[str, Score] = {
 }
 DIFFERENCES = (
     Difference("scenes:blind", "evidence on the context", "does not use the context"),
+    Difference("scenes:aware", "evidence on the context", "knows the context and does not use it"),
     Difference("scenes:federated", "evidence on the context", "uses the context less"),
     Difference("scenes:coarse", "details above 16 cycles", "sees no details"),
     Difference("scenes:fine", "areas below 4 cycles", "sees no areas"),
