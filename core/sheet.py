@@ -122,7 +122,7 @@ def render_svg(sheet: Sheet) -> bytes:
 def _element(item: Item) -> tuple[str, dict[str, str]]:
     match item:
         case ImageItem():
-            return "image", {**_rectangle(item), "href": _embed_image(item.image)}
+            return "image", {**_rectangle(item), "href": embed_png(item.image)}
         case Words():
             # SVG measures from the baseline of the text.
             place = {"x": _number(item.x), "y": _number(item.y + 0.8 * item.size), "font-size": _number(item.size)}
@@ -143,10 +143,16 @@ def _number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _embed_image(image: Image.Image) -> str:
+def embed_png(image: Image.Image) -> str:
+    """Encode an image as a ``data:`` address of a PNG."""
+    return "data:image/png;base64," + base64.b64encode(encode_png(image)).decode()
+
+
+def encode_png(image: Image.Image) -> bytes:
+    """Encode an image as PNG."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
 
 
 def wrap_text(text: str, width: float, size: float) -> list[str]:

@@ -156,13 +156,6 @@ def make_thumbnail(picture: Image.Image, side: int = 96) -> bytes:
     return buffer.getvalue()
 
 
-def encode_png(picture: Image.Image) -> bytes:
-    """Encode an image as PNG."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def encode_for_page(picture: Image.Image, width: int = MOST_WIDTH) -> bytes:
     """Encode an image as PNG for a page that shows it at most ``width`` px wide.
 

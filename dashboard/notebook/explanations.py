@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from torch import nn
 from core.attribution.external import ImageRecord, records_for
 from core.attribution.method import HeatmapMethod
 from core.classifier import Classifier
+from core.sheet import embed_png
 from core.types import Certificate, Explanation
 from core.views import View, view
 from dashboard.notebook.display import Bars, escape, show_image
@@ -90,12 +89,9 @@ class Heatmap:
         return f"Heatmap of {self.image} by {self.method}: evidence for {self.category}"
 
     def _repr_html_(self) -> str:
-        buffer = io.BytesIO()
-        self.draw().save(buffer, "PNG")
-        source = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
         words = f"{self.image}: {self.method}, evidence for {self.category}"
         warnings = "".join(f"<p>Warning: {escape(sentence)}</p>" for sentence in self.warnings)
-        return f'<figure style="margin:0"><img alt="{escape(words)}" src="{source}">{warnings}</figure>'
+        return f'<figure style="margin:0"><img alt="{escape(words)}" src="{embed_png(self.draw())}">{warnings}</figure>'
 
 
 @dataclass(frozen=True)

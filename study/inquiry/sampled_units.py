@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.attribution.method import versions
 from core.classifier import Classifier
+from core.sheet import encode_png
 from core.types import Progress, silent
 from core.units.deep_belief import APART, BURN_IN, CHAINS, MIXED, SAMPLES, ClampedSamples, sample_unit
 from core.units.display import convert_to_colours
@@ -71,7 +72,7 @@ def sampled_files(query: SampledQuery, out: Path, progress: Progress = silent) -
     found = sample(classifier, query, progress)
     said, name = warn(found.samples), name_file(classifier, found.unit, HOW)
     files = {
-        "png": _png(draw_sheet(classifier, found, query, said)),
+        "png": encode_png(draw_sheet(classifier, found, query, said)),
         "npz": _pack(found),
         "json": (json.dumps(_facts(classifier, found, query, said), indent=1, ensure_ascii=False) + "\n").encode(),
     }
@@ -168,9 +169,3 @@ def _facts(
         "versions": versions(),
         "code": code_digest(),
     }
-
-
-def _png(image: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()

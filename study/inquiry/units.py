@@ -17,6 +17,7 @@ from PIL import Image
 from core.attribution.method import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.sheet import encode_png
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
 from core.units.maco import MOST_OPAQUE
@@ -171,9 +172,9 @@ def contents(
     classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> dict[str, bytes]:
     """Render the files by their endings, the facts last."""
-    sheets = {"png": _png(draw_maximised_sheet(classifier, made, settings))}
+    sheets = {"png": encode_png(draw_maximised_sheet(classifier, made, settings))}
     if found is not None:
-        sheets["top.png"] = _png(draw_exemplar_sheet(classifier, found))
+        sheets["top.png"] = encode_png(draw_exemplar_sheet(classifier, found))
     return {**sheets, "npz": npz(made, found), "json": facts_text(classifier, made, settings, found).encode()}
 
 
@@ -273,9 +274,3 @@ def _list_exemplar_facts(found: Exemplars) -> dict[str, Any]:
     ]
     listed = {"set": found.set_name, "looked_through": found.n_searched, "pictures": pictures}
     return listed | {"warnings": list(found.warnings)}
-
-
-def _png(picture: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return buffer.getvalue()

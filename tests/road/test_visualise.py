@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -65,9 +66,9 @@ def heeds_ctrl_c() -> None:
 def test_ctrl_c_ends_it_and_leaves_no_file(tmp_path):
     command = [sys.executable, "-P", "-m", "dashboard.cli", "units", "--class", "fish", "--steps", "1000000"]
     with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "out")], cwd=ROOT, stderr=said, preexec_fn=heeds_ctrl_c
-        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command += ["--out", str(tmp_path / "out")]
+        process = subprocess.Popen(command, env=environment, stderr=said, preexec_fn=heeds_ctrl_c)
         try:
             while b"steps: " not in (tmp_path / "said").read_bytes():
                 assert process.poll() is None

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.rendering import scale_of
-from dashboard.explore.figures import SIDE, encode_png
+from core.sheet import encode_png
+from dashboard.explore.figures import SIDE
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from core.sheet import render_png, render_svg
+from core.sheet import encode_png, render_png, render_svg
 from dashboard.explore import figures
 from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.heatmaps.sheet import draw_sheet
@@ -50,7 +50,7 @@ def _files(shown: HeatmapTable, stem: str) -> None:
     script = f"{stem}.py"
     files.offer_download(
         "Image (PNG)",
-        lambda: figures.encode_png(render_png(draw_sheet(shown))),
+        lambda: encode_png(render_png(draw_sheet(shown))),
         f"{stem}.png",
         "image/png",
     )

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.sheet import encode_png
 from core.units.maximise import MaximisedImages, Parameterisation
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore import figures
@@ -178,14 +179,14 @@ def _files(shown: UnitJobs, drawn: MaximisedImages) -> None:
     of, how, name = shown.classifier, shown.settings, units.stem(shown.classifier, drawn)
     files.offer_download(
         "Synthesised images (PNG)",
-        lambda: figures.encode_png(units.draw_maximised_sheet(of, drawn, how)),
+        lambda: encode_png(units.draw_maximised_sheet(of, drawn, how)),
         f"{name}.png",
         "image/png",
     )
     if top is not None:
         files.offer_download(
             "Top images (PNG)",
-            lambda: figures.encode_png(units.draw_exemplar_sheet(of, top)),
+            lambda: encode_png(units.draw_exemplar_sheet(of, top)),
             f"{name}.top.png",
             "image/png",
         )
