@@ -32,7 +32,7 @@ SAME = {
         "d6d45997ae6f37eb7519caf0cad27386516ff5238a248a828568ac296b4305dd"
     ),
 }
-"""Sources (SHA-256) that draw each pixel as an earlier one, for which they stand in the digest: a study that was made
+"""Sources (SHA-256) that draw each pixel as an earlier one, as which they count in the digest: a study that was made
 with the earlier one has the same images. The first names parts of objects, which changes no drawing."""
 
 
