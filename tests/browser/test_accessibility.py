@@ -126,8 +126,10 @@ def activate(page: Page, selector: str) -> None:
 
 def grave(page: Page) -> list[str]:
     """What axe calls serious or critical, and headings that skip a level, by which screen readers navigate."""
-    # Colours on their way to a button that has just been enabled are nobody's.
-    page.evaluate("() => Promise.allSettled(document.getAnimations().map(each => each.finished))")
+    # Colours on their way to a button that has just been enabled are nobody's; a spinner never ends.
+    page.evaluate("""() => Promise.allSettled(document.getAnimations()
+        .filter((each) => each.playState === "running" && each.effect.getComputedTiming().endTime !== Infinity)
+        .map((each) => each.finished))""")
     found = [v for v in Axe().run(page).response["violations"] if v["impact"] in GRAVE or v["id"] == "heading-order"]
     return [f"{v['id']}: {v['nodes'][0]['target']}" for v in found]
 
