@@ -83,7 +83,7 @@ def consistency(
     rest = y
     losses = [_loss_by_picture(y[told], owner[told])]
     for order in range(orders + 1):
-        rest = rest - (_linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator))
+        rest = rest - _reconstruct(x, rest, train, stop, order, generator)
         losses.append(_loss_by_picture(rest[told], owner[told]))
         progress(order + 1, orders + 1, "reconstructing a layer from another")
     gains, whole = -torch.stack(losses).diff(dim=0), losses[0]
@@ -139,13 +139,17 @@ def refine(
         y, x = (whole - centre) / size, _standardise(other, train)
         found, own = torch.zeros_like(y), half == told
         for order in range(orders + 1):
-            rest = y - found
-            found = found + (
-                _linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator)
-            )
+            found = found + _reconstruct(x, y - found, train, stop, order, generator)
             refined[order, own] = centre + size * found[own]
             progress(told * (orders + 1) + order + 1, 2 * (orders + 1), "refining a layer")
     return refined, half
+
+
+def _reconstruct(
+    x: Tensor, rest: Tensor, train: Tensor, stop: Tensor, order: int, generator: torch.Generator
+) -> Tensor:
+    """Reconstruct what the mappings of lower orders leave (N, D) by the mapping of an order."""
+    return _linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator)
 
 
 def _deal(

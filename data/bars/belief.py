@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, cross_entropy, interpolate
 
@@ -21,7 +21,7 @@ from data.bars.classifier import MEAN_COLOUR
 from data.bars.generator import GROUND, SIZE
 from data.bars.network import CATEGORIES, transforms
 from data.bars.train import FIRST, HELD_OUT, HELD_OUT_SEED, draw_bars, list_labels, measure_accuracy, read
-from data.errors import DataError
+from data.weights import load_weights
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "transforms"]
 
@@ -92,11 +92,7 @@ def build() -> nn.Module:
     DataError
         The weights are missing.
     """
-    if not WEIGHTS.is_file():
-        raise DataError(f"The weights {WEIGHTS} are missing. Create them again: python -m data.bars.belief")
-    network = BeliefNet()
-    network.load_state_dict({name: value.float() for name, value in load_file(WEIGHTS).items()})
-    return network.eval().requires_grad_(False)
+    return load_weights(BeliefNet(), WEIGHTS, "data.bars.belief")
 
 
 @torch.no_grad()

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.torch import load_file
 from torch import nn
 
 from data.bars.generator import GROUND
 from data.bars.network import CATEGORIES, BarNet, transforms
-from data.errors import DataError
+from data.weights import load_weights
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "transforms"]
 
@@ -31,8 +30,4 @@ def build() -> nn.Module:
     DataError
         The weights are missing.
     """
-    if not WEIGHTS.is_file():
-        raise DataError(f"The weights {WEIGHTS} are missing. Create them again: python -m data.bars.train")
-    network = BarNet()
-    network.load_state_dict(load_file(WEIGHTS))
-    return network.eval().requires_grad_(False)
+    return load_weights(BarNet(), WEIGHTS, "data.bars.train")

@@ -48,7 +48,7 @@ def agree(page: Page) -> None:
     page.click("#accept")
 
 
-def shown(page: Page, number: int) -> None:
+def wait_for_trial(page: Page, number: int) -> None:
     """Wait until trial `number` of this stretch can be answered."""
     page.wait_for_selector(f'#trial[data-phase="shown"][data-number="{number}"]')
     page.wait_for_timeout(TOUCH_MS)

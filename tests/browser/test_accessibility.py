@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import WHOLE, shown, tab_to
+from tests.browser.road import WHOLE, tab_to, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -102,7 +102,7 @@ def begin(page: Page, visit: Visit, name: str) -> None:
 
 def trial(page: Page, number: int, visit: Visit, *, feedback: bool = False) -> None:
     """By F the first time, by the button itself the others; then the confidence."""
-    shown(page, number)
+    wait_for_trial(page, number)
     visit(page, f"trial {number}")
     if number == 1:
         page.keyboard.press("f")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.browser.explore.conftest import PATIENCE_MS, PENDING, finished, opened
+from tests.browser.explore.conftest import PATIENCE_MS, PENDING, finished, open_explore
 from tests.browser.explore.test_explore import sheet
 from tests.browser.test_accessibility import grave
 from tests.server import Server, serving
@@ -48,7 +48,7 @@ def tab(visitor: BrowserContext) -> Iterator[Page]:
 @pytest.fixture
 def page(tab: Page, explorer: Server) -> Page:
     """Explore as it begins."""
-    return opened(tab, f"{explorer.url}/explore")
+    return open_explore(tab, f"{explorer.url}/explore")
 
 
 def stop_what_runs(page: Page) -> None:
@@ -109,7 +109,7 @@ def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Pag
 @on_desktop
 def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(tab: Page, explorer: Server) -> None:
     """Catches a click that filters to other images than the cell counts, and a link that does not hold them."""
-    page = opened(tab, f"{explorer.url}/explore?view=Gallery")
+    page = open_explore(tab, f"{explorer.url}/explore?view=Gallery")
     page.get_by_text("Confusion matrix", exact=True).click()
     cell = page.get_by_role("button", name=re.compile(r"^True class fish, predicted bird: \d+$"))
     count = int(cell.inner_text())
@@ -151,7 +151,7 @@ def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> Non
 @on_desktop
 def test_cells_are_compared_by_the_keyboard(tab: Page, explorer: Server) -> None:
     """Catches a cell that zooms or moves alone, keys without effect, and names that a screen reader lacks."""
-    page = opened(tab, f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad+CAM")
+    page = open_explore(tab, f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad+CAM")
     cells = page.get_by_role("group", name=re.compile("^(Gradient|Grad CAM), "))
     expect(cells).to_have_count(6)
     heatmaps = page.locator(".layer.over img")
@@ -174,7 +174,7 @@ def test_cells_are_compared_by_the_keyboard(tab: Page, explorer: Server) -> None
 @on_desktop
 def test_selected_images_are_downloaded(tab: Page, explorer: Server) -> None:
     """Catches a click that opens an image while images are being selected, and a download of others."""
-    page = opened(tab, f"{explorer.url}/explore?view=Gallery&select=true")
+    page = open_explore(tab, f"{explorer.url}/explore?view=Gallery&select=true")
     for k in (0, 2):
         page.locator(".grid button").nth(k).click()
         expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(1 + k // 2, timeout=PATIENCE_MS)
@@ -201,7 +201,7 @@ def open_controls(page: Page) -> None:
 def test_a_view_shows_its_image_first_and_is_accessible(tab: Page, explorer: Server, view: str) -> None:
     """Catches controls before the image on a phone, a drawer or a thumbnail's heatmap that needs a mouse, and what axe
     calls grave."""
-    page = opened(tab, f"{explorer.url}/explore?view={view.replace(' ', '+')}")
+    page = open_explore(tab, f"{explorer.url}/explore?view={view.replace(' ', '+')}")
     page.evaluate("scrollTo(0, 0)")
     image = page.get_by_test_id("stImage") if view == "Single image" else page.locator(".grid button")
     expect(image.first).to_be_in_viewport()

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 import tests.conftest
 from study.service import Service
 from study.simulate import simulate
-from tests.browser.road import agree, shown
+from tests.browser.road import agree, wait_for_trial
 from tests.browser.test_pages import finished
 from tests.server import Server, serving
 
@@ -74,14 +74,14 @@ def test_a_participants_page_shows_what_was_written(page: Page, server: Server) 
     harmless(page, "example")
     page.click("#seen")
     page.click("#begin")
-    shown(page, 1)
+    wait_for_trial(page, 1)
     harmless(page, "trial")
     assert {page.text_content(f"#{side} span") for side in ("left", "right")} < set(NAMES)
     page.keyboard.press("f")
     page.click("#next")
     page.click("#begin")
     for number in range(1, 7):
-        shown(page, number)
+        wait_for_trial(page, number)
         harmless(page, "trial")
         page.keyboard.press("f")
     harmless(page, "questionnaire")

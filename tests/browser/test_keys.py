@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import agree, newest, query, shown
+from tests.browser.road import agree, newest, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -55,7 +55,7 @@ def test_the_studys_keys_answer_and_no_others(page: Page, server: Server) -> Non
             page.wait_for_selector("#ready:not([hidden])")
             page.reload()  # straight to the trials
             page.click("#begin")
-        shown(page, number)
+        wait_for_trial(page, number)
         assert page.locator("#answers kbd").all_text_contents() == ["Y", "-"]
         for old in "fj":
             page.keyboard.press(old)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import at_main, newest, query, shown
+from tests.browser.road import at_main, newest, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -36,11 +36,11 @@ def test_a_message_waits_for_the_break_and_is_shown_once(chromium: Browser, serv
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         page.goto(at_main(server, "demo", 0))
         page.click("#begin")
-        shown(page, 1)
+        wait_for_trial(page, 1)
         with Service(server.home) as service:
             assert service.researcher.send_message("demo", TEXT) == 1
         page.keyboard.press("f")
-        shown(page, 2)
+        wait_for_trial(page, 2)
         expect(page.locator("#told")).to_be_hidden()
         page.keyboard.press("f")
         read_message(page)
@@ -48,7 +48,7 @@ def test_a_message_waits_for_the_break_and_is_shown_once(chromium: Browser, serv
         page.reload()
         expect(page.locator("#ready .title")).to_have_text("Welcome back")
         page.click("#begin")
-        shown(page, 3)
+        wait_for_trial(page, 3)
         assert dialogs == []
         sql = "SELECT trial_index, payload_json FROM event WHERE kind = 'message' AND session_id = ?"
         [(trial, payload)] = query(server, sql, newest(server))

@@ -9,13 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file
 from torch import nn
 
-from data.errors import DataError
 from data.scenes.classifier import CATEGORIES, MEAN_COLOUR
 from data.scenes.relatives.networks import build_relative, transforms
+from data.weights import load_weights
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "read_card", "transforms"]
 
@@ -31,12 +29,7 @@ def build() -> nn.Module:
     DataError
         The weights are missing.
     """
-    if not WEIGHTS.is_file():
-        raise DataError(f"The weights {WEIGHTS} are missing. Create them again: python -m data.scenes.relatives.train")
-    network = build_relative(read_card()["example"])
-    network.load_state_dict({name: value.float() if value.dtype == torch.float16 else value
-                             for name, value in load_file(WEIGHTS).items()})  # fmt: skip
-    return network.eval().requires_grad_(False)
+    return load_weights(build_relative(read_card()["example"]), WEIGHTS, "data.scenes.relatives.train")
 
 
 def read_card() -> dict[str, Any]:

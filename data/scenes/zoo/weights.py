@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from data.errors import DataError
+from data.weights import load_weights
 
 FOLDER = Path(__file__).parent
 PREFIX = "scenes:"
@@ -30,13 +31,7 @@ def restore(network: nn.Module, name: str) -> nn.Module:
     DataError
         The weights are missing.
     """
-    file = _weights(name)
-    if not file.is_file():
-        raise DataError(f"The weights {file} are missing. Create them again: python -m data.scenes.zoo.train {name}")
-    stored = load_file(file)
-    network.load_state_dict({key: value.float() if value.dtype == torch.float16 else value
-                             for key, value in stored.items()})  # fmt: skip
-    return network.eval().requires_grad_(False)
+    return load_weights(network, _weights(name), f"data.scenes.zoo.train {name}")
 
 
 def halve(network: nn.Module) -> None:

@@ -56,7 +56,7 @@ def page(browser: BrowserContext) -> Iterator[Page]:
         assert hosts - {None, ""} == {"127.0.0.1"}
 
 
-def opened(page: Page, address: str) -> Page:
+def open_explore(page: Page, address: str) -> Page:
     page.goto(address)
     expect(page.locator("h1")).to_have_text("Explore", timeout=PATIENCE_MS)
     finished(page)

@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from study.network.sources import open_classifier
-from tests.browser.explore.conftest import PATIENCE_MS, finished, opened, origin
+from tests.browser.explore.conftest import PATIENCE_MS, finished, open_explore, origin
 from tests.conftest import ROOT
 from tests.server import Server
 
@@ -81,7 +81,7 @@ def test_a_copied_link_opens_the_same_view_for_another_researcher(
     It is opened on a phone, and on the same page the window grows.
     """
     page.set_viewport_size(PHONE)
-    opened(page, f"{explorer.url}/explore?{query}")
+    open_explore(page, f"{explorer.url}/explore?{query}")
     for size in (PHONE, DESKTOP):
         page.set_viewport_size(size)
         page.wait_for_timeout(500)  # figures notice a little later
@@ -92,7 +92,7 @@ def test_a_copied_link_opens_the_same_view_for_another_researcher(
     if not is_passed_on:
         return
     with stranger.new_page() as other:
-        opened(other, page.url)
+        open_explore(other, page.url)
         assert parse_qs(urlsplit(other.url).query) == now
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while texts(other) != texts(page) and time.monotonic() < deadline:
@@ -106,12 +106,12 @@ def test_a_copied_link_opens_the_same_view_for_another_researcher(
 
 def test_a_former_link_opens_the_same_view(explorer: Server, page: Page) -> None:
     """Catches a renamed view whose links, in papers and messages, open another one."""
-    opened(page, f"{explorer.url}/explore?view=All+pictures&source=Ordinary&order=Largest+error+first")
+    open_explore(page, f"{explorer.url}/explore?view=All+pictures&source=Ordinary&order=Largest+error+first")
     now = {"view": ["Gallery"], "source": ["Standard"], "order": ["Largest error first"]}
     assert parse_qs(urlsplit(page.url).query) == now
     for chosen in ("Gallery", "Standard"):
         expect(page.get_by_role("radio", name=chosen)).to_be_checked()
-    opened(page, f"{explorer.url}/explore?method=Gradient&picture=adversarial%2F9&target=The+AI%27s+answer")
+    open_explore(page, f"{explorer.url}/explore?method=Gradient&picture=adversarial%2F9&target=The+AI%27s+answer")
     assert parse_qs(urlsplit(page.url).query) == {"method": ["Gradient"], "image": ["adversarial/9"]}
 
 
@@ -124,7 +124,7 @@ def texts(page: Page) -> list[str]:
 
 def test_clicking_is_linking(explorer: Server, stranger: BrowserContext, page: Page) -> None:
     """What was clicked together, parameters too, is in the address and in the link that is offered."""
-    opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
+    open_explore(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
     page.get_by_role("radio", name="Grid").click()
     expect(page.get_by_role("img", name="Heatmaps:")).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
@@ -140,7 +140,7 @@ def test_clicking_is_linking(explorer: Server, stranger: BrowserContext, page: P
     link = offered_link(page)
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
     with stranger.new_page() as other:
-        opened(other, link)
+        open_explore(other, link)
         expect(other.locator(".grid button[aria-pressed=true]")).to_have_count(4)
         expect(other.get_by_role("radio", name="Own")).to_be_checked()
         alike = sheet(other) == sheet(page)  # not in the assertion: pytest would compare the bytes for minutes
@@ -161,7 +161,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
     expect(page.get_by_text("Outlined area, %")).to_be_visible(timeout=10_000)
     page.get_by_role("link", name="Home").click()
     expect(page.locator("h1")).to_have_text("Do explanations help people predict an AI?", timeout=PATIENCE_MS)
-    opened(page, f"{explorer.url}/explore?{SLOW}")
+    open_explore(page, f"{explorer.url}/explore?{SLOW}")
     assert sheet(page) != first
     page.get_by_text("Numbers: certificates and measures").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
@@ -190,7 +190,7 @@ def taken(page: Page, label: str) -> bytes:
 
 
 def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser, page: Page, tmp_path: Path) -> None:
-    opened(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=RISE&rise.samples=64")
+    open_explore(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=RISE&rise.samples=64")
     page.get_by_role("button", name="Download").click()
     picture, seen = (Image.open(io.BytesIO(content)) for content in (taken(page, "Image (PNG)"), sheet(page)))
     smaller = np.asarray(picture.resize(seen.size), dtype=float)  # the page gets it as wide as a screen
@@ -215,7 +215,7 @@ def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser,
 
 def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: Page) -> None:
     """What is downloaded reaches the activations that stand under the pictures."""
-    opened(page, f"{explorer.url}/explore?view={UNITS}")
+    open_explore(page, f"{explorer.url}/explore?view={UNITS}")
     expect(page.get_by_test_id("stHeading").nth(1)).to_have_text("features.3.2, channel 40", timeout=PATIENCE_MS)
     finished(page)
     made = page.get_by_role("img", name="Synthesised for the unit")
@@ -234,7 +234,7 @@ def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: 
 
 
 def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
-    opened(page, f"{explorer.url}/explore?view=Gallery&method=Gradient")
+    open_explore(page, f"{explorer.url}/explore?view=Gallery&method=Gradient")
     cell = page.locator(".grid button").nth(5)
     says, truth = (text.split("\n")[0] for text in cell.locator("span").all_inner_texts())
     cell.click()

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.explore.conftest import PATIENCE_MS, finished, opened, origin
+from tests.browser.explore.conftest import PATIENCE_MS, finished, open_explore, origin
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
     """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
-    opened(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
+    open_explore(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
     expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
     field = page.locator(".nsewdrag").first
     field.scroll_into_view_if_needed()
@@ -44,7 +44,7 @@ def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explor
 
 def test_a_region_is_drawn_on_the_image_and_replaced(explorer: Server, page: Page) -> None:
     """Catches a line that the browser does not report, and a region elsewhere than it was drawn."""
-    opened(page, f"{explorer.url}/explore?method=Gradient&region=A+drawn+region&region.with=Black")
+    open_explore(page, f"{explorer.url}/explore?method=Gradient&region=A+drawn+region&region.with=Black")
     field = page.locator(".nsewdrag").first
     field.scroll_into_view_if_needed()
     box = field.bounding_box()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +16,6 @@ PRACTICE, MAIN = 2, 6
 
 DESKTOP = {"width": 1280, "height": 720}
 
-TOUCH_MS = 260  # an answer is taken from 200 ms after onset on
-
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
@@ -29,30 +26,6 @@ def page(chromium: Browser) -> Iterator[Page]:
     yield opened
     context.close()
     assert broken == []
-
-
-def query(server: Server, sql: str, *values: object) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(server.home / "foretell.db") as db:
-        return db.execute(sql, values).fetchall()
-
-
-def newest(server: Server) -> str:
-    """The session that began last."""
-    [(session_id,)] = query(server, "SELECT session_id FROM session ORDER BY started_at DESC LIMIT 1")
-    return str(session_id)
-
-
-def shown(page: Page, number: int) -> None:
-    """Wait until trial `number` of this stretch can be answered."""
-    page.wait_for_selector(f'#trial[data-phase="shown"][data-number="{number}"]')
-    page.wait_for_timeout(TOUCH_MS)
-
-
-def agree(page: Page) -> None:
-    page.wait_for_selector("#consent:not([hidden])")
-    for box in page.locator("#boxes input").all():
-        box.check()
-    page.click("#accept")
 
 
 def to_main(page: Page, server: Server, **begin: Any) -> None:

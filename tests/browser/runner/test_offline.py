@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
-from tests.browser.runner.conftest import MAIN, PRACTICE, agree, newest, query, shown, to_main
+from tests.browser.road import agree, newest, query, wait_for_trial
+from tests.browser.runner.conftest import MAIN, PRACTICE, to_main
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -32,9 +33,9 @@ def test_early_and_repeated_keys_do_not_count(page: Page, server: Server) -> Non
     """j in the fixation, j 30 ms after the onset and held from then on, at last f: the answer is f."""
     page.add_init_script(EARLY)
     to_main(page, server)
-    shown(page, 2)
+    wait_for_trial(page, 2)
     page.keyboard.press("f")
-    shown(page, 3)  # what was noticed is sent after an acknowledged answer
+    wait_for_trial(page, 3)  # what was noticed is sent after an acknowledged answer
     where = "session_id = ? AND trial_index = ?"
     [(side, rt_ms)] = query(server, f"SELECT side, rt_ms FROM response WHERE {where}", newest(server), PRACTICE)
     assert side == "left"
@@ -46,19 +47,19 @@ def test_early_and_repeated_keys_do_not_count(page: Page, server: Server) -> Non
 def test_answers_given_offline_arrive_once(page: Page, server: Server) -> None:
     """The connection fails at one answer: three are given ahead, and no further before it is back."""
     to_main(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     page.context.set_offline(True)
     page.keyboard.press("f")
-    shown(page, 2)
+    wait_for_trial(page, 2)
     expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
     page.keyboard.press("j")
-    shown(page, 3)
+    wait_for_trial(page, 3)
     page.keyboard.press("j")
     expect(page.locator("#trial")).to_have_attribute("data-phase", "blank")
     page.wait_for_timeout(600)
     assert page.get_attribute("#trial", "data-phase") == "blank"  # never a fourth
     page.context.set_offline(False)
-    shown(page, 4)
+    wait_for_trial(page, 4)
     expect(page.locator("#saved")).to_have_attribute("data-state", "saved")
     sql = "SELECT side FROM response WHERE session_id = ? AND trial_index >= ? ORDER BY trial_index"
     assert query(server, sql, newest(server), PRACTICE) == [("left",), ("right",), ("right",)]
@@ -67,7 +68,7 @@ def test_answers_given_offline_arrive_once(page: Page, server: Server) -> None:
 def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(page: Page, server: Server) -> None:
     """The server keeps the answer but its reply never arrives; then the page is reloaded. One row, no conflict."""
     to_main(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
 
     def lose(route: Route) -> None:
         route.fetch()
@@ -87,7 +88,7 @@ def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(page: Page, serv
 def test_an_answer_that_never_left_survives_a_reload(page: Page, server: Server) -> None:
     """No request gets through, the page is reloaded: the answer comes from the browser's own memory."""
     to_main(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     page.route("**/api/v1/responses", lambda route: route.abort())
     page.keyboard.press("j")
     expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
@@ -124,4 +125,4 @@ def test_a_picture_that_does_not_load_stops_the_study_until_it_does(page: Page, 
     page.unroute("**/assets/**")
     page.click("#again")
     page.click("#begin")
-    shown(page, 1)
+    wait_for_trial(page, 1)

@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Response, Route, expect
 
 from study.bundle import Bundle, Trial
-from tests.browser.runner.conftest import DESKTOP, MAIN, PRACTICE, TOUCH_MS, agree, newest, query, shown, to_main
+from tests.browser.road import TOUCH_MS, agree, newest, query, wait_for_trial
+from tests.browser.runner.conftest import DESKTOP, MAIN, PRACTICE, to_main
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -31,7 +32,7 @@ def to_practice(page: Page, url: str) -> None:
 
 def practise(page: Page, key: str = "f") -> None:
     for number in range(1, PRACTICE + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         page.keyboard.press(key)
         page.click("#next")
 
@@ -58,7 +59,7 @@ def test_a_whole_participation_is_stored_exactly_once(page: Page, server: Server
         ("right", "key", lambda: page.press("#right", "Enter")),
     ]
     for number, (_, _, press) in enumerate(ways, 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         page.wait_for_timeout(140)
         press()
     page.wait_for_selector("#end:not([hidden])")
@@ -141,7 +142,7 @@ def test_nothing_tells_the_answer_before_it_is_given(page: Page, server: Server)
         r'"(none|saliency|examples|both|truth|target_map|alternative|ai_choice|trial_type|condition|correct|item)"'
         r"|adv_incorrect|std_incorrect|std_correct|main-\d|practice-\d|pool/|p_learner|side_flip"
     )
-    shown(page, 1)
+    wait_for_trial(page, 1)
     before = [*bodies, page.content()]
     assert not any("The AI called this picture" in text for text in before)
     page.keyboard.press("f")
@@ -149,12 +150,12 @@ def test_nothing_tells_the_answer_before_it_is_given(page: Page, server: Server)
     practice = next(trial for trial in trials.values() if trial.id == "practice-0")
     assert page.text_content("#feedback p") == f"The AI called this picture “{practice.target}”."
     page.click("#next")
-    shown(page, 2)
+    wait_for_trial(page, 2)
     page.keyboard.press("f")
     page.click("#next")
     page.click("#begin")
     for number in range(1, MAIN + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         assert not telling.search(page.content())
         page.keyboard.press("f")
     page.wait_for_selector("#end:not([hidden])")
@@ -171,7 +172,7 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
     to_main(page, server, preview=True, condition=condition)
     for size in (DESKTOP, PHONE):
         page.set_viewport_size(size)  # type: ignore[arg-type]
-        shown(page, 1)
+        wait_for_trial(page, 1)
         assert page.locator("#target").is_visible()
         assert page.locator("#map").is_visible() == maps
         assert (page.text_content("#map-legend") or "").strip() == (
@@ -210,17 +211,17 @@ _LAYOUTS: dict[str, Any] = {}
 
 def test_reload_resumes_at_the_same_trial(page: Page, server: Server) -> None:
     to_main(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     page.keyboard.press("f")
-    shown(page, 2)
+    wait_for_trial(page, 2)
     picture = page.get_attribute("#target", "src")
     page.reload()
     expect(page.locator("#ready .prose")).to_have_text(f"You continue with picture 2 of {MAIN}.")
     page.click("#begin")
-    shown(page, 2)
+    wait_for_trial(page, 2)
     assert page.get_attribute("#target", "src") == picture
     page.keyboard.press("j")
-    shown(page, 3)
+    wait_for_trial(page, 3)
     rows = query(
         server,
         "SELECT trial_index - ?, side, n_exposures, resumed FROM response "

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from study.locales import CATALOGUES
 from study.service import Service
-from tests.browser.road import agree, at_main, newest, query, shown, tab_to
+from tests.browser.road import agree, at_main, newest, query, tab_to, wait_for_trial
 from tests.browser.whole_road.conftest import DESKTOP, answer_check
 from tests.server import Server
 from tests.study.participants import answer, to_trials
@@ -93,13 +93,13 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
     """Typing the code with its F and J answers no trial; going back resumes at the same one."""
     page.goto(at_main(server, "slow", 1))
     page.click("#begin")
-    shown(page, 1)
+    wait_for_trial(page, 1)
     page.click("#leave")
     page.locator("#withdraw-code").press_sequentially("FJFJ")
     assert "FJFJ" in page.input_value("#withdraw-code")
     page.click("#stay")
     page.click("#begin")
-    shown(page, 1)
+    wait_for_trial(page, 1)
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(1,)]
     page.click("#leave")
     page.click("#erase")  # the code is there already

@@ -12,7 +12,7 @@ from study.bundle import Bundle
 from study.locales import CATALOGUES
 from study.participation.answer import CheckAnswers
 from study.service import Service
-from tests.browser.road import agree, at_main, newest, query, shown
+from tests.browser.road import agree, at_main, newest, query, wait_for_trial
 from tests.browser.whole_road.conftest import CONTACT, DESKTOP, STUDIES, answer_check
 from tests.server import Server
 
@@ -33,7 +33,7 @@ def trials(page: Page, count: int, total: int) -> list[str]:
         if number == 3:
             page.wait_for_selector("#ready:not([hidden])")
             page.click("#begin")
-        shown(page, number)
+        wait_for_trial(page, number)
         said = page.text_content("#asked") or ""
         names = [page.text_content(f"#{side} span") for side in ("left", "right")]
         page.keyboard.press("j" if said and f"{names[1]}" in said else "f")
@@ -203,9 +203,9 @@ def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None
     page.click("#begin")
     expect(page.locator("#slow")).to_have_text(CATALOGUES["en"]["ui.slow"], timeout=15_000)
     page.keyboard.press("f")
-    shown(page, 2)
+    wait_for_trial(page, 2)
     page.keyboard.press("f")
-    shown(page, 3)
+    wait_for_trial(page, 3)
     assert query(server, "SELECT count(*) FROM event WHERE kind = 'slow' AND session_id = ?", newest(server)) == [(1,)]
 
 
@@ -229,7 +229,7 @@ def test_nothing_scrolls_and_no_box_moves_for_catch_trials_and_confidence(
     for number in range(1, MAIN + 1):
         if number == 3:
             page.click("#begin")
-        shown(page, number)
+        wait_for_trial(page, number)
         boxes = page.evaluate(
             "() => ['.target', '.option.left', '.option.right'].map(q => document.querySelector(q))"
             ".map(e => e.getBoundingClientRect())"

@@ -70,7 +70,7 @@ def back(http: httpx.Client) -> httpx.Response:
 
 
 def login(http: httpx.Client) -> httpx.Response:
-    """The whole way; the answer to who comes back."""
+    """Log in by the provider, from the link to the reply for a researcher who returns."""
     return http.get(back(http).headers["location"])
 
 

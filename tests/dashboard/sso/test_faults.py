@@ -43,7 +43,7 @@ NONSENSE = {
 def test_nonsense_is_one_sentence(
     server: Server, provider: Provider, http: httpx.Client, path: str, number: int
 ) -> None:
-    """Catches an answer of the provider that ends in a traceback, or is remembered after it is mended."""
+    """Catches a reply of the provider that ends in a traceback, or is remembered after the provider is corrected."""
     provider.answers[path] = NONSENSE[path][number]
     begun = http.get("/login/sso")
     reply = http.get(pressed(http, begun.headers["location"]).headers["location"]) if begun.is_redirect else begun
