@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from study.service import Service
-from tests.browser.road import at_main, newest, query, shown
+from tests.browser.road import at_main, newest, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -64,7 +64,7 @@ def press(page: Page, number: int) -> str:
 def test_offline_and_online_at_every_trial(page: Page, server: Server) -> None:
     me, sides = start(page, server), []
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         page.context.set_offline(True)
         sides.append(press(page, number))
         expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
@@ -76,14 +76,14 @@ def test_reload_and_back_at_every_trial(page: Page, server: Server) -> None:
     """The same unanswered trial comes again, counted as another exposure; an answer just given is not lost."""
     me, sides = start(page, server), []
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         if number % 2:
             page.reload()
         else:
             page.goto(f"{server.url}/runner/icon.svg")
             page.go_back()
         page.click("#begin")
-        shown(page, number)
+        wait_for_trial(page, number)
         sides.append(press(page, number))
     sound(page, server, me, sides)
     exposed = query(server, "SELECT n_exposures, resumed FROM response WHERE session_id = ? ORDER BY trial_index", me)
@@ -94,7 +94,7 @@ def test_reload_right_after_every_answer(page: Page, server: Server) -> None:
     """Requests are held up so that each answer is only in the browser's own memory when the page goes."""
     me, sides = start(page, server), []
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         page.route("**/api/v1/responses", lambda route: route.abort())
         sides.append(press(page, number))
         expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
@@ -137,26 +137,26 @@ def test_two_tabs(page: Page, server: Server) -> None:
     """
     page.context.add_init_script("delete window.BroadcastChannel")
     me = start(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     other = page.context.new_page()
     other.goto(page.url)
     expect(other.locator("#message .title")).to_have_text("This study is open somewhere else")
     other.click("#again")
     other.click("#begin")
-    shown(other, 1)
+    wait_for_trial(other, 1)
     page.bring_to_front()
     page.keyboard.press("f")
     expect(page.locator("#message .title")).to_have_text("This study is open somewhere else")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", me) == [(0,)]
     other.bring_to_front()
     other.keyboard.press("j")
-    shown(other, 2)
+    wait_for_trial(other, 2)
     page.bring_to_front()
     page.click("#again")  # its own answer comes too late: it is kept as a conflict
     page.click("#begin")
     sides = ["right"]
     for number in range(2, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         sides.append(press(page, number))
     sound(page, server, me, sides, conflicts=1)
 
@@ -164,7 +164,7 @@ def test_two_tabs(page: Page, server: Server) -> None:
 def test_a_tab_that_was_taken_over_says_so_by_itself(page: Page, server: Server) -> None:
     """Catches a first tab that goes on showing a trial whose answer would be refused, and a second that reloads too."""
     me = start(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     other = page.context.new_page()
     other.goto(page.url)
     other.click("#again")
@@ -173,7 +173,7 @@ def test_a_tab_that_was_taken_over_says_so_by_itself(page: Page, server: Server)
     other.click("#begin")
     sides = []
     for number in range(1, TRIALS + 1):
-        shown(other, number)
+        wait_for_trial(other, number)
         sides.append(press(other, number))
     sound(other, server, me, sides)
 
@@ -181,10 +181,10 @@ def test_a_tab_that_was_taken_over_says_so_by_itself(page: Page, server: Server)
 def test_a_copied_tab_is_another_tab(page: Page, server: Server) -> None:
     """A copy gets the session storage of its original: the tab's name must not be in it, also after a reload."""
     start(page, server)
-    shown(page, 1)
+    wait_for_trial(page, 1)
     page.reload()
     page.click("#begin")
-    shown(page, 1)
+    wait_for_trial(page, 1)
     with page.expect_popup() as popup:
         page.evaluate("() => { open(location.href); }")
     expect(popup.value.locator("#message .title")).to_have_text("This study is open somewhere else")
@@ -197,7 +197,7 @@ def test_a_clock_that_jumps_changes_no_time(page: Page, server: Server) -> None:
     )
     me, sides = start(page, server), []
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         sides.append(press(page, number))
     sound(page, server, me, sides)
     [(least, most)] = query(server, "SELECT min(rt_ms), max(rt_ms) FROM response WHERE session_id = ?", me)
@@ -215,7 +215,7 @@ def test_replies_that_never_come_and_come_twice(page: Page, server: Server) -> N
         page.unroute("**/api/v1/responses")
 
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         page.route("**/api/v1/responses", twice)
         sides.append(press(page, number))
     sound(page, server, me, sides)
@@ -224,7 +224,7 @@ def test_replies_that_never_come_and_come_twice(page: Page, server: Server) -> N
 def test_the_server_is_killed_at_every_trial(page: Page, server: Server) -> None:
     me, sides = start(page, server), []
     for number in range(1, TRIALS + 1):
-        shown(page, number)
+        wait_for_trial(page, number)
         if number % 2 == 0:
             server.kill()
         sides.append(press(page, number))
