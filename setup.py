@@ -51,7 +51,7 @@ setup(
         "foretell.data": [
             "bars/*.safetensors",
             "bars/*.json",
-            "scenes/*.pt",
+            "scenes/*.safetensors",
             "scenes/*.json",
             "scenes/zoo/*.safetensors",
             "scenes/zoo/*.json",

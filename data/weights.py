@@ -1,14 +1,22 @@
-"""Read the committed weights of a network."""
+"""Write and read the committed weights of a network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from data.errors import DataError
+
+
+def save_weights(network: nn.Module, file: Path) -> None:
+    """Write the network's weights to a safetensors file in half precision."""
+    stored = {
+        name: value.half() if value.is_floating_point() else value for name, value in network.state_dict().items()
+    }
+    save_file({name: value.contiguous() for name, value in stored.items()}, file)
 
 
 def load_weights(network: nn.Module, file: Path, module: str) -> nn.Module:

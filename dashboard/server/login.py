@@ -91,10 +91,8 @@ async def _enter_by_link(request: Request, key: str) -> Response:
         if invited is not None:
             return await _show(request, "", 200, key, invited)
         return let_in(request, await run_in_threadpool(door.get_service().access.login_by_link, key))
-    except Refusal as error:
-        return await page(request, str(error), error.code)
     except ForetellError as error:
-        return await page(request, str(error), 503)
+        return await refuse(request, error)
 
 
 async def _enter(request: Request) -> Response:
@@ -105,10 +103,8 @@ async def _enter(request: Request) -> Response:
         device, person = request.cookies.get(DEVICE, ""), sent.get("person", "").strip()
         login = door.get_service().access.login
         token = await run_in_threadpool(login, sent.get("password", ""), source_of(request), device, person)
-    except Refusal as error:
-        return await page(request, str(error), error.code)
     except ForetellError as error:
-        return await page(request, str(error), 503)
+        return await refuse(request, error)
     return let_in(request, token)
 
 
@@ -123,12 +119,15 @@ async def _choose(request: Request) -> Response:
         if invited is not None and password != sent.get("repeated", ""):
             return await _show(request, "The two passwords differ. Type the same one twice.", 422, key, invited)
         return let_in(request, await run_in_threadpool(access.choose_password, key, password))
-    except Refusal as error:
-        return await page(request, str(error), error.code)
-    except StoreError as error:
-        return await page(request, str(error), 503)
+    except (Refusal, StoreError) as error:
+        return await refuse(request, error)
     except ForetellError as error:  # too short: the link still works
         return await _show(request, str(error), 422, key, invited or "")
+
+
+async def refuse(request: Request, error: ForetellError) -> Response:
+    """Show the page with the reason: code 503 unless the error is a refusal with a code of its own."""
+    return await page(request, str(error), error.code if isinstance(error, Refusal) else 503)
 
 
 async def _read_form(request: Request) -> dict[str, str] | Response:
@@ -154,7 +153,7 @@ async def _leave(request: Request) -> Response:
     try:
         await run_in_threadpool(door.get_service().access.logout, request.cookies.get(COOKIE, ""))
     except StoreError as error:
-        return await page(request, str(error), 503)
+        return await refuse(request, error)
     reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
     reply.delete_cookie(COOKIE, httponly=True, samesite="lax")
     return reply

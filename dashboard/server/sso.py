@@ -33,10 +33,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from core.errors import ForetellError
 from dashboard.server.gate import LOGIN
 from dashboard.server.headers import FRESH, is_foreign_origin, source_of
-from dashboard.server.login import let_in, page
+from dashboard.server.login import let_in, page, refuse
 from dashboard.shared import service
 from study.collection.provider import CALLBACK, Provider
-from study.participation.refusals import Refusal
 
 SSO = f"{LOGIN}/sso"
 PENDING_PATH = "/"
@@ -211,10 +210,8 @@ async def _explain_error(request: Request, provider: Provider, error: Exception)
     """Show one sentence for any error: a provider may be unreachable, or reply anything."""
     name = provider.name
     match error:
-        case Refusal():
-            return await page(request, str(error), error.code)
         case ForetellError():
-            return await page(request, str(error), 503)
+            return await refuse(request, error)
         case MismatchingStateError():
             return await page(request, _AGAIN, 400)
     _log.warning("%s: %s %s", name, type(error).__name__, _why(error))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, cross_entropy, interpolate
 
@@ -21,7 +20,7 @@ from data.bars.classifier import MEAN_COLOUR
 from data.bars.generator import GROUND, SIZE
 from data.bars.network import CATEGORIES, transforms
 from data.bars.train import FIRST, HELD_OUT, HELD_OUT_SEED, draw_bars, list_labels, measure_accuracy, read
-from data.weights import load_weights
+from data.weights import load_weights, save_weights
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "transforms"]
 
@@ -157,7 +156,7 @@ def main() -> None:
     start = time.perf_counter()
     known = draw_bars(RED, IMAGES, SEED)
     network = train(read(known), list_labels(known), generator=torch.Generator().manual_seed(SEED))
-    save_file({name: value.half().contiguous() for name, value in network.state_dict().items()}, WEIGHTS)
+    save_weights(network, WEIGHTS)
     facts = {"images": IMAGES, "red": list(RED), "epochs": EPOCHS, "seed": SEED}
     card: dict[str, Any] = {
         "name": "bars:belief",

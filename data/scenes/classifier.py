@@ -14,11 +14,11 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from data.errors import DataError
 from data.scenes.pen import SIZE
 from data.scenes.shapes import CATEGORIES as TABLE
+from data.weights import load_weights
 
-WEIGHTS = Path(__file__).with_name("weights.pt")
+WEIGHTS = Path(__file__).with_name("weights.safetensors")
 CATEGORIES = list(TABLE)
 MEAN = (0.46, 0.468, 0.432)
 """Mean colour of the training scenes, RGB in [0, 1]: input 0 is this colour, input -MEAN/STD is black."""
@@ -55,20 +55,20 @@ def build() -> nn.Module:
     DataError
         The weights are missing.
     """
-    if not WEIGHTS.is_file():
-        raise DataError(f"The weights {WEIGHTS} are missing. Create them again: python -m data.scenes.train")
-    stored = torch.load(WEIGHTS, map_location="cpu", weights_only=True)
-    net = SceneNet()
-    net.load_state_dict({name: value.float() if value.is_floating_point() else value for name, value in stored.items()})
-    return net.eval().requires_grad_(False)
+    return load_weights(SceneNet(), WEIGHTS, "data.scenes.train")
 
 
 def transforms(image: Image.Image) -> Tensor:
     """Transform an image to (3, 96, 96) float32, normalised by `MEAN` and `STD`; other sizes are resized."""
+    return normalise(read_pixels(image))[0]
+
+
+def read_pixels(image: Image.Image) -> Tensor:
+    """Return the pixels (1, 3, 96, 96) uint8 of an image, resized if it has another size."""
     image = image.convert("RGB")
     if image.size != (SIZE, SIZE):
         image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
-    return normalise(torch.from_numpy(np.array(image)).permute(2, 0, 1)[None])[0]
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)[None]
 
 
 def normalise(pixels: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Train the built-in network and measure it: ``python -m data.scenes.train`` (a few minutes on 2 cores).
 
-Writes ``weights.pt`` and ``accuracy.json`` next to this file. Half of the images of a batch are seen through a random
-smooth mask with a random fill: methods that multiply the image by such masks would otherwise query the network with
-images of a kind it never saw, and its predictions would be arbitrary.
+Writes ``weights.safetensors`` and ``accuracy.json`` next to this file. Half of the images of a batch are seen through
+a random smooth mask with a random fill: methods that multiply the image by such masks would otherwise query the network
+with images of a kind it never saw, and its predictions would be arbitrary.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from data.scenes.classifier import CATEGORIES, MEAN, STD, WEIGHTS, SceneNet, bui
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.pen import SIZE
 from data.scenes.splits import Split, label_of, picture
+from data.weights import save_weights
 
 ACCURACY = Path(__file__).with_name("accuracy.json")
 SEED = 0
@@ -123,8 +124,7 @@ def main() -> None:
     start = time.perf_counter()
     pixels, labels = draw("training", SEED, IMAGES)
     net = train(pixels, labels, generator=torch.Generator().manual_seed(SEED))
-    stored = {k: v.half().contiguous() if v.is_floating_point() else v for k, v in net.state_dict().items()}
-    torch.save(stored, WEIGHTS)
+    save_weights(net, WEIGHTS)
     seconds = time.perf_counter() - start
     figures = {split: measure(build(), *draw(split, HELD_OUT_SEED, HELD_OUT)) for split in ("standard", "adversarial")}
     settings = {"images": IMAGES, "epochs": EPOCHS, "batch": BATCH, "seed": SEED, "usual_share": USUAL_SHARE}

@@ -31,6 +31,10 @@ class ShownAssets:
     examples: dict[str, tuple[str, ...]]
 
 
+MakeAssets = Callable[["Studio", "TrialMaterial"], ConditionAssets]
+"""Make the images of a trial that only one condition shows."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """One condition of the experiment and its levels of the two factors.
@@ -56,7 +60,7 @@ class Condition:
     shows_saliency: bool
     shows_examples: bool
     shown: Callable[[Trial], ShownAssets]
-    make: Callable[[Studio, TrialMaterial], ConditionAssets] | None = None
+    make: MakeAssets | None = None
     placebo: bool = False
     other: bool = False
     policy: str | None = None

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from study.conditions.policies import make_policy_condition
+from study.conditions.own_images import show_own
 
-CONDITION = make_policy_condition("influence_examples", "influence")
+CONDITION = show_own("influence_examples", policy="influence", other=True)

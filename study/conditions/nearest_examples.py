@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from study.conditions.policies import make_policy_condition
+from study.conditions.own_images import show_own
 
-CONDITION = make_policy_condition("nearest_examples", "nearest")
+CONDITION = show_own("nearest_examples", policy="nearest", other=True)

@@ -80,11 +80,15 @@ class BeliefProjector:
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
-        return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
+        return _p_of_choice(trial, self.project(deviation))
+
+    def project(self, deviation: float) -> float:
+        """Return the log-odds of responding with their own label if nothing were explained."""
+        return float(logit(1.0 - self.lapse)) + deviation
 
 
 @dataclass(frozen=True)
-class MapReader:
+class MapReader(BeliefProjector):
     """Project one's own belief, but read the heatmap: evidence off the object means that the AI sees something else.
 
     The log-odds of responding with their own label are logit(1 - lapse) + slope * (relevance - threshold) if a heatmap
@@ -92,31 +96,25 @@ class MapReader:
 
     Attributes
     ----------
-    lapse
-        Probability of a response other than their own label without a heatmap, in (0, 1).
     slope
         Log-odds per unit of relevance.
     threshold
         Relevance (share in [0, 1] of the heatmap's evidence on the object) that is neutral.
     """
 
-    lapse: float = 0.1
     slope: float = 10.0
     threshold: float = 0.5
 
-    def __post_init__(self) -> None:
-        _check_lapse(self.lapse)
-
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
-        own = float(logit(1.0 - self.lapse)) + deviation
+        own = self.project(deviation)
         if shown.saliency and trial.relevance is not None:
             own += self.slope * (trial.relevance - self.threshold)
         return _p_of_choice(trial, own)
 
 
 @dataclass(frozen=True)
-class BayesianLearner:
+class BayesianLearner(BeliefProjector):
     """Project one's own belief, but learn from examples as the teacher assumes.
 
     If examples are shown, the log-odds of predicting the AI are those of their own belief plus weight times the
@@ -124,48 +122,38 @@ class BayesianLearner:
 
     Attributes
     ----------
-    lapse
-        Probability of a response other than their own label without examples, in (0, 1).
     weight
         Share of the gain that they learn: 1 is the ideal learner, 0 ignores examples.
     """
 
-    lapse: float = 0.1
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_lapse(self.lapse)
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
-        own = float(logit(1.0 - self.lapse)) + deviation
+        own = self.project(deviation)
         believed = own if trial.truth == trial.target else -own
         return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shown.examples))
 
 
 @dataclass(frozen=True)
-class Inattentive:
+class Inattentive(BeliefProjector):
     """Project one's own belief while attending, and press a random key otherwise.
 
     Attributes
     ----------
-    lapse
-        Probability of a response other than their own label while attending, in (0, 1).
     absence
         Share of trials without attention, in (0, 1).
     """
 
-    lapse: float = 0.1
     absence: float = 0.4
 
     def __post_init__(self) -> None:
-        _check_lapse(self.lapse)
+        super().__post_init__()
         _check_lapse(self.absence)
 
-    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
-        attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
-        return (1.0 - self.absence) * attending + 0.5 * self.absence
+        return (1.0 - self.absence) * super().p_ai(trial, shown, deviation) + 0.5 * self.absence
 
 
 def _check_lapse(lapse: float) -> None:

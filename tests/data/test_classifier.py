@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file
 from torch import nn
 
 from data.errors import DataError
@@ -74,7 +75,7 @@ def test_loads_as_a_users_file(user_file: ModuleType) -> None:
 
 def test_weights_are_small_and_need_no_pickle() -> None:
     assert classifier.WEIGHTS.stat().st_size < 2_000_000
-    stored = torch.load(classifier.WEIGHTS, weights_only=True)
+    stored = load_file(classifier.WEIGHTS)
     assert {v.dtype for v in stored.values() if v.is_floating_point()} == {torch.float16}
 
 
@@ -144,6 +145,8 @@ def test_it_has_seen_masked_pictures(user_file: ModuleType) -> None:
 
 
 def test_missing_weights_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(classifier, "WEIGHTS", tmp_path / "weights.pt")
-    with pytest.raises(DataError, match=r"weights\.pt are missing\. Create them again: python -m data\.scenes\.train"):
+    monkeypatch.setattr(classifier, "WEIGHTS", tmp_path / "weights.safetensors")
+    with pytest.raises(
+        DataError, match=r"weights\.safetensors are missing\. Create them again: python -m data\.scenes\.train"
+    ):
         classifier.build()

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from data.scenes.classifier import CATEGORIES, normalise
+from data.scenes.classifier import CATEGORIES, normalise, read_pixels
 from data.scenes.pen import SIZE
 
 SIDE = 24
@@ -98,7 +97,4 @@ def shrink(pixels: Tensor) -> Tensor:
 
 def transforms(image: Image.Image) -> Tensor:
     """Transform an image to a relative's input (3, 24, 24); other sizes than that of the scenes are resized."""
-    image = image.convert("RGB")
-    if image.size != (SIZE, SIZE):
-        image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
-    return shrink(torch.from_numpy(np.array(image)).permute(2, 0, 1)[None])[0]
+    return shrink(read_pixels(image))[0]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, significant
-from study.conditions.condition import Condition
-from study.conditions.policies import arrange_own_examples
+from study.conditions.own_images import explain_names
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
@@ -30,12 +28,4 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     )
 
 
-CONDITION = Condition(
-    "concepts",
-    shows_saliency=False,
-    shows_examples=True,
-    shown=partial(arrange_own_examples, name="concepts"),
-    make=make,
-    other=True,
-    words={"examples_legend": "concepts_legend", "example_examples": "example_concepts"},
-)
+CONDITION = explain_names("concepts", make)

@@ -6,12 +6,10 @@ is given as a number: participants find out which name the AI chose by comparing
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, significant
-from study.conditions.condition import Condition
-from study.conditions.policies import arrange_own_examples
+from study.conditions.own_images import explain_names
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
@@ -37,12 +35,4 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     return ConditionAssets(examples=examples, gain=significant(adds[0] - adds[1]))
 
 
-CONDITION = Condition(
-    NAME,
-    shows_saliency=False,
-    shows_examples=True,
-    shown=partial(arrange_own_examples, name=NAME),
-    make=make,
-    other=True,
-    words={"examples_legend": "prototypes_legend", "example_examples": "example_prototypes"},
-)
+CONDITION = explain_names(NAME, make)

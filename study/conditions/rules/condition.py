@@ -7,13 +7,11 @@ checking which of the rules holds.
 
 from __future__ import annotations
 
-from functools import partial
 from math import log
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, significant
-from study.conditions.condition import Condition
-from study.conditions.policies import arrange_own_examples
+from study.conditions.own_images import explain_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,12 +100,4 @@ def _compute_gain(rules: Rules, leaf: int, one: int, other: int) -> float:
     return log((counts[0] + 0.5) / (counts[1] + 0.5))
 
 
-CONDITION = Condition(
-    NAME,
-    shows_saliency=False,
-    shows_examples=True,
-    shown=partial(arrange_own_examples, name=NAME),
-    make=make,
-    other=True,
-    words={"examples_legend": "rules_legend", "example_examples": "example_rules"},
-)
+CONDITION = explain_names(NAME, make)

@@ -6,12 +6,10 @@ rates the name. Both names' parts are chosen by the same rule.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, significant
-from study.conditions.condition import Condition
-from study.conditions.policies import arrange_own_examples
+from study.conditions.own_images import explain_names
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
@@ -55,12 +53,4 @@ def _fit_class(studio: Studio, read: ReadPool, k: int, name: str) -> ClassFeatur
     return studio.once(f"{NAME} of {k}", lambda: fit_class(read, k, name, generator))
 
 
-CONDITION = Condition(
-    NAME,
-    shows_saliency=False,
-    shows_examples=True,
-    shown=partial(arrange_own_examples, name=NAME),
-    make=make,
-    other=True,
-    words={"examples_legend": "x_features_legend", "example_examples": "example_x_features"},
-)
+CONDITION = explain_names(NAME, make)
