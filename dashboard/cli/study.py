@@ -38,15 +38,14 @@ def build(
     if check:
         return _check(study_file, device, workers)
     from study.building.averaged import AVERAGED
-    from study.building.build import build as run
-    from study.building.workers import Helpers
+    from study.building.workers import Helpers, build_with
     from study.workspace.parallel import workers_here
     from study.workspace.workspace import home
 
     count = workers or workers_here()
     helpers = Helpers(count - 1, engine) if count > 1 or engine != "processes" else None
     with Bars() as progress:
-        bundle = run(study_file, home(), progress, device=device, helpers=helpers)
+        bundle = build_with(helpers, study_file, home(), progress, device=device)
     manifest = bundle.manifest
     say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
     for dropped in manifest.dropped:

@@ -15,10 +15,9 @@ from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
-from study.building.build import build
 from study.building.categories import largest_study
 from study.building.check import StudyCheck, check
-from study.building.workers import helpers_here
+from study.building.workers import build_with, helpers_here
 from study.bundle import Bundle
 from study.collection.permissions import Permission
 from study.workspace.parallel import workers_here
@@ -141,7 +140,7 @@ def _build_task(study: Study) -> Task:
     file, folder = study.file, home()
 
     def work(progress: Progress) -> Bundle:
-        return build(file, folder, progress, helpers=helpers_here())
+        return build_with(helpers_here(), file, folder, progress)
 
     return Task(digest("build", str(folder), study.name), work)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +18,21 @@ from core.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare
-from study.building.coverage import refuse_uncovered
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
-from study.building.plan import PlannedTrial, TrialPlan, make_planner
+from study.building.plan import PlannedTrial, TrialPlan, make_planner, refuse_uncovered
 from study.building.stimuli import StimulusStudio
-from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
-from study.network.claims import gather_results
 from study.network.methods import describe_missing_method
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import read_frozen
 from study.plan.texts import complete_texts
-from study.workspace.files import write_whole
-from study.workspace.provenance import environment
+from study.workspace.files import gather_results, write_whole
+from study.workspace.provenance import code_digest
 
 
-def build(
-    path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, helpers: Helpers | None = None
-) -> Bundle:
+def build(path: Path, home: Path, progress: Progress = silent, *, device: str | None = None) -> Bundle:
     """Build the study of a study file into the workspace, or return it if it is built already.
 
     A build that was killed resumes: predictions, heatmaps and finished trials are on disk. Several processes
@@ -46,12 +43,7 @@ def build(
     ----------
     device
         Where the network runs, e.g. ``"cuda:1"``; None: an accelerator if there is one.
-    helpers
-        Further workers to start (`study.building.workers`).
     """
-    if helpers is not None:
-        with helpers.start(_build_alone, path, home, device):
-            return build(path, home, progress, device=device)
     sources = open_sources(path, device)
     folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
     if (folder / MANIFEST).is_file():
@@ -59,10 +51,6 @@ def build(
             return Bundle(folder)
         (folder / MANIFEST).unlink()
     return _freeze(sources, folder, home / "cache", progress)
-
-
-def _build_alone(path: Path, home: Path, progress: Progress, device: str | None) -> Bundle:
-    return build(path, home, progress, device=device)
 
 
 @one_thread()
@@ -143,7 +131,7 @@ def _manifest(
             for role, s in sources.sets.items()
         },
         environment={
-            **environment(sources.base),
+            **_describe_environment(sources.base),
             ARITHMETIC: arithmetic(classifier.device),
             DRAWING: MEASURED,
             **({AVERAGED: averaged.text} if averaged else {}),
@@ -154,6 +142,18 @@ def _manifest(
         assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
     )
     return manifest.model_copy(update={"study_hash": manifest.compute_hash()})
+
+
+def _describe_environment(base: Path) -> dict[str, str]:
+    """Describe the machine and versions that built a bundle, which are not part of the study's identity."""
+    packages = ("torch", "torchvision", "numpy", "pillow")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "code": code_digest(),
+        "base": str(base),
+        **{package: version(package) for package in packages},
+    }
 
 
 def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:

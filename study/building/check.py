@@ -22,9 +22,8 @@ from data.types import ImageSet
 from study.analysis import random_effects
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, count_of, describe
-from study.building.coverage import refuse_uncovered
 from study.building.design import SetPredictions
-from study.building.plan import Planner, TrialPlan, predict_sets
+from study.building.plan import Planner, TrialPlan, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources

@@ -9,8 +9,7 @@ from core.device import one_thread
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.building.categories import CategoryShortage, Supply
-from study.building.coverage import refuse_uncovered
-from study.building.plan import Planner, predict_sets
+from study.building.plan import Planner, predict_sets, refuse_uncovered
 from study.building.stimuli import StimulusStudio
 from study.bundle import Trial
 from study.network.sources import Sources, open_sources, plain

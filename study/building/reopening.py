@@ -11,9 +11,8 @@ from core.attribution.external import ImageRecord
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from core.views import view
-from study.building.coverage import names_of_image
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
-from study.building.plan import Planner, make_planner
+from study.building.plan import Planner, make_planner, names_of_image
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache

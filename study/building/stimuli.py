@@ -22,9 +22,8 @@ from core.rendering import PixelArray, overlay, scale_of
 from core.types import Explanation, Progress, silent
 from core.views import View, view
 from data.types import ImageSet
-from study.building.coverage import explained_classes, names_of_trial
 from study.building.design import SetPredictions
-from study.building.plan import PlannedTrial
+from study.building.plan import PlannedTrial, explained_classes, names_of_trial
 from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial

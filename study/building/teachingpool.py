@@ -15,11 +15,10 @@ from core.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augment_image
-from study.network.claims import gather_results
 from study.network.duplicates import SAME, repeats, sketches
 from study.network.predictions import Predictions
 from study.plan.config import StudyConfig
-from study.workspace.files import open_replacement
+from study.workspace.files import gather_results, open_replacement
 from study.workspace.seeds import seed_of
 
 SAME_IMAGE = 1e-4

@@ -1,8 +1,8 @@
 """Further workers for one build: processes of this machine, or tasks of a Ray cluster that shares the workspace.
 
 A helper does what the builder does (`study.building.build`) and stops when its builder has: what is to be done is
-shared out by the units on disk (`study.network.claims`), so that nothing but a study file, a workspace and a device is
-handed over.
+shared out by the units on disk (`study.workspace.files.gather_results`), so that nothing but a study file, a workspace
+and a device is handed over.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from core.errors import ForetellError
-from core.types import Progress
+from core.types import Progress, silent
+from study.building.build import build
+from study.bundle import Bundle
 from study.workspace.parallel import check_engine, start_ray, workers_here
 
 Build = Callable[[Path, Path, Progress, str | None], object]
@@ -47,6 +49,18 @@ class Helpers:
         start = _tasks if self.engine == "ray" else _processes
         with start(build, path.resolve(), home, places):
             yield
+
+
+def build_with(
+    helpers: Helpers | None, path: Path, home: Path, progress: Progress = silent, *, device: str | None = None
+) -> Bundle:
+    """Build a study with ``helpers`` at work next to this process: the same bundle as that of `build` alone."""
+    with helpers.start(_build_alone, path, home, device) if helpers else nullcontext():
+        return build(path, home, progress, device=device)
+
+
+def _build_alone(path: Path, home: Path, progress: Progress, device: str | None) -> None:
+    build(path, home, progress, device=device)
 
 
 def helpers_here() -> Helpers | None:

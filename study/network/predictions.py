@@ -18,11 +18,10 @@ from core.device import arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
-from study.network.claims import gather_results
 from study.network.duplicates import sketches
 from study.network.sources import class_of_labels
 from study.workspace.blocks import load_columns
-from study.workspace.files import open_replacement
+from study.workspace.files import gather_results, open_replacement
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]

@@ -1,28 +1,13 @@
-"""Provenance of a bundle: code, libraries, machine. Imports nothing heavy, so it can be queried at start-up."""
+"""Provenance of what was made: the code. Imports nothing heavy, so it can be queried at start-up."""
 
 from __future__ import annotations
 
 import hashlib
-import platform
-from importlib.metadata import version
-from pathlib import Path
 
 from study.workspace.workspace import ROOT
 
 CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/**/*.html", "study/**/*.md", "study/locales/*.toml")
 """Code, report templates and texts of the experiment."""
-
-
-def environment(base: Path) -> dict[str, str]:
-    """Describe the machine and versions that built a bundle, which are not part of the study's identity."""
-    packages = ("torch", "torchvision", "numpy", "pillow")
-    return {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "code": code_digest(),
-        "base": str(base),
-        **{package: version(package) for package in packages},
-    }
 
 
 def code_digest() -> str:

@@ -12,8 +12,7 @@ from core.errors import ForetellError
 from data.sets import scenes
 from study.building.build import build, verify
 from study.building.check import check
-from study.building.coverage import names_of_trial
-from study.building.plan import make_planner
+from study.building.plan import make_planner, names_of_trial
 from study.building.reopening import reopen
 from study.bundle import Bundle
 from study.network.methods import describe_missing_method

@@ -19,10 +19,10 @@ from core.types import silent
 from study.building.build import build
 from study.building.plan import make_planner
 from study.building.stimuli import StimulusStudio
-from study.building.workers import Helpers, helpers_here
+from study.building.workers import Helpers, build_with, helpers_here
 from study.bundle import MANIFEST
-from study.network.claims import gather_results
 from study.network.sources import open_classifier, open_sources
+from study.workspace.files import gather_results
 from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
 from tests.study.studies import SMALL
@@ -108,7 +108,7 @@ def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch)
         return original(self, planned, progress)
 
     monkeypatch.setattr(StimulusStudio, "make", patient)
-    bundle = build(folder / "tiny.toml", home, helpers=helpers)
+    bundle = build_with(helpers, folder / "tiny.toml", home)
     assert content(bundle.folder) == content(expected)
     assert list(bundle.folder.rglob("*.partial")) == []
 
