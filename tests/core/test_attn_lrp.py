@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -12,9 +15,10 @@ from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance_rules import Epsilon
 from core.classifier import Classifier
 from core.errors import ForetellError
-from tests.core.networks import attentive, awkward, pictures
+from tests.core.networks import attentive, awkward
 from tests.core.tokens import hf_vit, timm_swin, timm_vit, torchvision_vit
 
+STORED = Path(__file__).parents[1] / "frozen" / "attn_lrp_by_lxt.safetensors"
 EXACT = Composite(Epsilon(0.0), Epsilon(0.0), other=Epsilon(0.0), through_softmax=True)
 
 
@@ -87,14 +91,25 @@ def theirs(lxt: object, block: Block, image: Tensor, target: int) -> Tensor:
     return torch.autograd.grad(logit, image, logit.detach())[0]
 
 
+def test_the_stored_relevance_is_that_of_lxt() -> None:
+    """Where lxt is installed; `test_agrees_with_lxt` reads what it gave (version 2.1), as it installs much else."""
+    lxt = pytest.importorskip("lxt.explicit.functional")
+    block, image, expected = read_stored()
+    torch.testing.assert_close(theirs(lxt, block, image, 1), expected, rtol=1e-9, atol=1e-12)
+
+
+def read_stored() -> tuple[Block, Tensor, Tensor]:
+    """Read a block with random weights, an image, and the relevance of its pixels by lxt."""
+    stored = load_file(STORED)
+    image, expected = stored.pop("image"), stored.pop("relevance")
+    block = Block().double()
+    block.load_state_dict(stored)
+    return block, image, expected
+
+
 def test_agrees_with_lxt() -> None:
     """Its explicit rules of every layer; attention fused here, written out there."""
-    lxt = pytest.importorskip("lxt.explicit.functional")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        block = Block().double()
-    image = pictures(1).double()
-    expected = theirs(lxt, block, image, 1)
+    block, image, expected = read_stored()
     composite = Composite(Epsilon(1e-9), Epsilon(1e-9), other=Epsilon(1e-9), through_softmax=True)
     bounds = (torch.full_like(image, -1.0), torch.full_like(image, 1.0))
     found, _ = relevance_of_inputs(block, image, torch.tensor([1]), Relevance("block", "attn_lrp", composite), bounds)
