@@ -60,11 +60,12 @@ BENCHMARKS = (
     Benchmark(
         "attribution",
         "Heatmap methods on transformers against other libraries",
-        "The same on two transformers. Linear layers take nearly all of their time, which both spend in the same "
-        "matrix products, so gradients differ little; captum's integrated gradients have no certificate. lxt runs on "
-        "torchvision's vision transformer alone, and needs transformers 4.",
+        "The same on two transformers. Linear layers take nearly all of their time; Foretell multiplies through "
+        "oneDNN ([why](../docs/decisions/0040-fused-layers.md)). captum's integrated gradients have no certificate. "
+        "lxt runs on torchvision's vision transformer alone, and needs transformers 4 (here 4.52).",
         "--threads 1 --networks swin_t,vit_b_16 "
-        "--methods gradient,input_x_gradient,integrated_gradients,smoothgrad,grad_cam,attn_lrp",
+        "--methods gradient,input_x_gradient,integrated_gradients,expected_gradients,smoothgrad,vargrad,"
+        "grad_cam,attn_lrp",
         tables.tabulate_attribution,
         tables.plot_attribution,
         result="attribution_transformers",
