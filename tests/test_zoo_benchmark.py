@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 from benchmarks import zoo
 from core.attribution import METHODS
 from data.scenes.generator import render
+from data.scenes.zoo.weights import read_card
 
 
 def test_the_area_is_the_share_of_pairs() -> None:
@@ -54,6 +56,28 @@ def test_evidence_on_object_and_context_is_all_there_is() -> None:
 def test_every_method_of_the_benchmark_is_registered() -> None:
     """Catches a method that was renamed, which would be left out in silence."""
     assert set(f"{zoo.CHEAP} {zoo.DEAR}".split()) <= set(METHODS)
+
+
+def test_every_difference_is_there_by_intervention() -> None:
+    """Against the cards: of the built-in network the effect is larger, beyond both intervals; not so for the control.
+
+    Catches a score of the wrong direction, and a network that does not differ in what it is said to.
+    """
+    for one in zoo.DIFFERENCES:
+        effects = read_card(one.network.removeprefix("scenes:"))["effects"]
+        own, other = (effects[name][zoo.INTERVENTIONS[one.score]]["true_class"] for name in ("scenes", "network"))
+        assert (own[1] > other[2]) == (not one.known.startswith("control")), one.network
+
+
+def test_the_stored_result_has_every_difference_and_method() -> None:
+    """Catches a network or a method that was added, and never measured."""
+    stored = json.loads((Path(zoo.__file__).parent / "results" / "zoo.json").read_text(encoding="utf-8"))["result"]
+    methods = set(f"{zoo.CHEAP} {zoo.DEAR}".split())
+    assert [one["network"] for one in stored["differences"]] == [one.network for one in zoo.DIFFERENCES]
+    assert set(stored["not_measured"]) == set(METHODS) - methods
+    for one in stored["differences"]:
+        left_out = {name.split(" of ")[0] for name in stored["left_out"] if name.endswith(f" of {one['network']}")}
+        assert set(one["methods"]) == methods - left_out
 
 
 def test_scenes_are_standard_and_shifted_in_turn() -> None:
