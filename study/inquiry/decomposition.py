@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,7 @@ from core.concepts.deconvolution import (
 )
 from core.errors import ForetellError
 from core.types import Progress
+from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import LayerInspection
 
@@ -101,7 +103,7 @@ def decomposition(
     active, ``share`` its part of the layer's activations, and ``strongest`` names the images with the largest. ``note``
     warns where learning has not helped.
     """
-    settings = _list_settings(filters, size, weight, epochs)
+    settings = list_settings(filters, size, weight, epochs)
     learned_from, rows, pixels = _read_images(inspected, pictures, side)
     contrast, scale = remove_local_mean(pixels)
     fitted, judged = contrast[: len(learned_from)], contrast[len(learned_from) :]
@@ -115,7 +117,8 @@ def decomposition(
     return pd.DataFrame([row for table in tables for row in table], columns=list(COLUMNS))
 
 
-def _list_settings(filters: str, size: int, weight: float, epochs: int) -> list[DeconvolutionSettings]:
+def list_settings(filters: str, size: int, weight: float, epochs: int) -> list[DeconvolutionSettings]:
+    """List the settings of each layer from texts such as 12,24; the weight is halved from layer to layer."""
     try:
         counts = [int(count) for count in filters.split(",")]
     except ValueError:
@@ -128,17 +131,21 @@ def _list_settings(filters: str, size: int, weight: float, epochs: int) -> list[
 
 def _read_images(inspected: LayerInspection, most: int, side: int) -> tuple[tuple[int, ...], tuple[int, ...], Tensor]:
     """Draw images to learn from and to judge by; return their rows, and the pixels (N, 3, side, side) of both."""
-    if side < 8:
-        raise ForetellError(f"side={side}: choose 8 px or more.")
     chosen = draw_rows(len(inspected.images), inspected.request.seed, most)
     if len(chosen) < LEAST:
         raise ForetellError(f"{len(chosen)} images are too few to learn from and to judge by: give {LEAST} or more.")
     mixed = [chosen[k] for k in torch.randperm(len(chosen), generator=inspected.generator()).tolist()]
     held = round(len(mixed) / 3)
     ordered = (*sorted(mixed[held:]), *sorted(mixed[:held]))
-    opened = [ImageOps.fit(inspected.images.open(k).convert("RGB"), (side, side)) for k in ordered]
-    pixels = torch.from_numpy(np.stack([np.asarray(image) for image in opened])).permute(0, 3, 1, 2).float() / 255
-    return ordered[: len(mixed) - held], ordered[len(mixed) - held :], pixels
+    return ordered[: len(mixed) - held], ordered[len(mixed) - held :], open_squares(inspected.images, ordered, side)
+
+
+def open_squares(images: ImageSet, rows: Sequence[int], side: int) -> Tensor:
+    """Open images, cut square and shrunk: (N, 3, side, side) in [0, 1]."""
+    if side < 8:
+        raise ForetellError(f"side={side}: choose 8 px or more.")
+    opened = [ImageOps.fit(images.open(k).convert("RGB"), (side, side)) for k in rows]
+    return torch.from_numpy(np.stack([np.asarray(image) for image in opened])).permute(0, 3, 1, 2).float() / 255
 
 
 def remove_local_mean(pixels: Tensor) -> tuple[Tensor, float]:

@@ -52,6 +52,7 @@ QUESTIONS = Registry(
         "memorisation": "study.inquiry.memorisation:memorisation",
         "attributes": "study.inquiry.attributes:attributes",
         "decomposition": "study.inquiry.decomposition:decomposition",
+        "recognition": "study.inquiry.recognition:recognition",
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` returns a table."""
@@ -86,7 +87,10 @@ OWN_IMAGES = frozenset({"attributes"})
 """Questions with images of their own, which leave those of the set aside."""
 
 
-PRINTED = {"attributes": ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance")}
+PRINTED = {
+    "attributes": ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance"),
+    "recognition": ("features", "accuracy", "low", "high", "chance", "random", "without_pyramid"),
+}
 """Columns of the short tables that the command prints."""
 
 

@@ -251,6 +251,19 @@ def decomposition(table: pd.DataFrame) -> go.Figure:
     return plots.apply_layout(figure, "Energy lost", percent=True)
 
 
+def recognition(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy by features, next to that with random filters and without a pyramid, and chance."""
+    figure = go.Figure()
+    compared = {"accuracy": "with the pyramid", "random": "random filters", "without_pyramid": "without the pyramid"}
+    for k, (name, label) in enumerate(compared.items()):
+        error = {"type": "data", "array": table["high"] - table["accuracy"],
+                 "arrayminus": table["accuracy"] - table["low"], "color": plots.INK, "thickness": 1}  # fmt: skip
+        figure.add_bar(x=table["features"], y=table[name], name=label, marker={"color": plots.PALETTE[k]},
+                       error_y=error if name == "accuracy" else None)  # fmt: skip
+    figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED)
+    return plots.apply_layout(figure, "Accuracy", percent=True).update_layout(barmode="group")
+
+
 FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
     draw.__name__: draw
     for draw in (
@@ -275,6 +288,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
         memorisation,
         attributes,
         decomposition,
+        recognition,
     )
 }
 """By question; one without a figure is shown as its table alone."""

@@ -32,7 +32,7 @@ MOST_STEPS = 50
 """Those of an attack that is not named there."""
 TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
-UNMEASURED = frozenset({"decomposition"})
+UNMEASURED = frozenset({"decomposition", "recognition"})
 """Questions that do not run the network, whose speed says nothing about them."""
 QUERIES = 100
 """Images that a network is asked about, to compare it with its relatives."""
