@@ -22,7 +22,8 @@ VAE = """\
 to draw the images from a code, the value of the concept and the class; the effect is what the prediction does when the
 value alone changes. The concept is a factor of a set that records each image's value, or a folder of images with it
 (`--concept`) and a folder without it (`--random`). Where the images of these folders are in one folder per class, the
-VAE is told the class too; without, whatever goes with the concept counts as its effect, and the table says so.
+VAE is told the class too; without, whatever goes with the concept counts as its effect, and the table says so. Explore
+has the same under **Classes and units**, **Draw a concept by a VAE**, with image sets of the workspace for folders.
 
 The network `bars` is the check: it was trained where 98% of the horizontal and 2% of the vertical bars are red, and red
 in place of green adds .526 (.510 to .542) to its probability of "horizontal" by intervention, where the best observer

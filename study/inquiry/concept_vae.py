@@ -242,7 +242,7 @@ def _refuse_reconstructions(classifier: Classifier, held: ConditionedImages, kep
     raise ForetellError(
         f"The reconstructions of the VAE keep the prediction of {kept.value:.0%} ({kept.low:.0%} to {kept.high:.0%}) "
         f"of {len(held)} held-out images, and {needed}: what it draws says nothing about {classifier.name}. Give more "
-        "or simpler images (or more --epochs, a larger --latent), or change the images themselves: leave out --by vae."
+        "or simpler images, more epochs or a larger code (latent); where images can be changed, change them instead."
     )
 
 
@@ -297,8 +297,8 @@ def _warn(shown: ConditionedImages, place: int, found: Mapping[str, np.ndarray],
         warnings.append("Whether the drawn images show it could not be checked: no linear reader sees it in images.")
     elif seen < SHOWN:
         warnings.append(
-            f"Only {seen:.0%} of the images drawn with it show it, so the effect is understated: give a smaller "
-            "--latent."
+            f"Only {seen:.0%} of the images drawn with it show it, so the effect is understated: give a smaller code "
+            "(latent)."
         )
     one, other = found["effect"], found["reencoded"]
     if one[1] > other[2] or other[1] > one[2]:

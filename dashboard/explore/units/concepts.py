@@ -9,6 +9,7 @@ import streamlit as st
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
 from dashboard.explore.heatmaps.cells import class_names
+from dashboard.explore.units import vae_effects
 from dashboard.explore.units.concept_jobs import (
     InterventionEffects,
     list_concepts,
@@ -29,21 +30,21 @@ LEVEL = 0.05
 
 
 def show(classifier: Classifier, target: int, images: ImageSet) -> None:
-    """Show both analyses of a class; for a set whose images cannot be changed, name the command to use."""
+    """Show the analyses of a class; those that change the images, only for a set that can."""
     st.markdown("**Concepts the class depends on**")
     if not images.factors:
         st.info(
-            f"The content of these images cannot be changed one factor at a time. Put images of a concept, and other "
-            f"images, into two folders and run `python foretell.py concepts --target "
-            f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`; with `--by vae`, it '
-            "estimates what the concept does to the prediction."
+            f"The content of these images cannot be changed one factor at a time. To test a concept in the layers, put "
+            f"images of it, and other images, into two folders and run `python foretell.py concepts --target "
+            f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`.'
         )
-        return
-    left, right = st.columns(2, gap="large")
-    with left:
-        _effects(classifier, target, images)
-    with right:
-        _push(classifier, target, images)
+    else:
+        left, right = st.columns(2, gap="large")
+        with left:
+            _effects(classifier, target, images)
+        with right:
+            _push(classifier, target, images)
+    vae_effects.show(classifier, target, images, format_concept)
 
 
 def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
