@@ -18,7 +18,7 @@ Labels = NDArray[np.int64]
 STEPS = 200
 """Newton steps, of which some ten are needed."""
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
-"""Prices of an image on the wrong side of the margin, C, among which folds choose."""
+"""Penalties for an image on the wrong side of the margin, C, among which folds choose."""
 FOLDS = 3
 
 
@@ -72,7 +72,7 @@ def _step(kernel: Floats, signs: Floats, penalty: float, b: Floats, aim: Floats)
 
 
 def choose_penalty(kernel: Floats, labels: Labels, classes: int, rng: np.random.Generator) -> float:
-    """Choose the price of `PENALTIES` with which most training images are recognised out of fold; ties: the lowest."""
+    """Choose the penalty of `PENALTIES` by which most training images are recognised out of fold; the lowest of ties."""
     fold = np.empty(len(labels), dtype=np.int64)
     order = rng.permutation(len(labels))
     for label in range(classes):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from core.attribution.common import refuse_shape
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
@@ -167,8 +168,10 @@ def _rank_images(
 def open_blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tensor]:
     """Open all images as inputs (n, C, H, W), `BLOCK` at a time."""
     for start in range(0, len(pictures), BLOCK):
-        indices = range(start, min(start + BLOCK, len(pictures)))
-        yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])
+        inputs = [classifier.preprocess(pictures.open(i)) for i in range(start, min(start + BLOCK, len(pictures)))]
+        for one in inputs:
+            refuse_shape(classifier, one[None])
+        yield torch.stack(inputs)
 
 
 def _warn_of_ties(activations: list[float]) -> dict[str, None]:

@@ -71,7 +71,7 @@ class LabelledImages:
 
 @dataclass(frozen=True)
 class Recognition:
-    """Whether each held-out image was recognised (bool), and the price that was chosen."""
+    """Whether each held-out image was recognised (bool), and the penalty that was chosen."""
 
     right: NDArray[np.bool_]
     penalty: float

@@ -125,6 +125,15 @@ def test_where_there_can_be_no_projection_the_pictures_are_found_all_the_same():
     assert len(unit_sheets.tile_exemplars(found)) == 2
 
 
+def test_transforms_that_leave_the_size_as_it_is_are_refused_before_the_search(pictures):
+    """A search of all images that ended in an unexpected error of torch."""
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    whole = lambda image: torch.tensor(np.asarray(image)).permute(2, 0, 1).float()  # noqa: E731
+    classifier = Classifier(network, whole, name="unsized")
+    with pytest.raises(ForetellError, match=r"unsized takes images \(B, 3, 256, 256\), not \(1, 3, 96, 96\)"):
+        exemplars(classifier, Unit(1, "0"), pictures)
+
+
 def test_progress_only_goes_forward_in_each_of_two_rounds(scenes, pictures):
     seen = []
     exemplars(scenes, Unit(12, LAYER), pictures, progress=lambda *report: seen.append(report))
