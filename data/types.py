@@ -114,6 +114,40 @@ class ImageSet:
 
 
 @dataclass(frozen=True)
+class CraftedQueries:
+    """Images that were crafted for metamodels, each of which left out a part of the relatives, and the predictions.
+
+    Attributes
+    ----------
+    outputs
+        (F, R, n, K) float32, of the R relatives for the n images of each of the F metamodels: log probabilities, or 1
+        for the class with the highest probability and 0 for the others.
+    open
+        ``open(i)`` gives the i-th of the F n images, those of the first metamodel first, as an RGB PIL image.
+    """
+
+    outputs: np.ndarray
+    open: Callable[[int], Image.Image]
+
+
+@dataclass(frozen=True)
+class SingleQueries:
+    """Images of which a network predicts the class with the number of the value of an attribute, one image for each.
+
+    Attributes
+    ----------
+    predicted
+        (R, A) int64: class that each relative predicts of an image that was crafted in the same way, but without its
+        part of the relatives.
+    open
+        ``open(a)`` gives the image for the a-th attribute, crafted with all relatives, as an RGB PIL image.
+    """
+
+    predicted: np.ndarray
+    open: Callable[[int], Image.Image]
+
+
+@dataclass(frozen=True)
 class Relatives:
     """Networks whose attributes are known, and what they predict of fixed images.
 
@@ -127,20 +161,32 @@ class Relatives:
         (R, A) int64: the number of the value of each attribute of each network.
     log_p
         (R, n, K) float32: log probabilities of the classes for the n images; smaller ones than ``floor`` are cut off.
-    most, least
-        (R, n) int64: the class with the highest and with the lowest probability, before anything was cut off.
+    order
+        (R, n, K) int64: the classes from the highest to the lowest probability, before anything was cut off.
     floor
         The smallest log probability, nats.
     count, open
         n, and ``open(i)``, which gives the i-th image as an RGB PIL image.
+    parts
+        (R,) int64: the part of the relatives to which each belongs where images are crafted, from 0 to F - 1.
+    crafted
+        Images that were crafted for networks that disclose their probabilities (``prob``) or the class with the
+        highest alone (``top-1``).
+    single
+        One crafted image for each attribute.
+    side
+        Height and width of crafted images, in pixels of their own.
     """
 
     categories: tuple[str, ...]
     attributes: Mapping[str, tuple[str, ...]]
     values: np.ndarray
     log_p: np.ndarray
-    most: np.ndarray
-    least: np.ndarray
+    order: np.ndarray
     floor: float
     count: int
     open: Callable[[int], Image.Image]
+    parts: np.ndarray
+    crafted: Mapping[str, CraftedQueries]
+    single: SingleQueries
+    side: int

@@ -72,7 +72,7 @@ def _step(kernel: Floats, signs: Floats, penalty: float, b: Floats, aim: Floats)
 
 
 def choose_penalty(kernel: Floats, labels: Labels, classes: int, rng: np.random.Generator) -> float:
-    """Choose the penalty of `PENALTIES` by which most training images are recognised out of fold; the lowest of ties."""
+    """Choose the penalty by which most training images are recognised out of fold, the lowest of ties."""
     fold = np.empty(len(labels), dtype=np.int64)
     order = rng.permutation(len(labels))
     for label in range(classes):

@@ -1,7 +1,8 @@
 """Read how a network was built and trained from its outputs alone, by a classifier of classifiers (KENNEN).
 
 Oh, Augustin, Schiele & Fritz 2018, Towards reverse-engineering black-box neural networks (arXiv:1711.01768), its method
-kennen-o: a metamodel is trained on the outputs of networks whose attributes are known, for fixed images.
+kennen-o: a metamodel is trained on the outputs of networks whose attributes are known, for fixed images. Its methods
+kennen-i and kennen-io, which craft the images, are in `core.training.crafting`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from torch.nn.functional import cross_entropy, one_hot
 from core.errors import ForetellError
 from core.types import Progress, silent
 
-Output = Literal["prob", "bottom-1", "top-1"]
-"""What a network discloses: its probabilities, or the class with the lowest or with the highest of them alone."""
-OUTPUTS: tuple[Output, ...] = ("prob", "bottom-1", "top-1")
+Output = Literal["prob", "ranking", "bottom-1", "top-1"]
+"""What a network discloses.
+
+Its probabilities, the order of the classes by probability alone, or the class with the lowest or the highest alone.
+"""
+OUTPUTS: tuple[Output, ...] = ("prob", "ranking", "bottom-1", "top-1")
 BATCH = 40
 RATE, DECAY = 2e-3, 1.0
 COLDEST, HOTTEST = 0.05, 20.0
@@ -45,7 +49,8 @@ class Metamodels:
     weights
         For each of the three linear layers, (F, inside, outside) and (F, 1, outside).
     mean, scale
-        Mean features (D,) of the networks, and the number that they are divided by.
+        Mean features (F, 1, D) of the networks, and the number (F, 1, 1) that they are divided by; F is 1 where all
+        metamodels have the same features.
     counts
         Number of values of each of the A attributes.
     temperatures
@@ -57,35 +62,43 @@ class Metamodels:
 
     weights: tuple[tuple[Tensor, Tensor], ...]
     mean: Tensor
-    scale: float
+    scale: Tensor
     counts: tuple[int, ...]
     temperatures: tuple[float, ...]
     held_out: tuple[Tensor, ...]
 
     def predict(self, features: Tensor) -> tuple[Tensor, ...]:
-        """Return for each attribute the probabilities (V,) of its values, for a network with these features (D,).
+        """Return for each attribute the probabilities (V,) of its values, for a network with these features.
 
-        They are means over the metamodels.
+        They are means over the metamodels. Features are (D,), or (F, D) where each metamodel has its own.
         """
-        inputs = ((features - self.mean) / self.scale).expand(len(self.weights[0][0]), 1, -1)
-        parts = _split(_pass(self.weights, inputs)[:, 0], self.counts)
+        parts = self.compute_logits(features)
         return tuple((part / heat).softmax(1).mean(0) for part, heat in zip(parts, self.temperatures, strict=True))
 
+    def compute_logits(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Compute for each attribute the logits (F, V) of its values by each metamodel, from (D,) or (F, D)."""
+        inputs = ((features[..., None, :] - self.mean) / self.scale).expand(len(self.weights[0][0]), 1, -1)
+        return _split(_pass(self.weights, inputs)[:, 0], self.counts)
 
-def encode_outputs(log_p: Tensor, most: Tensor, least: Tensor, output: Output) -> Tensor:
-    """Return the features (R, n K) of networks that disclose ``output`` of their predictions for n images.
+
+def encode_outputs(log_p: Tensor, order: Tensor, output: Output) -> Tensor:
+    """Return the features (..., n K) of networks that disclose ``output`` of their predictions for n images.
+
+    A ranking is the place of each class in the order, from 0 for the highest to 1 for the lowest probability.
 
     Parameters
     ----------
     log_p
-        Log probabilities (R, n, K).
-    most, least
-        The class (R, n) with the highest and with the lowest probability.
+        Log probabilities (..., n, K).
+    order
+        The classes (..., n, K), from that with the highest probability to that with the lowest.
     """
     if output == "prob":
-        return log_p.flatten(1)
-    chosen = most if output == "top-1" else least
-    return one_hot(chosen, log_p.shape[2]).float().flatten(1)
+        return log_p.flatten(-2)
+    classes = order.shape[-1]
+    if output == "ranking":
+        return order.argsort(-1).flatten(-2) / (classes - 1)
+    return one_hot(order[..., 0 if output == "top-1" else -1], classes).float().flatten(-2)
 
 
 def train_metamodels(
@@ -95,6 +108,7 @@ def train_metamodels(
     settings: MetamodelSettings,
     *,
     generator: torch.Generator,
+    parts: Tensor | None = None,
     progress: Progress = silent,
 ) -> Metamodels:
     """Train a metamodel without each part of the networks in turn, and let it predict the attributes of that part.
@@ -105,30 +119,35 @@ def train_metamodels(
     Parameters
     ----------
     features
-        Of R networks (R, D), as `encode_outputs` makes them.
+        Of R networks (R, D), as `encode_outputs` makes them; (F, R, D) where each metamodel has its own.
     values
         Number of the value of each attribute (R, A).
     counts
         Number of values of each attribute.
+    parts
+        The part (R,) of each network, from 0 to F - 1; by default drawn.
 
     Raises
     ------
     ForetellError
         Fewer networks than two for each part, or settings below 1.
     """
-    _check(settings, len(features))
-    mean = features.mean(0)
-    centred = features - mean
-    scale = float(centred.std()) or 1.0
+    _check(settings, len(values))
+    own = features if features.ndim == 3 else features[None]
+    mean = own.mean(1, keepdim=True)
+    centred = own - mean
+    scale = centred.flatten(1).std(1)[:, None, None]
+    scale = torch.where(scale > 0, scale, 1.0)
     basis = torch.linalg.svd(centred, full_matrices=False).Vh  # the first layer's best weights are in this span
-    inputs = centred @ basis.T / scale
-    parts = torch.randperm(len(features), generator=generator) % settings.folds
+    inputs = (centred @ basis.mT / scale).expand(settings.folds, -1, -1)
+    if parts is None:
+        parts = torch.randperm(len(values), generator=generator) % settings.folds
     weights = _fit(inputs, values, counts, parts, settings, generator, progress)
-    every = _pass(weights, inputs.expand(settings.folds, -1, -1))
-    logits = _split(every[parts, torch.arange(len(inputs))], counts)
+    every = _pass(weights, inputs)
+    logits = _split(every[parts, torch.arange(len(values))], counts)
     heats = tuple(_fit_temperature(own, values[:, a]) for a, own in enumerate(logits))
     held_out = tuple((own / heat).log_softmax(1) for own, heat in zip(logits, heats, strict=True))
-    first = (basis.T @ weights[0][0], weights[0][1])
+    first = (basis.mT @ weights[0][0], weights[0][1])
     return Metamodels((first, *weights[1:]), mean, scale, counts, heats, held_out)
 
 
@@ -149,18 +168,19 @@ def _fit(
     generator: torch.Generator,
     progress: Progress,
 ) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Train the metamodels of all parts at once, each on batches of its own networks."""
+    """Train the metamodels of all parts at once, each on batches of its own networks, from inputs (F, R, D)."""
     folds = settings.folds
+    every = torch.arange(folds)[:, None]
     own = [torch.nonzero(parts != fold)[:, 0] for fold in range(folds)]
     fewest = min(map(len, own))
     batch = min(BATCH, fewest)
-    weights = _draw_weights(folds, (inputs.shape[1], settings.hidden, settings.hidden, sum(counts)), generator)
+    weights = _draw_weights(folds, (inputs.shape[2], settings.hidden, settings.hidden, sum(counts)), generator)
     leaves = [leaf for pair in weights for leaf in pair]
     optimiser = torch.optim.AdamW(leaves, RATE, weight_decay=DECAY)
     for epoch in range(settings.epochs):
         orders = torch.stack([rows[torch.randperm(len(rows), generator=generator)[:fewest]] for rows in own])
         for rows in torch.split(orders, batch, 1):
-            logits = _split(_pass(weights, inputs[rows]), counts)
+            logits = _split(_pass(weights, inputs[every, rows]), counts)
             losses = [
                 cross_entropy(part.flatten(0, 1), values[rows][..., a].flatten()) for a, part in enumerate(logits)
             ]

@@ -34,7 +34,7 @@ def layers(
 
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers import PRINTED, QUESTIONS, LayerQuery, inspect_files
+    from study.inquiry.layers import PRINTED, QUESTIONS, LayerQuery, inspect_files, shorten_table
 
     if list_questions:
         for name in QUESTIONS:
@@ -57,7 +57,7 @@ def layers(
         files = inspect_files(request, out, progress)
     table = pd.read_csv(files[0], keep_default_na=False)
     if question in PRINTED:
-        say(table[list(PRINTED[question])].to_string(index=False))
+        say(shorten_table(question, table).to_string(index=False))
     for line in (*dict.fromkeys(table.get("note", [])), *map(str, files)):
         if line:
             say(line)

@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from PIL import Image
 
 import data
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.registry import Registry
 from core.shares import share_of
-from core.training.metamodel import (
-    OUTPUTS,
-    Likeness,
-    Metamodels,
-    MetamodelSettings,
-    Output,
-    encode_outputs,
-    measure_likeness,
-    train_metamodels,
-)
+from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress
 from data.types import Relatives
+from study.inquiry.attribute_queries import (
+    Reading,
+    ask_network,
+    check_side,
+    draw_images,
+    read_by_crafted,
+    read_by_images,
+    read_by_single,
+)
 from study.inquiry.layers import LayerInspection
-from study.network.sources import match_classes
 
 RELATIVES = Registry("collection of relatives", data.RELATIVES)
 ALL = "all"
 UNLIKE = 0.05
 """P-value below which the note says that a network is unlike the relatives."""
 Z = NormalDist().inv_cdf(0.975)
-COLUMNS = ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "distance",
-           "usual_distance", "p_like", "note")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Log probabilities (R, n, K) of networks for n images, and the class (R, n) with the highest and the lowest."""
-
-    log_p: Tensor
-    most: Tensor
-    least: Tensor
+Queries = Literal["images", "crafted", "single"]
+READABLE: Mapping[Queries, tuple[Output, ...]] = {
+    "images": OUTPUTS,
+    "crafted": ("prob", "top-1"),
+    "single": ("top-1",),
+}
+"""What a network may disclose of its predictions for images of each kind."""
+COLUMNS = ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "by_images", "gain",
+           "gain_low", "gain_high", "distance", "usual_distance", "p_like", "note")  # fmt: skip
 
 
 def attributes(
@@ -53,98 +50,106 @@ def attributes(
     progress: Progress,
     *,
     relatives: str = "scenes",
-    outputs: str = "prob,bottom-1,top-1",
+    queries: Queries = "images",
+    outputs: str = "prob,ranking,bottom-1,top-1",
     hidden: int = 100,
     epochs: int = 30,
 ) -> pd.DataFrame:
     """Predict how the network was built and trained, by nothing but its predictions for fixed images.
 
-    KENNEN-O of Oh et al. 2018 (arXiv:1711.01768): metamodels learn the attributes of ``relatives``, small networks that
+    KENNEN of Oh et al. 2018 (arXiv:1711.01768): metamodels learn the attributes of ``relatives``, small networks that
     were built and trained in known ways, from their predictions for the same images. The images of the set are not
-    used. ``outputs`` is what a network discloses: its probabilities (``prob``), or the class with the lowest
-    (``bottom-1``) or the highest probability (``top-1``) alone. ``probability`` is of the predicted value, scaled on
-    held-out relatives. ``accuracy`` is that of the metamodels on relatives that they were not trained on, with a 95%
-    interval, and ``chance`` that of the most common value. ``distance`` is how far the network's predictions are from
-    those of the nearest relative (root mean square of log probabilities), ``usual_distance`` the median of the
-    relatives' own, and ``p_like`` how often one of them is as far from its nearest. ``note`` warns of a network that
-    is unlike the relatives, and of attributes that cannot be predicted.
+    used. ``queries`` are the relatives' ``images`` (kennen-o), images ``crafted`` by gradient descent in turn with the
+    metamodels (kennen-io), or a ``single`` crafted image for each attribute, whose predicted class is its value
+    (kennen-i). ``outputs`` is what a network discloses: its probabilities (``prob``), the order of the classes by
+    probability (``ranking``), or the class with the lowest (``bottom-1``) or the highest probability (``top-1``) alone.
+    Images were crafted for ``prob`` and ``top-1``, single ones for ``top-1``. ``probability`` is of the predicted
+    value, scaled on held-out relatives. ``accuracy`` is that on relatives from which neither metamodels nor crafted
+    images were learned, with a 95% interval, and ``chance`` that of the most common value. For crafted images,
+    ``by_images`` is the accuracy by the relatives' images and the same output, and ``gain`` the difference, with a
+    paired interval.
+    ``distance`` is how far the network's predictions are from those of the nearest relative (root mean square of log
+    probabilities), ``usual_distance`` the median of the relatives' own, and ``p_like`` how often one of them is as far
+    from its nearest. ``note`` warns of a network that is unlike the relatives, and of attributes that cannot be
+    predicted.
     """
-    chosen = _list_outputs(outputs)
+    chosen = _list_outputs(outputs, queries)
     known: Relatives = RELATIVES[relatives]()
     asked = ask_network(inspected.classifier, known)
-    others = Predictions(*(torch.from_numpy(part) for part in (known.log_p, known.most, known.least)))
-    likeness = measure_likeness(asked.log_p[0], others.log_p)
-    warning = warn_of_unlike(inspected.classifier.name, likeness)
+    if queries != "images":
+        check_side(inspected.classifier, known)
+    likeness = measure_likeness(asked.log_p, torch.from_numpy(known.log_p))
+    warnings = [warn_of_unlike(inspected.classifier.name, likeness)]
     settings = MetamodelSettings(hidden, epochs)
-    values = torch.from_numpy(known.values)
-    counts = tuple(len(names) for names in known.attributes.values())
     rows: list[dict[str, object]] = []
-    for output in chosen:  # what is warned of the network is noted once
-        features = encode_outputs(others.log_p, others.most, others.least, output)
-        trained = train_metamodels(
-            features, values, counts, settings, generator=inspected.generator(), progress=progress
-        )
-        own = trained.predict(encode_outputs(asked.log_p, asked.most, asked.least, output)[0])
-        table = describe_attributes(known, trained, own)
-        whole = describe_average(known, trained, likeness)
-        whole["note"] = (
-            " ".join(note for note in (warning if not rows else None, warn_of_chance(output, table)) if note) or None
-        )
+    for output in chosen:
+        plain = read_by_images(known, asked, output, settings, inspected.generator(), progress)
+        reading = plain
+        if queries == "crafted":
+            reading = read_by_crafted(known, inspected.classifier, output, settings, inspected.generator(), progress)
+        elif queries == "single":
+            reading = read_by_single(known, inspected.classifier)
+        table = describe_attributes(known, reading)
+        whole = describe_average(known, reading, likeness)
+        if reading is not plain:
+            for a, row in enumerate(table):
+                row |= compare_readings(reading.correct[:, a], plain.correct[:, a])
+            whole |= compare_readings(reading.correct.mean(1), plain.correct.mean(1))
+        warnings += [warn_of_chance(output, table), warn_of_silence(known, reading)]
+        whole["note"] = " ".join(note for note in warnings if note) or None
+        warnings = []  # what is warned of the network is noted once
         rows += [{"output": output, **row} for row in (whole, *table)]
+    inspected.kept["attributes"] = (known, queries, chosen)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _list_outputs(text: str) -> list[Output]:
+def _list_outputs(text: str, queries: Queries) -> list[Output]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = [name for name in names if name not in OUTPUTS]
     if unknown:
         raise ForetellError(f"outputs={text!r}: {unknown[0]!r} is no kind of output. There are: {', '.join(OUTPUTS)}.")
-    return [output for output in OUTPUTS if output in names]
-
-
-def ask_network(classifier: Classifier, known: Relatives) -> Predictions:
-    """Predict the images of the relatives by a network, in the order of their classes.
-
-    Raises
-    ------
-    ForetellError
-        The network has other classes than the relatives.
-    """
-    order = match_classes(known.categories, classifier.categories)
-    if sorted(order) != list(range(len(classifier.categories))):
+    fitting = READABLE[queries]
+    chosen = [output for output in fitting if output in names]
+    if not chosen:
         raise ForetellError(
-            f"The relatives tell {len(known.categories)} classes apart ({', '.join(known.categories[:4])}, ...) and "
-            f"{classifier.name} others ({', '.join(classifier.categories[:4])}, ...): ask a network with the same "
-            "classes, or train relatives with its classes, as data/scenes/relatives/train.py does."
+            f"outputs={text!r}: queries={queries} were made for {' and '.join(fitting)} alone. Choose one of these, or "
+            "queries=images."
         )
-    inputs = torch.stack([classifier.preprocess(known.open(k)) for k in range(known.count)])
-    log_p = classifier.logits(inputs)[:, order].log_softmax(1)[None]
-    return Predictions(log_p.clamp(min=known.floor), log_p.argmax(2), log_p.argmin(2))
+    return chosen
 
 
-def describe_attributes(known: Relatives, trained: Metamodels, own: tuple[Tensor, ...]) -> list[dict[str, object]]:
+def describe_attributes(known: Relatives, reading: Reading) -> list[dict[str, object]]:
     """Return a row for each attribute: the predicted value, and how often held-out relatives' values are predicted."""
     rows: list[dict[str, object]] = []
     for a, (name, names) in enumerate(known.attributes.items()):
-        correct = trained.held_out[a].argmax(1).numpy() == known.values[:, a]
-        accuracy, low, high = share_of(int(correct.sum()), len(correct))
-        value = int(own[a].argmax())
-        row: dict[str, object] = {"attribute": name, "predicted": names[value], "probability": float(own[a][value])}
+        accuracy, low, high = share_of(int(reading.correct[:, a].sum()), len(reading.correct))
+        value, probability = reading.predicted[a] or (None, None)
+        row: dict[str, object] = {"attribute": name, "probability": probability}
+        row["predicted"] = None if value is None else names[value]
         rows.append(row | {"accuracy": accuracy, "low": low, "high": high, "chance": _find_chance(known, a)})
     return rows
 
 
-def describe_average(known: Relatives, trained: Metamodels, likeness: Likeness) -> dict[str, object]:
+def describe_average(known: Relatives, reading: Reading, likeness: Likeness) -> dict[str, object]:
     """Return the row about all attributes: the mean accuracy with its interval over relatives, and the likeness."""
-    predicted = np.stack([held_out.argmax(1).numpy() for held_out in trained.held_out], 1)
-    each = (predicted == known.values).mean(1)
-    error = float(each.std(ddof=1) / len(each) ** 0.5)
-    accuracy = float(each.mean())
+    accuracy, low, high = _estimate_mean(reading.correct.mean(1))
     row: dict[str, object] = {"attribute": ALL, "predicted": None, "probability": None, "accuracy": accuracy}
-    row |= {"low": accuracy - Z * error, "high": accuracy + Z * error}
+    row |= {"low": low, "high": high}
     row["chance"] = float(np.mean([_find_chance(known, a) for a in range(len(known.attributes))]))
     row |= {"distance": likeness.distance, "usual_distance": float(likeness.usual.median())}
     return row | {"p_like": likeness.p_value}
+
+
+def compare_readings(crafted: np.ndarray, plain: np.ndarray) -> dict[str, object]:
+    """Compare two shares of correct predictions (R,) of the same relatives, with a paired interval over relatives."""
+    gain, low, high = _estimate_mean(crafted.astype(float) - plain)
+    return {"by_images": float(plain.mean()), "gain": gain, "gain_low": low, "gain_high": high}
+
+
+def _estimate_mean(each: np.ndarray) -> tuple[float, float, float]:
+    """Estimate a mean over relatives with its 95% interval."""
+    mean, error = float(each.mean()), float(each.std(ddof=1) / len(each) ** 0.5)
+    return mean, mean - Z * error, mean + Z * error
 
 
 def _find_chance(known: Relatives, attribute: int) -> float:
@@ -170,3 +175,20 @@ def warn_of_chance(output: str, rows: list[dict[str, object]]) -> str | None:
     if not hidden:
         return None
     return f"From {output} no better than by chance: {', '.join(hidden)}."
+
+
+def warn_of_silence(known: Relatives, reading: Reading) -> str | None:
+    """Name the attributes of which a single query disclosed nothing: the class predicted of it is no value's."""
+    silent = [name for name, found in zip(known.attributes, reading.predicted, strict=True) if found is None]
+    return f"The predicted class is no value's number, so nothing is known of: {', '.join(silent)}." if silent else None
+
+
+def draw_queries(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw the crafted images that the network was asked about."""
+    known, queries, chosen = inspected.kept["attributes"]
+    if queries == "single":
+        return {"each attribute": draw_images(known.single.open, len(known.attributes))}
+    if queries == "images":
+        return {}
+    sets = {output: known.crafted[output] for output in chosen}
+    return {output: draw_images(own.open, own.outputs.shape[0] * own.outputs.shape[2]) for output, own in sets.items()}

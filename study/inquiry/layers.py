@@ -64,6 +64,7 @@ DRAWINGS = Registry(
         "x_features": "study.inquiry.x_features:draw_x_features",
         "parts": "study.inquiry.part_graph:draw_parts",
         "explainer": "study.inquiry.explainer:draw_explainer",
+        "attributes": "study.inquiry.attributes:draw_queries",
         "decomposition": "study.inquiry.decomposition:draw_decomposition",
     },
 )
@@ -88,10 +89,10 @@ OWN_IMAGES = frozenset({"attributes"})
 
 
 PRINTED = {
-    "attributes": ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance"),
+    "attributes": ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "by_images"),
     "recognition": ("features", "accuracy", "low", "high", "chance", "random", "without_pyramid"),
 }
-"""Columns of the short tables that the command prints."""
+"""Columns of the short tables that the command prints, unless they are empty."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,12 @@ def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -
         out.mkdir(parents=True, exist_ok=True)
         image.save(out / f"{name}.{caption.replace(' ', '_')}.png")
     return table_files(out, name, table, inspected.facts, out / "parts")
+
+
+def shorten_table(question: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns that the command prints of a question's table, without those that are empty texts."""
+    short = table[list(PRINTED[question])]
+    return short.loc[:, (short != "").any()]
 
 
 def draw_result(inspected: LayerInspection) -> dict[str, Image.Image]:

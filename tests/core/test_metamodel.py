@@ -86,7 +86,7 @@ def test_a_prediction_is_the_mean_of_the_perceptrons() -> None:
             layer = nn.Linear(*weight.shape[1:])
             layer.load_state_dict({"weight": weight[fold].T, "bias": bias[fold, 0]})
             layers += [layer, nn.ReLU()]
-        logits = nn.Sequential(*layers[:-1])((log_p[3].flatten() - found.mean) / found.scale).detach()
+        logits = nn.Sequential(*layers[:-1])((log_p[3].flatten() - found.mean[0, 0]) / found.scale.item()).detach()
         for a, (own, heat) in enumerate(zip(logits.split(COUNTS), found.temperatures, strict=True)):
             total[a] += (own / heat).softmax(0) / 5
     for own, expected in zip(found.predict(log_p[3].flatten()), total, strict=True):
@@ -94,12 +94,33 @@ def test_a_prediction_is_the_mean_of_the_perceptrons() -> None:
 
 
 def test_outputs_are_encoded_as_what_a_network_discloses() -> None:
-    """Catches the lowest class in place of the highest, and images that are mixed up."""
+    """Catches the lowest class in place of the highest, images that are mixed up, and the order in place of ranks."""
     log_p = torch.tensor([[[0.7, 0.2, 0.1], [0.2, 0.3, 0.5]]]).log()
-    most, least = log_p.argmax(2), log_p.argmin(2)
-    assert encode_outputs(log_p, most, least, "top-1").tolist() == [[1, 0, 0, 0, 0, 1]]
-    assert encode_outputs(log_p, most, least, "bottom-1").tolist() == [[0, 0, 1, 1, 0, 0]]
-    assert encode_outputs(log_p, most, least, "prob")[0].exp().tolist() == pytest.approx([0.7, 0.2, 0.1, 0.2, 0.3, 0.5])
+    order = torch.tensor([[[0, 1, 2], [2, 1, 0]]])
+    assert encode_outputs(log_p, order, "top-1").tolist() == [[1, 0, 0, 0, 0, 1]]
+    assert encode_outputs(log_p, order, "bottom-1").tolist() == [[0, 0, 1, 1, 0, 0]]
+    assert encode_outputs(log_p, order, "ranking").tolist() == [[0, 0.5, 1, 1, 0.5, 0]]
+    assert encode_outputs(log_p, torch.tensor([[[1, 2, 0], [0, 1, 2]]]), "ranking")[0, :3].tolist() == [1, 0, 0.5]
+    assert encode_outputs(log_p, order, "prob")[0].exp().tolist() == pytest.approx([0.7, 0.2, 0.1, 0.2, 0.3, 0.5])
+
+
+def test_metamodels_may_have_features_of_their_own() -> None:
+    """The same features for each metamodel are those of all. Catches features that go to another metamodel."""
+    values, log_p = draw_world()
+    features, parts = log_p.flatten(1), torch.arange(NETWORKS) % 5
+    settings = MetamodelSettings(hidden=8, epochs=3)
+    one, two = (
+        train_metamodels(given, values, COUNTS, settings, generator=draw(2), parts=parts)
+        for given in (features, features.expand(5, -1, -1))
+    )
+    for own, other in zip(one.held_out, two.held_out, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-3)
+    shifted = features + 5 * torch.arange(5)[:, None, None]  # what is added to a metamodel's features says nothing
+    moved = train_metamodels(shifted, values, COUNTS, settings, generator=draw(2), parts=parts)
+    for own, other in zip(moved.predict(shifted[:, 7]), two.predict(features[7].expand(5, -1)), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-2, atol=1e-3)
+    for fold, own in enumerate(one.compute_logits(features[9])[0]):
+        torch.testing.assert_close(own, two.compute_logits(features[9].expand(5, -1))[0][fold], rtol=1e-2, atol=1e-2)
 
 
 def test_the_temperature_undoes_a_scale() -> None:

@@ -35,7 +35,7 @@ TRAINED = 32
 UNMEASURED = frozenset({"decomposition", "recognition"})
 """Questions that do not run the network, whose speed says nothing about them."""
 QUERIES = 100
-"""Images that a network is asked about, to compare it with its relatives."""
+"""Images that a network is asked about, to compare it with its relatives; as many are crafted for an output."""
 WALK = 150
 """Gradients, about, of the three walks from one image to its decision boundaries."""
 
@@ -141,7 +141,8 @@ def _each_epoch(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
 
 
 def _each_query(request: LayerRequest, given: Mapping[str, Any]) -> Cost:  # noqa: ARG001
-    return Cost(QUERIES)
+    sets = _many(given["outputs"]) if given["queries"] == "crafted" else 0
+    return Cost(QUERIES * (1 + sets))
 
 
 def _many(listed: str) -> int:

@@ -44,8 +44,8 @@ READ = {
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
     "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
     "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
-    "attributes": "Accuracy of metamodels on held-out relatives, with 95% intervals. The table has the predictions "
-    "about this network.",
+    "attributes": "Accuracy on held-out relatives, with 95% intervals. The table has the predictions for this network, "
+    "and for crafted images, as by_images, the accuracy without crafting.",
     "decomposition": "Share of the energy of held-out images that a layer does not rebuild, ± standard error; of "
     "random filters, that of the difference. The network is not asked.",
     "recognition": "Accuracy on held-out images, with 95% intervals. Dotted: chance. learning, position: what learned "
@@ -62,6 +62,7 @@ DRAWN = {
     "explainer": "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
     "decomposition": "Held-out images: the largest activation of each filter, as pixels, next to that part of the "
     "image; or whole images, above as each layer rebuilds them:",
+    "attributes": "Crafted images that this network was asked about, for",
     "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
 

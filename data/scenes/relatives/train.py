@@ -1,7 +1,8 @@
 """Train the relatives and write their predictions: ``python -m data.scenes.relatives.train`` (20 minutes on one core).
 
 Writes ``outputs.npz``, ``card.json`` and the weights of one more relative, ``example.safetensors``, next to this file.
-Everything is seeded and runs on one thread, so that sums have one order. ``--images FOLDER`` keeps the drawn images.
+Everything is seeded and runs on one thread, so that sums have one order. ``--images FOLDER`` keeps the drawn images,
+``--networks FILE`` the weights of the relatives, from which `scripts.craft_queries` crafts images.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from data.scenes.relatives.networks import ATTRIBUTES, BATCH, STEPS, Values, shrink, train_relative
+from data.scenes.relatives.networks import ATTRIBUTES, BATCH, STEPS, Values, build_relative, shrink, train_relative
 from data.scenes.relatives.outputs import EACH, list_query_labels, open_query, store
 from data.scenes.shapes import CATEGORIES
 from data.scenes.zoo.material import Material, stack
 
 FOLDER = Path(__file__).parent
+CARD = FOLDER / "card.json"
 RELATIVES = 400
 EXAMPLE = RELATIVES
 """Number of the relative whose weights are kept: its predictions are not among those of the others."""
@@ -35,15 +37,19 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m data.scenes.relatives.train",
                                      description=(__doc__ or "").splitlines()[0])  # fmt: skip
     parser.add_argument("--images", type=Path, help="folder that keeps the drawn images")
+    parser.add_argument("--networks", type=Path, help="file that keeps the relatives' weights")
     given = parser.parse_args(words)
     torch.set_num_threads(1)
     inputs, labels = draw_inputs(Material(given.images))
     queries = shrink(stack([np.asarray(open_query(k)) for k in range(2 * EACH)]))
-    start, found = time.perf_counter(), []
+    start, found, networks = time.perf_counter(), [], []
     for number in tqdm(range(RELATIVES), desc="Training", unit="network"):
         network, values = train_numbered(number, inputs, labels)
         found.append((number_values(values), _predict(network, queries)))
+        networks.append(network)
     seconds = time.perf_counter() - start
+    if given.networks is not None:
+        save_networks(networks, given.networks)
     store(np.array([values for values, _ in found]), np.stack([log_p for _, log_p in found]))
     network, values = train_numbered(EXAMPLE, inputs, labels)
     save_file({name: value.half().contiguous() if value.is_floating_point() else value
@@ -56,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> None:
                      (("standard", slice(EACH)), ("adversarial", slice(EACH, None)))},
         "example": dict(values),
     }  # fmt: skip
-    (FOLDER / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    CARD.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def draw_inputs(material: Material) -> tuple[dict[str, Tensor], Tensor]:
@@ -73,6 +79,26 @@ def train_numbered(number: int, inputs: dict[str, Tensor], labels: Tensor) -> tu
     values = draw_values(generator)
     count = int(values["images"])
     return train_relative(values, inputs[values["contexts"]][:count], labels[:count], generator=generator), values
+
+
+def save_networks(networks: Sequence[nn.Module], file: Path) -> None:
+    """Write the weights of all relatives into one file."""
+    save_file({f"{number}/{name}": value for number, network in enumerate(networks)
+               for name, value in network.state_dict().items()}, file)  # fmt: skip
+
+
+def read_networks(file: Path) -> list[nn.Module]:
+    """Read what `save_networks` wrote: the relatives by their numbers, in eval mode, no gradients for their weights."""
+    states: dict[int, dict[str, Tensor]] = {}
+    for key, value in load_file(file).items():
+        number, name = key.split("/")
+        states.setdefault(int(number), {})[name] = value
+    networks = []
+    for number in sorted(states):
+        network = build_relative(draw_values(torch.Generator().manual_seed(number)))
+        network.load_state_dict(states[number])
+        networks.append(network.eval().requires_grad_(False))
+    return networks
 
 
 def draw_values(generator: torch.Generator) -> Values:

@@ -15,7 +15,8 @@ from core.types import silent
 from data.scenes.relatives import example
 from data.scenes.relatives.networks import shrink
 from data.scenes.relatives.outputs import load
-from study.inquiry.attributes import RELATIVES, ask_network
+from study.inquiry.attribute_queries import ask_network
+from study.inquiry.attributes import RELATIVES
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
@@ -53,11 +54,15 @@ def test_a_held_out_relative_is_recovered(table) -> None:
 
 
 def test_probabilities_disclose_more_than_one_class(table) -> None:
-    """Oh et al. 2018, table 2: prob above bottom-1 and top-1, all above chance. Catches outputs that are exchanged."""
+    """Oh et al. 2018, table 2: prob above ranking, above bottom-1 and top-1, all above chance.
+
+    Catches outputs that are exchanged.
+    """
     every = table[table["attribute"] == "all"].set_index("output")
-    assert list(every.index) == ["prob", "bottom-1", "top-1"]
+    assert list(every.index) == ["prob", "ranking", "bottom-1", "top-1"]
+    assert every.loc["prob", "low"] > every.loc["ranking", "high"]
     for one in ("bottom-1", "top-1"):
-        assert every.loc["prob", "low"] > every.loc[one, "high"]
+        assert every.loc["ranking", "low"] > every.loc[one, "high"]
         assert every.loc[one, "low"] > every.loc[one, "chance"]
     means = table[table["attribute"] != "all"].groupby("output")["accuracy"].mean()
     assert every["accuracy"].to_dict() == pytest.approx(means.to_dict())
@@ -81,8 +86,8 @@ def test_the_network_is_asked_the_images_of_the_relatives(network) -> None:
     pixels = torch.stack([torch.from_numpy(np.array(known.open(k))).permute(2, 0, 1) for k in range(known.count)])
     expected = example.build()(shrink(pixels)).log_softmax(1)
     asked = ask_network(network, known)
-    torch.testing.assert_close(asked.log_p[0], expected.clamp(min=-12), rtol=1e-3, atol=1e-3)
-    assert torch.equal(asked.most[0], expected.argmax(1))
+    torch.testing.assert_close(asked.log_p, expected.clamp(min=-12), rtol=1e-3, atol=1e-3)
+    assert torch.equal(asked.order[:, 0], expected.argmax(1))
     order = [*range(8, 16), *range(8)]
     turned = torch.nn.Sequential(example.build(), torch.nn.Linear(16, 16, bias=False)).requires_grad_(False)
     turned[1].weight.copy_(torch.eye(16)[order])
@@ -103,7 +108,7 @@ def test_a_network_of_another_kind_is_called_unlike() -> None:
 
 def test_what_cannot_be_asked_is_refused(network) -> None:
     ask = QUESTIONS["attributes"]
-    with pytest.raises(ForetellError, match=r"'label' is no kind of output. There are: prob, bottom-1, top-1"):
+    with pytest.raises(ForetellError, match=r"'label' is no kind of output. There are: prob, ranking, bottom-1, top-1"):
         ask(inspect(network), silent, outputs="prob,label")
     with pytest.raises(ForetellError, match="collection of relatives"):
         ask(inspect(network), silent, relatives="photographs")
