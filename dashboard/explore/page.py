@@ -209,7 +209,7 @@ def _choose_image_set(model: str) -> str | None:
     name = st.segmented_control(
         "Images", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
     )
-    return source.SCENES.get(name, name)
+    return source.DRAWN.get(name, name)
 
 
 def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:

@@ -21,7 +21,9 @@ from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
 
-SCENES = {"Adversarial": "adversarial", "Standard": "standard"}
+DRAWN = {"Adversarial": "adversarial", "Standard": "standard", "Bars": "bars"}
+"""Names of the drawn image sets on the page."""
+TRAINED_ON = {"adversarial": "drawn scenes of 16 categories", "bars": "drawn bars, horizontal or vertical"}
 OWN = "Upload"
 OPENING = ("from study.network.sources import open_set", "from study.plan.config import ImageSource")
 
@@ -46,12 +48,13 @@ class ChosenImage:
 def find_chosen_set() -> str | None:
     """Return the name of the image set chosen on the page; None for uploaded images, which stay with their owner."""
     chosen = st.session_state["source"]
-    return None if chosen == OWN else SCENES.get(chosen, chosen)
+    return None if chosen == OWN else DRAWN.get(chosen, chosen)
 
 
 def list_sources(model: str) -> list[str]:
-    """List the image sources for a classifier: scenes only for those built in."""
-    return [*(SCENES if cache.is_of_scenes(model) else ()), *cache.list_image_sets(), OWN]
+    """List the image sources for a classifier: scenes and bars only for those built in, each its own."""
+    drawn = cache.find_drawn_sets(model)
+    return [*(name for name, of in DRAWN.items() if of in drawn), *cache.list_image_sets(), OWN]
 
 
 def choose(
@@ -64,11 +67,11 @@ def choose(
     sources = list_sources(model)
     links.check("source", sources, "image set")
     linked, first = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0], sources[0]
-    if linked and linked not in [SCENES.get(name, name) for name in sources]:
+    if linked and linked not in [DRAWN.get(name, name) for name in sources]:
         links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here.")
     elif linked and "source" not in st.query_params and "source" not in st.session_state:
         # A link that names an image names its set too.
-        first = next(name for name in sources if SCENES.get(name, name) == linked)
+        first = next(name for name in sources if DRAWN.get(name, name) == linked)
     source = st.segmented_control(
         "Images",
         sources,
@@ -83,13 +86,14 @@ def choose(
     st.caption("[Add images](/library) that stay in the workspace.")
     if source == OWN:
         opened = _own(most)
-        if opened and cache.is_of_scenes(model):
+        drawn = cache.find_drawn_sets(model)
+        if opened and drawn:
             st.warning(
-                "This network was trained only on drawn scenes of 16 categories. It assigns any photograph to one of "
-                "them, with a confidence that means nothing. Choose another network for photographs."
+                f"This network was trained only on {TRAINED_ON[drawn[0]]}. It assigns any photograph to one of them, "
+                "with a confidence that means nothing. Choose another network for photographs."
             )
         return opened
-    name = SCENES.get(source, source)
+    name = DRAWN.get(source, source)
     gallery = await_result(cache.start_gallery_job(model, name))
     if gallery is None:
         return []
@@ -105,8 +109,10 @@ def make_search(gallery: cache.Gallery, model: str, name: str, other: str | None
 
 
 def list_others(model: str) -> list[str]:
-    """List the networks that a network can be compared with."""
-    return [name for name in cache.list_models() if name != model]
+    """List the networks that a network can be compared with: not those built in for other drawn images."""
+    own = cache.find_drawn_sets(model)
+    others = {name: cache.find_drawn_sets(name) for name in cache.list_models() if name != model}
+    return [name for name, drawn in others.items() if not own or not drawn or drawn == own]
 
 
 def open_from_set(gallery: cache.Gallery, name: str, i: int) -> ChosenImage:

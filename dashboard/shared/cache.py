@@ -33,9 +33,10 @@ from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT, home
 
 SCENE_COUNT = 200
-"""Of each split of the scenes offered for browsing."""
+"""Of each drawn image set offered for browsing."""
 BUILT_IN = "scenes"
-SPLITS = ("adversarial", "standard")
+DRAWN_SETS = {"scenes": ("adversarial", "standard"), "bars": ("bars",)}
+"""Image sets that are drawn, by the built-in networks that were trained on such images."""
 MODELS, SETS, RULES = "models", "pictures", "rules"
 """Folders of the workspace: classifiers, image sets (a folder of folders each), files of assertions."""
 
@@ -61,15 +62,20 @@ class Gallery:
 
 
 def list_models() -> list[str]:
-    """List the available classifiers: of the scenes, of the workspace's own folder, others with weights on disk."""
+    """List the available classifiers: built in, of the workspace's own folder, others with weights on disk."""
     own, others = list_local_models(home(), MODELS), [*list_downloaded_models(), *list_fetched_models()]
-    names = [BUILT_IN, *own, *(name for name in data.CLASSIFIERS if is_of_scenes(name)), *others]
+    names = [BUILT_IN, *own, *data.CLASSIFIERS, *others]
     return list(dict.fromkeys(names))
 
 
-def is_of_scenes(name: str) -> bool:
-    """Tell whether a network is built in and was trained on scenes only; pages offer no images for the other ones."""
-    return name in data.CLASSIFIERS and name.split(":")[0] == BUILT_IN
+def find_drawn_sets(name: str) -> tuple[str, ...]:
+    """Return the drawn image sets of a network: none unless it is built in, and so was trained on such images only."""
+    return DRAWN_SETS[name.split(":")[0]] if name in data.CLASSIFIERS else ()
+
+
+def is_drawn(image_set: str) -> bool:
+    """Tell whether an image set is drawn, and not of the workspace's own folder."""
+    return any(image_set in names for names in DRAWN_SETS.values())
 
 
 def list_rule_files() -> list[str]:
@@ -120,9 +126,11 @@ def stamp_image_set(name: str) -> str:
 
 
 def find_image_source(name: str) -> tuple[ImageSource, Path]:
-    """Return the arguments of `open_set` for a split of the scenes, or a name of `list_image_sets`."""
-    if name in SPLITS:
+    """Return the arguments of `open_set` for a name of `DRAWN_SETS` or of `list_image_sets`."""
+    if name in DRAWN_SETS["scenes"]:
         return ImageSource.model_validate({"set": "scenes", "split": name, "size": SCENE_COUNT}), ROOT
+    if is_drawn(name):
+        return ImageSource.model_validate({"set": name, "size": SCENE_COUNT}), ROOT
     return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
 
 
@@ -141,7 +149,7 @@ def start_gallery_job(model: str, name: str) -> Job:
             *asked.categories,
             str(folder),
             name,
-            str(SCENE_COUNT) if name in SPLITS else stamp_image_set(name),
+            str(SCENE_COUNT) if is_drawn(name) else stamp_image_set(name),
         ),
         work,
     )

@@ -24,7 +24,7 @@ __all__ = ["opened"]  # the fixture
 
 OFFERED = {
     "view": page.VIEWS,
-    "source": source.SCENES,
+    "source": source.DRAWN,
     "order": orders.ORDERS,
     "columns": page.COLUMNS,
     "target": [cells.PREDICTION],

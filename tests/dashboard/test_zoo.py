@@ -9,7 +9,7 @@ import pytest
 
 import data
 from core.errors import ForetellError
-from dashboard.explore.source import SCENES, list_sources
+from dashboard.explore.source import OWN, list_others, list_sources
 from dashboard.shared import cache
 from dashboard.shared.cards import describe_card
 from data.scenes.shapes import CATEGORIES
@@ -62,8 +62,19 @@ def test_the_whole_image_is_refused_by_name(tmp_path: Path) -> None:
 def test_pages_offer_the_networks_with_the_scenes(workspace: Path) -> None:
     """Catches a network that Explore lists without any image that it was made for."""
     assert set(NAMES) < set(cache.list_models())
-    assert list_sources("scenes:blind")[:2] == list(SCENES)
+    assert list_sources("scenes:blind")[:2] == ["Adversarial", "Standard"]
     assert cache.load_classifier("scenes:blind").name == "scenes:blind"
+
+
+def test_the_networks_of_the_bars_are_offered_with_the_bars(workspace: Path) -> None:
+    """Catches bars for a network of the scenes, and the reverse; own sets are offered for every network."""
+    assert {"bars", "bars:belief"} < set(cache.list_models())
+    assert list_sources("bars:belief") == ["Bars", *cache.list_image_sets(), OWN]
+    assert "Bars" not in list_sources("scenes:blind")
+    assert list_others("bars") == ["bars:belief"]
+    assert not {"bars", "bars:belief"} & set(list_others("scenes"))
+    source, _ = cache.find_image_source("bars")
+    assert (source.set, source.settings["size"]) == ("bars", cache.SCENE_COUNT)
 
 
 @pytest.mark.parametrize("name", NAMES)

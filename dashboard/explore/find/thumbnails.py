@@ -111,7 +111,7 @@ def start_thumbnail_job(model: str, name: str, method: str, i: int) -> Job:
     """
     if model not in cache.list_models() or method not in QUICK_METHODS:
         raise ForetellError("This network or method is not offered here. Choose another one in the Gallery.")
-    if name not in (*cache.SPLITS, *cache.list_image_sets()):
+    if not cache.is_drawn(name) and name not in cache.list_image_sets():
         raise ForetellError(f"There is no image set {name!r}. Choose another one in the Gallery.")
     classified = cache.start_gallery_job(model, name)
     if classified.state != "done":
