@@ -193,11 +193,11 @@ def install(python: Path, file: Path) -> None:
 def has_other_sources(python: Path, lock: Path) -> bool:
     """Tell, also the user, whether pip may take other builds than the lock's, such as torch for CPUs."""
     listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
-    found = OTHER_SOURCES & {line.split("=")[0].rpartition(".")[2] for line in listed.splitlines()}
-    if found:
-        named = ", ".join(sorted(found))
+    sources = OTHER_SOURCES & {line.split("=")[0].rpartition(".")[2] for line in listed.splitlines()}
+    if sources:
+        named = ", ".join(sorted(sources))
         print(f"Hashes are not checked: pip is set to {named}, whose builds {lock.name} may not list.")
-    return bool(found)
+    return bool(sources)
 
 
 def run_tests(arguments: list[str]) -> int:
@@ -253,15 +253,15 @@ def docs_command(python: str, site: Path) -> list[str]:
 
 def find_chromium(python: str) -> str | None:
     """Find a Chromium: FORETELL_CHROMIUM, one installed, one from the system's packages, or Playwright's own."""
-    found = find_installed_chromium()
-    if found is None and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+    chromium = find_installed_chromium()
+    if chromium is None and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("Installing Chromium from the system's packages ...", flush=True)
         subprocess.call(["apt-get", "update", "-qq"])
         for package in PACKAGES:
             subprocess.call(["apt-get", "install", "-y", "-qq", package], stdout=subprocess.DEVNULL)
-            if (found := find_installed_chromium()) is not None:
+            if (chromium := find_installed_chromium()) is not None:
                 break
-    return found or playwright_chromium(python)
+    return chromium or playwright_chromium(python)
 
 
 def find_installed_chromium() -> str | None:

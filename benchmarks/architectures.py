@@ -76,21 +76,21 @@ class Subject:
         """Explain the image and apply the checks of the method's plan."""
         plan = PLANS[method]
         explanation = self.explain(method, self.image)
-        evidence, found = explanation.evidence[0], []
+        evidence, failures = explanation.evidence[0], []
         if plan.place is not None:
             noise = None if explanation.error is None or plan.place == EXACT else explanation.error[0]
-            found.append(checks.check_place(evidence, plan.place, noise))
+            failures.append(checks.check_place(evidence, plan.place, noise))
         if plan.baseline:
-            found.append(checks.check_sum(evidence, self.measure_change(plan.baseline)))
+            failures.append(checks.check_sum(evidence, self.measure_change(plan.baseline)))
         if plan.defined and (method != "lrp_0" or self.architecture.rectified):
-            found.append(checks.check_definition(evidence, self.define(method)))
+            failures.append(checks.check_definition(evidence, self.define(method)))
         if method in BLIND_TO_QUARTER:
-            found.append(checks.check_blind(evidence, self.places))
+            failures.append(checks.check_blind(evidence, self.places))
         if plan.plant == "tokens":
             pixels = PATCHES * self.architecture.patch
             shifted = self.explain(method, self.image.roll(pixels, 2)).evidence[0]
-            found.append(checks.check_shift(evidence, shifted, self.places, PATCHES))
-        return explanation, found
+            failures.append(checks.check_shift(evidence, shifted, self.places, PATCHES))
+        return explanation, failures
 
     def define(self, method: str) -> Tensor:
         """Compute the heatmap by its definition."""
@@ -119,15 +119,15 @@ def _plant(architecture: Architecture, plant: Plant) -> nn.Module:
 
 def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, Any]:
     """Measure the cells of the table, by architecture and method."""
-    found: dict[str, Any] = {name: {} for name in networks}
+    table: dict[str, Any] = {name: {} for name in networks}
     with tqdm(total=len(networks) * len(methods), unit="cell") as bar:
         for name in networks:
             subjects: dict[Plant, Subject] = {}
             for method in methods:
                 known = rows.get(name, method)
-                found[name][method] = known or rows.add(_measure_cell(subjects, name, method), name, method)
+                table[name][method] = known or rows.add(_measure_cell(subjects, name, method), name, method)
                 bar.update()
-    return found
+    return table
 
 
 def _measure_cell(subjects: dict[Plant, Subject], name: str, method: str) -> dict[str, Any]:

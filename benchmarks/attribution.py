@@ -81,12 +81,12 @@ ROUNDS = {8: 3, 2: 1}
 
 def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, Any]:
     """Measure rows by network and method."""
-    found: dict[str, Any] = {name: {} for name in networks}
+    table: dict[str, Any] = {name: {} for name in networks}
     for name, method in tqdm([(name, method) for name in networks for method in methods], unit="method"):
-        found[name][method] = rows.get(name, method) or rows.add(
+        table[name][method] = rows.get(name, method) or rows.add(
             _row(make_random_classifier(name), method), name, method
         )
-    return found
+    return table
 
 
 def _row(classifier: Classifier, method: str) -> dict[str, Any]:
@@ -124,14 +124,14 @@ def _compare(
     works: dict[str, Callable[[], object]] = {"foretell": ours, "bare forward": partial(_forward, module, images)}
     for label, run in others.items():
         try:
-            found = run()
+            heatmap = run()
         except Exception as error:  # a peer that fails on this network is a result too
             row[label] = f"stops: {type(error).__name__}: {str(error).splitlines()[0][:160]}"
             continue
         works[label] = run
-        if found is not None:
+        if heatmap is not None:
             mine = ours().map
-            row["disagreement"] = float((mine - found).abs().max() / mine.abs().max())
+            row["disagreement"] = float((mine - heatmap).abs().max() / mine.abs().max())
     seconds = in_turns(works, ROUNDS[len(images)])
     row |= {"seconds": {name: round(value, 4) for name, value in seconds.items()}}
     row["faster"] = {name: round(seconds[name] / seconds["foretell"], 2) for name in others if name in seconds}

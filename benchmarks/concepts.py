@@ -71,7 +71,7 @@ def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]
         "observed": compute_observed_effect(classifier.probabilities(images), conditions[:, 0] == 0),
     }
     horizontal = images[conditions[:, 1] == 0]
-    found = tcav(
+    tests = tcav(
         classifier,
         list(LAYERS),
         red[:EACH],
@@ -83,7 +83,7 @@ def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]
     )
     return {
         **{name: float(effect.value[0]) for name, effect in effects.items()},
-        **{f"tcav {one.layer}": one.score for one in found},
+        **{f"tcav {one.layer}": one.score for one in tests},
         "agreement": agreement(*asked, images, conditions, generator=generator),
     }
 

@@ -41,15 +41,15 @@ class StagedScene:
 
 def stage_scenes(classifier: Classifier, count: int, seed: int) -> list[StagedScene]:
     """Draw ``count`` scenes with a visible object, standard and shifted in turn, explained for the predicted class."""
-    found: list[StagedScene] = []
+    scenes: list[StagedScene] = []
     index = 0
-    while len(found) < count:
+    while len(scenes) < count:
         for split in ("standard", "adversarial"):
             scene = picture(split, seed, index)  # type: ignore[arg-type]
-            if scene.mask.any() and len(found) < count:
-                found.append(_measure_scene(classifier, scene, f"{split}/{seed}/{index}"))
+            if scene.mask.any() and len(scenes) < count:
+                scenes.append(_measure_scene(classifier, scene, f"{split}/{seed}/{index}"))
         index += 1
-    return found
+    return scenes
 
 
 def _measure_scene(classifier: Classifier, scene: Scene, name: str) -> StagedScene:
@@ -99,15 +99,15 @@ def _mean(shares: Floats) -> float | None:
 
 def _correlation(own: Floats, truth: Floats) -> dict[str, Any]:
     kept = np.isfinite(own) & np.isfinite(truth)
-    found, drawn = _spearman(own[kept], truth[kept])
-    return {"spearman": _round(found), "interval_95": _interval(drawn), "scenes": int(kept.sum())}
+    correlation, drawn = _spearman(own[kept], truth[kept])
+    return {"spearman": _round(correlation), "interval_95": _interval(drawn), "scenes": int(kept.sum())}
 
 
 def _gain(own: Floats, free: Floats, truth: Floats) -> dict[str, Any]:
     kept = np.isfinite(own) & np.isfinite(truth)
-    found, drawn = _spearman(own[kept], truth[kept])
+    correlation, drawn = _spearman(own[kept], truth[kept])
     without, drawn_without = _spearman(free[kept], truth[kept])
-    return {"gain": _round(found - without), "gain_interval_95": _interval(drawn - drawn_without)}
+    return {"gain": _round(correlation - without), "gain_interval_95": _interval(drawn - drawn_without)}
 
 
 def _spearman(one: Floats, other: Floats) -> tuple[float, Floats]:

@@ -66,11 +66,11 @@ def summarise(classifier: Classifier, images: ImageSet, count: int) -> dict[str,
         others[said == said[i]] = -1
         second = said[int(others.argmax())]
         other = int(torch.where(said == second, probabilities[:, second], -1.0).argmax())
-        found = find_counterfactual(classifier, inputs[i], inputs[other])
-        cells.append(len(found.cells))
-        alike.append(float((found.as_many.argmax(1) == found.new).float().mean()))
+        counterfactual = find_counterfactual(classifier, inputs[i], inputs[other])
+        cells.append(len(counterfactual.cells))
+        alike.append(float((counterfactual.as_many.argmax(1) == counterfactual.new).float().mean()))
         if images.mask is not None:
-            on_object.append(share_on_object(images.mask(i), found.cells))
+            on_object.append(share_on_object(images.mask(i), counterfactual.cells))
     low, middle, high = np.quantile(cells, [0.1, 0.5, 0.9]).tolist()
     return {
         "searches": count,

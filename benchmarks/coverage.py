@@ -52,11 +52,11 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
     """Measure the coverage of each measure over the studies."""
-    found = pd.concat(
+    estimates = pd.concat(
         parallel.each(partial(run, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies")
     )
     rows = []
-    for name, part in found.groupby("measure", sort=False):
+    for name, part in estimates.groupby("measure", sort=False):
         by_study = part.groupby("study")["covered"].mean()
         rows.append(
             {
@@ -217,8 +217,8 @@ def _check_detection(frame: pd.DataFrame) -> pd.DataFrame:
     for name, true in (("dprime", [DPRIME] * 4), ("criterion", [CRITERIA[str(c)] for c in table["condition"]])):
         renamed = table.rename(columns={f"{name}_low": "low", f"{name}_high": "high"})
         parts.append(_tabulate_coverage(f"signal detection: {name}", renamed, true))
-    found = detection.differences(frame)
-    for name, part in found.groupby("measure", sort=False):
+    differences = detection.differences(frame)
+    for name, part in differences.groupby("measure", sort=False):
         more = [str(c).split(" - ")[0] for c in part["contrast"]]
         true = [0.0 if name == "dprime" else CRITERIA[c] - CRITERIA["none"] for c in more]
         parts.append(_tabulate_coverage(f"signal detection: difference in {name}", part, true))

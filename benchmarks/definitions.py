@@ -60,8 +60,8 @@ def _read(network: nn.Module, x: Tensor, target: int, architecture: Architecture
 
     with network.get_submodule(architecture.layer).register_forward_hook(keep):
         logit = network(x)[0, target]
-    (found,) = torch.autograd.grad(logit, kept[0])
-    return architecture.to_maps(kept[0].detach())[0], architecture.to_maps(found)[0]
+    (gradients,) = torch.autograd.grad(logit, kept[0])
+    return architecture.to_maps(kept[0].detach())[0], architecture.to_maps(gradients)[0]
 
 
 def grad_cam(network: nn.Module, x: Tensor, target: int, architecture: Architecture) -> Tensor:

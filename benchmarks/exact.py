@@ -47,19 +47,19 @@ def measure(methods: Sequence[str], images: int) -> dict[str, Any]:
     network = open_classifier(NETWORK, Path.cwd(), "cpu")
     scenes = stage(images)
     exact = [_explain(network, EXACT, scene) for scene in scenes]
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for method in methods:
         try:
-            found[method] = compare([_explain(network, method, scene) for scene in scenes], exact)
+            scores[method] = compare([_explain(network, method, scene) for scene in scenes], exact)
         except ForetellError as error:
             left_out[method] = str(error)
-        print(method, found.get(method, left_out.get(method)), file=sys.stderr, flush=True)
+        print(method, scores.get(method, left_out.get(method)), file=sys.stderr, flush=True)
     return {
         "network": NETWORK,
         "images": images,
         "cells_per_side": CELLS,
-        "methods": found,
+        "methods": scores,
         "left_out": left_out,
         "not_measured": [name for name in METHODS if name not in methods],
     }
@@ -86,8 +86,8 @@ def correlate(one: Tensor, other: Tensor) -> float:
 def _explain(network: Classifier, method: str, scene: Scene) -> Tensor:
     x = network.preprocess(scene.image)
     target = int(network.logits(x[None]).argmax())
-    found = open_method(method)(network, x[None], [target], generator=torch.Generator().manual_seed(0))
-    return found.evidence[0]
+    explanation = open_method(method)(network, x[None], [target], generator=torch.Generator().manual_seed(0))
+    return explanation.evidence[0]
 
 
 if __name__ == "__main__":

@@ -116,20 +116,22 @@ def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     classifier = load(f"{folder / 'mobilenet_v2.py'}:build")
     shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": is_hit(one, map_)}) for one in shown]
-    found, left_out = _rows("pointing", classifier, work, given, path)
-    hits = {method: [row["hit"] for row in rows] for method, rows in found.items()}
+    by_method, left_out = _rows("pointing", classifier, work, given, path)
+    hits = {method: [row["hit"] for row in rows] for method, rows in by_method.items()}
     table = pointing_table(hits, *([ask(one) for one in shown] for ask in (is_centre_hit, chance, chance_anywhere)))
-    return table | _summarise(found, left_out)
+    return table | _summarise(by_method, left_out)
 
 
 def _contexts(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     classifier = open_classifier("scenes", Path.cwd())
     shown = stage_scenes(classifier, given.scenes, given.seed)
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"share": context_share(one, map_)}) for one in shown]
-    found, left_out = _rows("contexts", classifier, work, given, path)
-    shares = {method: np.array([row["share"] for row in rows]) for method, rows in found.items()}
+    by_method, left_out = _rows("contexts", classifier, work, given, path)
+    shares = {method: np.array([row["share"] for row in rows]) for method, rows in by_method.items()}
     effects = {output: np.array([one.shares[output] for one in shown]) for output in OUTPUTS}
-    return context_table(shares, effects, np.array([even_share(one) for one in shown])) | _summarise(found, left_out)
+    return context_table(shares, effects, np.array([even_share(one) for one in shown])) | _summarise(
+        by_method, left_out
+    )
 
 
 Work = list[tuple[str, Tensor, int, Callable[[Tensor], Row]]]
@@ -141,11 +143,11 @@ def _rows(
 ) -> tuple[dict[str, list[Row]], dict[str, str]]:
     """Compute the rows of each method that applies, image by image, and why the others were skipped."""
     rows = Rows(path, {"network": classifier.fingerprint, "seed": given.seed})
-    found: dict[str, list[Row]] = {}
+    by_method: dict[str, list[Row]] = {}
     left_out: dict[str, str] = {}
     for method in given.methods.split(","):
         try:
-            found[method] = [
+            by_method[method] = [
                 rows.get(part, method, name)
                 or rows.add(_row(classifier, method, x, target, asked, given, first=not index), part, method, name)
                 for index, (name, x, target, asked) in enumerate(work)
@@ -155,7 +157,7 @@ def _rows(
         except ForetellError as error:
             left_out[method] = str(error)
         print(f"{part}: {method} {left_out.get(method, 'done')}", file=sys.stderr, flush=True)
-    return found, left_out
+    return by_method, left_out
 
 
 def _row(
@@ -179,8 +181,10 @@ def _row(
     return asked(explanation.evidence[0]) | {"seconds": round(time.process_time() - start, 3)}
 
 
-def _summarise(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
-    seconds = {method: round(statistics.median(row["seconds"] for row in rows), 3) for method, rows in found.items()}
+def _summarise(by_method: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
+    seconds = {
+        method: round(statistics.median(row["seconds"] for row in rows), 3) for method, rows in by_method.items()
+    }
     return {"seconds_per_map": seconds, "left_out": left_out}
 
 

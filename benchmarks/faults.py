@@ -26,9 +26,9 @@ def measure(clients: int, kills: int, seed: int) -> dict[str, Any]:
         home = Path(folder)
         prepared(home, clients, TRIALS)
         with serving(home) as server:
-            found = asdict(soak(server, clients, kills, seed))
+            outcome = asdict(soak(server, clients, kills, seed))
     wall = round(time.monotonic() - began, 1)
-    return {"clients": clients, "kills": kills, "seed": seed, "wall_s": wall, **found}
+    return {"clients": clients, "kills": kills, "seed": seed, "wall_s": wall, **outcome}
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ TRANSFORMERS = ("vit_b_16", "swin_t", "timm:vit_base_patch16_224")
 
 def measure() -> dict[str, Any]:
     """Measure inputs per second of each, and their ratios, for a small network and common ones."""
-    found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
+    shares = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
     for name in USUAL + TRANSFORMERS:
-        found[f"{'' if ':' in name else 'torchvision '}{name}, 224 px"] = _shares(
+        shares[f"{'' if ':' in name else 'torchvision '}{name}, 224 px"] = _shares(
             make_random_classifier(name), masks=256 if on_accelerator() else 32
         )
-    return found
+    return shares
 
 
 def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
         },
         ROUNDS,
     )
-    found = {
+    figures = {
         "inputs": masks,
         "inputs_per_second": {name: round(masks / value, 1) for name, value in seconds.items()},
         "masked engine / program": round(seconds["program"] / seconds["masked engine"], 3),
@@ -78,14 +78,14 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
         "whole map / program": round(seconds["program"] / seconds["whole map"], 3),
         "whole map / network": round(seconds["network"] / seconds["whole map"], 3),
     }
-    return found | (_with_fewer_digits(classifier, picture, blocks, seconds["network"]) if on_accelerator() else {})
+    return figures | (_with_fewer_digits(classifier, picture, blocks, seconds["network"]) if on_accelerator() else {})
 
 
 def _with_fewer_digits(
     classifier: Classifier, picture: Tensor, blocks: list[Tensor], network: float
 ) -> dict[str, dict[str, float | str]]:
     """Measure the engine at each precision, and the largest change of a logit as a share of the logits' range."""
-    found: dict[str, dict[str, float | str]] = {}
+    changes: dict[str, dict[str, float | str]] = {}
     fill = classifier.fill("mean")
 
     def run(one: Classifier) -> Tensor:
@@ -99,15 +99,15 @@ def _with_fewer_digits(
         try:
             lower_precision(short, [name])
         except ForetellError as error:
-            found[name] = {"refused": str(error)}
+            changes[name] = {"refused": str(error)}
             continue
         change = (run(short) - expected).abs().max() / (expected.amax(1) - expected.amin(1)).max()
         seconds = in_turns({name: partial(run, short)}, ROUNDS)[name]
-        found[name] = {
+        changes[name] = {
             "masked engine / network": round(network / seconds, 3),
             "largest change of a logit": round(float(change), 5),
         }
-    return found
+    return changes
 
 
 if __name__ == "__main__":

@@ -85,10 +85,10 @@ def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:
 
 def compare_programs(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
     """Compare seconds, log-likelihood and number of warnings of each program."""
-    found: dict[str, Any] = {"Foretell": fit_alone(frame, formula)}
-    found |= {name: fit_in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
-    found[STATSMODELS] = fit_bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
-    return found
+    fits: dict[str, Any] = {"Foretell": fit_alone(frame, formula)}
+    fits |= {name: fit_in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
+    fits[STATSMODELS] = fit_bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
+    return fits
 
 
 def fit_alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
             category_slope_sd=by_category,
         )
         work = partial(run_study, truth, per_condition)
-        found = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
-        for (choice, test), part in found.groupby(["choice", "test"], sort=False):
+        tests = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
+        for (choice, test), part in tests.groupby(["choice", "test"], sort=False):
             rows.append({"world": world, "choice": choice, "test": test, **_share(part["p"])})
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)  # print partial results of a long run
     return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}

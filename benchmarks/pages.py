@@ -113,7 +113,7 @@ def _take_turns(work: dict[str, Callable[[], float]], rounds: int) -> dict[str, 
     for _ in range(rounds):
         for name, run in work.items():
             times[name].append(run())
-    return {name: round(statistics.median(found), 1) for name, found in times.items()}
+    return {name: round(statistics.median(durations), 1) for name, durations in times.items()}
 
 
 def _opening(page: Page, url: str) -> Callable[[], float]:

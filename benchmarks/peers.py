@@ -31,8 +31,8 @@ def _captum(name: str, **options: Any) -> Build:
         method = getattr(attr, name)(module)
 
         def run() -> Tensor:
-            found: Tensor = method.attribute(images.clone().requires_grad_(), target=targets, **options)
-            return found.detach().sum(1).cpu()
+            heatmap: Tensor = method.attribute(images.clone().requires_grad_(), target=targets, **options)
+            return heatmap.detach().sum(1).cpu()
 
         return run
 
@@ -168,8 +168,10 @@ def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dic
                 logits = own(images)
             start = torch.zeros_like(logits)
             start[range(len(targets)), targets] = logits[range(len(targets)), targets]
-            _, found = attributor(images, start)
-        return found.sum(1).cpu() if canonizers else None  # without a canonizer, batch norms are handled differently
+            _, relevance = attributor(images, start)
+        return (
+            relevance.sum(1).cpu() if canonizers else None
+        )  # without a canonizer, batch norms are handled differently
 
     return run
 

@@ -58,7 +58,7 @@ def _teach(planner: Planner, plan: TrialPlan) -> dict[str, Any]:
                 rows[name].append(
                     {"probability": chosen.p_learner, "gain": chosen.gain, "rank": chosen.rank, "more_correct": more}
                 )
-    return {name: {"trials": len(found)} | _over_trials(found) for name, found in rows.items() if found}
+    return {name: {"trials": len(entries)} | _over_trials(entries) for name, entries in rows.items() if entries}
 
 
 def _question(planner: Planner, candidate: Any) -> TeachingProblem:
@@ -93,13 +93,13 @@ def _retrain(planner: Planner, plan: TrialPlan, left_out: int) -> dict[str, Any]
         changes.append(((whole - layer.train(weights, whole))[targets] * x).sum(1))
     prior = fit_prior(torch.from_numpy(whole), [features])
     exact = layer.influence(whole, x, targets)
-    found: dict[str, list[dict[str, float]]] = {"exact": [], "kfac": []}
+    errors: dict[str, list[dict[str, float]]] = {"exact": [], "kfac": []}
     for k, (image, target) in enumerate(asked):
         truth = [change[k] for change in changes]
         kfac = compute_influence(prior, features[chosen], labels[chosen], image, target)
         for name, one in (("exact", exact[k][chosen]), ("kfac", kfac.numpy())):
-            found[name].append({"rank_correlation": float(spearmanr(one, truth).statistic)})
-    return {"left_out": left_out, "retraining": {name: _over_trials(rows) for name, rows in found.items()}}
+            errors[name].append({"rank_correlation": float(spearmanr(one, truth).statistic)})
+    return {"left_out": left_out, "retraining": {name: _over_trials(rows) for name, rows in errors.items()}}
 
 
 class LastLayer:
@@ -147,8 +147,8 @@ class LastLayer:
         of_logits = np.zeros((len(x), *w.shape))
         of_logits[np.arange(len(x)), targets] = x
         solved = cho_solve(cho_factor(self.curvature(p, np.ones(len(p)))), of_logits.reshape(len(x), -1).T)
-        found: Array = -(gradients @ solved).T
-        return found
+        influences: Array = -(gradients @ solved).T
+        return influences
 
 
 def main() -> None:

@@ -90,14 +90,14 @@ def list_readers(condition: Condition) -> list[str]:
 def read(bundle: Bundle, condition: Condition) -> list[dict[str, Any]]:
     """Compute for each reader and trial type the mean probability of predicting the AI, with a 95% interval."""
     shown = ShownExplanations(condition.shows_saliency, condition.shows_examples)
-    found = []
+    shares = []
     for reader in list_readers(condition):
         row: dict[str, Any] = {"condition": condition.name, "reader": reader}
         for kind in TRIAL_TYPES:
             trials = [trial for trial in bundle.manifest.trials if trial.trial_type == kind]
             row[kind] = summarise([_predict(condition, trial, reader, shown) for trial in trials])
-        found.append(row)
-    return found
+        shares.append(row)
+    return shares
 
 
 def summarise(values: Sequence[float]) -> list[float]:

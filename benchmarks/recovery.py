@@ -26,8 +26,10 @@ PROFILED = "saliency"
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
     """Measure bias and coverage over the studies."""
     tasks = [(per_condition, SEED, number) for number in range(studies)]
-    found = pd.concat(parallel.each(run_study, tasks, workers=workers), ignore_index=True)
-    rows = [_summary(parameter, method, part) for (parameter, method), part in found.groupby(["parameter", "method"])]
+    estimates = pd.concat(parallel.each(run_study, tasks, workers=workers), ignore_index=True)
+    rows = [
+        _summary(parameter, method, part) for (parameter, method), part in estimates.groupby(["parameter", "method"])
+    ]
     return {"studies": studies, "people": 4 * per_condition, "parameters": rows}
 
 

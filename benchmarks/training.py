@@ -90,18 +90,18 @@ def measure_ends(images: int) -> list[dict[str, Any]]:
     for name in ENDS:
         inspected = inspect(open_classifier(name, Path.cwd(), "cpu"), images)
         _, held_out, _ = divide_images(inspected)
-        found = accuracy_by_radius(inspected.classifier, held_out.inputs, held_out.labels.tolist(), [CUT])
+        curve = accuracy_by_radius(inspected.classifier, held_out.inputs, held_out.labels.tolist(), [CUT])
         rows.append(
-            {"network": name, "whole": found.whole, "coarse": float(found.low[0]), "fine": float(found.high[0])}
+            {"network": name, "whole": curve.whole, "coarse": float(curve.low[0]), "fine": float(curve.high[0])}
         )
     return rows
 
 
 def learn_waves(seed: int) -> dict[str, Any]:
     """Record how much of each wave is learned after each measured step."""
-    found = record_waves(FREQUENCIES, generator=torch.Generator().manual_seed(seed))
-    shares = [[_round(value) for value in row] for row in found.shares.tolist()]
-    return {"frequencies": found.frequencies, "steps": found.steps, "shares": shares, "order": found.order}
+    waves = record_waves(FREQUENCIES, generator=torch.Generator().manual_seed(seed))
+    shares = [[_round(value) for value in row] for row in waves.shares.tolist()]
+    return {"frequencies": waves.frequencies, "steps": waves.steps, "shares": shares, "order": waves.order}
 
 
 def _round(value: Any) -> Any:

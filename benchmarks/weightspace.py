@@ -33,13 +33,13 @@ class WeightSpace:
         """Compute P(target | four examples, image), and the seconds of the recipe."""
         design = np.hstack([examples, -examples])  # log-odds = design . w
         start = time.perf_counter()
-        found = minimize(self._loss, self.mean, (design,), "L-BFGS-B", jac=True, options={"maxiter": 500})
-        hessian = self._hessian(found.x, design)
+        optimum = minimize(self._loss, self.mean, (design,), "L-BFGS-B", jac=True, options={"maxiter": 500})
+        hessian = self._hessian(optimum.x, design)
         covariance = np.linalg.inv(hessian)
         at = np.concatenate([image, -image])
-        self._probability(float(at @ found.x), float(at @ covariance @ at))
+        self._probability(float(at @ optimum.x), float(at @ covariance @ at))
         seconds = time.perf_counter() - start
-        return self._polish(found.x, design, at), seconds
+        return self._polish(optimum.x, design, at), seconds
 
     def _loss(self, w: Floats, design: Floats) -> tuple[float, Floats]:
         away = self.precision @ (w - self.mean)

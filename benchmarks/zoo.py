@@ -129,7 +129,7 @@ def measure(methods: Sequence[str], images: int, dear: int, path: Path) -> dict[
     networks = {
         name: open_classifier(name, Path.cwd(), "cpu") for name in (BUILT_IN, *(d.network for d in DIFFERENCES))
     }
-    found: dict[str, dict[str, Any]] = {one.network: {} for one in DIFFERENCES}
+    table: dict[str, dict[str, Any]] = {one.network: {} for one in DIFFERENCES}
     left_out: dict[str, str] = {}
     for method in methods:
         used = scenes[: dear if method in DEAR.split() else images]
@@ -137,7 +137,7 @@ def measure(methods: Sequence[str], images: int, dear: int, path: Path) -> dict[
         for one in DIFFERENCES:
             first, second = (scores[name].get(one.score) for name in (BUILT_IN, one.network))
             if first is not None and second is not None:
-                found[one.network][method] = separate(first, second)
+                table[one.network][method] = separate(first, second)
         print(f"{method} {left_out.get(method, 'done')}", file=sys.stderr, flush=True)
     return {
         "images": {"cheap": images, "dear": dear},
@@ -148,7 +148,7 @@ def measure(methods: Sequence[str], images: int, dear: int, path: Path) -> dict[
                 "known": one.known,
                 "score": one.score,
                 "intervention": INTERVENTIONS[one.score],
-                "methods": found[one.network],
+                "methods": table[one.network],
             }
             for one in DIFFERENCES
         ],
@@ -160,13 +160,13 @@ def measure(methods: Sequence[str], images: int, dear: int, path: Path) -> dict[
 def stage(count: int) -> list[Scene]:
     """Draw held-out scenes with a visible object, standard and shifted in turn."""
     drawn = (picture(split, HELD_OUT_SEED, i) for i in range(count) for split in ("standard", "adversarial"))  # type: ignore[arg-type]
-    found: list[Scene] = []
+    scenes: list[Scene] = []
     for scene in drawn:
-        if scene.mask.any() and len(found) < count:
-            found.append(scene)
-        if len(found) == count:
+        if scene.mask.any() and len(scenes) < count:
+            scenes.append(scene)
+        if len(scenes) == count:
             break
-    return found
+    return scenes
 
 
 def separate(first: Floats, second: Floats) -> dict[str, Any]:
@@ -198,15 +198,15 @@ def _score(
 ) -> dict[str, Floats]:
     """Return the scores of a method's heatmaps of all scenes, by name; none where the method does not apply."""
     rows = Rows(path, {"network": network.fingerprint})
-    found: list[Row] = []
+    scores: list[Row] = []
     for scene in scenes:
         key = (method, str(scene.seed), scene.context)
         try:
-            found.append(rows.get(*key) or rows.add(_row(network, method, scene), *key))
+            scores.append(rows.get(*key) or rows.add(_row(network, method, scene), *key))
         except ForetellError as error:
             left_out[f"{method} of {network.name}"] = str(error)
             return {}
-    return {name: np.array([row[name] for row in found], dtype=float) for name in SCORES}
+    return {name: np.array([row[name] for row in scores], dtype=float) for name in SCORES}
 
 
 def _row(network: Classifier, method: str, scene: Scene) -> Row:

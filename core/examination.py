@@ -61,29 +61,29 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
 
 
 def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]:
-    found = []
+    sentences = []
     if moved > SAME:
-        found.append(
+        sentences.append(
             f"The logits of {classifier.name} move by {moved:.1%} of the difference between images, from pass to pass "
             "or with the batch, as with layers quantised as they run: heatmaps move with them."
         )
     if bool(((logits >= 0) & (logits <= 1)).all()):
-        found.append(
+        sentences.append(
             f"All outputs of {classifier.name} lie between 0 and 1. If they are probabilities of separate labels (a "
             "sigmoid), return the logits before it: Foretell applies a softmax."
         )
     if not torch.isfinite(
         _logits(classifier, torch.stack([classifier.fill(kind) for kind in ("black", "mean")]))
     ).all():
-        found.append(
+        sentences.append(
             f"{classifier.name} returns NaN for images of one colour, as when transforms divide by an image's own "
             "spread: methods that mask parts of an image may fail."
         )
     if classifier.transforms_vary:
-        found.append(
+        sentences.append(
             f"The transforms of {classifier.name} change at random: each heatmap is of one random change of its image."
         )
-    return found
+    return sentences
 
 
 def probe_inputs(classifier: Classifier) -> Tensor:

@@ -64,9 +64,9 @@ class Geometry:
 
     def pixels(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return the photograph's (row, column) under the middle of pixels of the input, the nearest one it has."""
-        found = self.locate(rows + 0.5, columns + 0.5)
+        places = self.locate(rows + 0.5, columns + 0.5)
         return tuple(
-            np.clip(np.floor(v), 0, n - 1).astype(np.int64) for v, n in zip(found, self.size[::-1], strict=True)
+            np.clip(np.floor(v), 0, n - 1).astype(np.int64) for v, n in zip(places, self.size[::-1], strict=True)
         )
 
     def resample(self, values: Floats) -> Floats:
@@ -80,8 +80,8 @@ class Geometry:
         columns = (np.arange(width)[:, None] + steps).ravel()
         total: Floats = np.zeros(self.shape)
         for step in steps:  # one line of samples of each row of pixels at a time: a photograph can be large
-            found = _bilinear(values, *self.locate((np.arange(height) + step)[:, None], columns[None]))
-            total += found.reshape(height, width, count).mean(2)
+            resampled = _bilinear(values, *self.locate((np.arange(height) + step)[:, None], columns[None]))
+            total += resampled.reshape(height, width, count).mean(2)
         return (total / count).astype(np.float32)
 
     @property
@@ -113,8 +113,8 @@ def _bilinear(values: Floats, y: Floats, x: Floats) -> Floats:
     v, h = rows - top, columns - left
     upper = values[top, left] * (1 - h) + values[top, right] * h
     lower = values[down, left] * (1 - h) + values[down, right] * h
-    found: Floats = np.where(inside, upper * (1 - v) + lower * v, 0.0)
-    return found
+    interpolated: Floats = np.where(inside, upper * (1 - v) + lower * v, 0.0)
+    return interpolated
 
 
 def _snap_edge(edge: float, limit: int, step: float) -> float:
@@ -142,8 +142,8 @@ def measure_geometry(transforms: Transforms, size: tuple[int, int]) -> Geometry 
     seen = weight > SEEN * weight.max()
     places = np.stack(np.nonzero(seen), 1)[:: _step(seen.shape)]
     rows, columns = places.T
-    found = [((one - black) * span).sum(0)[rows, columns] / weight[rows, columns] for one in (xs, ys)]
-    matrix = _affine(places[:, ::-1] + 0.5, np.stack(found, 1) * size, size)
+    coordinates = [((one - black) * span).sum(0)[rows, columns] / weight[rows, columns] for one in (xs, ys)]
+    matrix = _affine(places[:, ::-1] + 0.5, np.stack(coordinates, 1) * size, size)
     if matrix is None or seen.mean() < FEWEST:
         return None
     return Geometry(size, seen.shape, tuple(map(tuple, matrix.tolist())))  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def _transform_grey(transforms: Transforms, grey: NDArray[np.uint8]) -> Floats:
     return transforms(Image.fromarray(grey).convert("RGB")).detach().cpu().double().numpy()
 
 
-def _affine(places: Floats, found: Floats, size: tuple[int, int]) -> Floats | None:
+def _affine(places: Floats, coordinates: Floats, size: tuple[int, int]) -> Floats | None:
     """Fit (2, 3) from (column, row) to ``found``, both (n, 2); None where too few of them lie on it.
 
     What resizing does at the photograph's edges is left out: coordinates stop rising there.
@@ -190,10 +190,10 @@ def _affine(places: Floats, found: Floats, size: tuple[int, int]) -> Floats | No
     for _ in range(ROUNDS):
         if kept.sum() < FEWEST * len(places):
             return None
-        matrix: Floats = np.linalg.lstsq(given[kept], found[kept], rcond=None)[0].T
+        matrix: Floats = np.linalg.lstsq(given[kept], coordinates[kept], rcond=None)[0].T
         steps, expected = np.abs(matrix[:, :2]).sum(1), given @ matrix.T
         inner = ((expected > 1 + 2 * steps) & (expected < extent - 1 - 2 * steps)).all(1)
-        near = (np.abs(found - expected) <= np.maximum(1.0 + 1.5 * extent / LEVELS, 0.5 * steps)).all(1)
+        near = (np.abs(coordinates - expected) <= np.maximum(1.0 + 1.5 * extent / LEVELS, 0.5 * steps)).all(1)
         kept = inner & near
     known = inner.any() and near[inner].mean() >= AFFINE and abs(np.linalg.det(matrix[:, :2])) > 1e-6
     return matrix if known else None

@@ -138,6 +138,6 @@ def _fold_batch_norms(module: nn.Module) -> nn.Module:
 
 @torch.inference_mode()
 def _same(candidate: nn.Module, module: nn.Module, probe: Tensor) -> bool:
-    expected, found = module(probe.clone()), candidate(probe.contiguous(memory_format=torch.channels_last).clone())
+    expected, actual = module(probe.clone()), candidate(probe.contiguous(memory_format=torch.channels_last).clone())
     scale = max(1.0, float(expected.abs().max()))
-    return bool((found - expected).abs().max() <= TOLERANCE * scale)
+    return bool((actual - expected).abs().max() <= TOLERANCE * scale)

@@ -39,14 +39,14 @@ def join_signatures(common: Callable[..., Any], function: Callable[..., Any]) ->
 def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """List the parameters that ``method`` takes beyond the common ones."""
     hints = typing.get_type_hints(method)
-    found = []
+    parameters = []
     for name, argument in inspect.signature(method).parameters.items():
         if argument.kind is not inspect.Parameter.KEYWORD_ONLY or name in NOT_PARAMETERS:
             continue
         hint = hints[name]
         choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
-        found.append(Parameter(name, str if choices else hint, argument.default, choices))
-    return tuple(found)
+        parameters.append(Parameter(name, str if choices else hint, argument.default, choices))
+    return tuple(parameters)
 
 
 def summary(method: Callable[..., Any]) -> str:

@@ -32,11 +32,11 @@ class Plugin:
     @property
     def digest(self) -> str:
         """SHA-256 of the Python files of the entry point's top-level module or package, which is not imported."""
-        found = importlib.util.find_spec(self.entry.module.partition(".")[0])
-        folders = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
+        spec = importlib.util.find_spec(self.entry.module.partition(".")[0])
+        folders = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
         files = sorted(file for folder in folders for file in folder.rglob("*.py"))
-        if not files and found is not None and found.origin is not None:
-            files = [Path(found.origin)]
+        if not files and spec is not None and spec.origin is not None:
+            files = [Path(spec.origin)]
         content = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
         return hashlib.sha256(f"{self.package} {self.entry.value}".encode() + content).hexdigest()
 
@@ -99,7 +99,9 @@ class Registry(Mapping[str, Any]):
     @cached_property
     def plugins(self) -> dict[str, Plugin]:
         """What installed packages offer under names that the table leaves free; nothing is imported."""
-        return {name: found[0] for name, found in self._offered.items() if name not in self._table and len(found) == 1}
+        return {
+            name: offers[0] for name, offers in self._offered.items() if name not in self._table and len(offers) == 1
+        }
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -107,20 +109,20 @@ class Registry(Mapping[str, Any]):
         taken = [
             f"The package {one.package} offers the {self.kind} {name!r}, which Foretell has: Foretell's own is used. "
             "Rename it in that package's entry points."
-            for name, found in self._offered.items()
+            for name, offers in self._offered.items()
             if name in self._table
-            for one in found
+            for one in offers
         ]
         return (*taken, *(self._describe_rivals(n) for n, f in self._offered.items() if n not in self._table and f[1:]))
 
     @cached_property
     def _offered(self) -> dict[str, list[Plugin]]:
-        found: dict[str, dict[str, Plugin]] = {}
+        offers: dict[str, dict[str, Plugin]] = {}
         for entry in entry_points(group=self.group) if self.group else ():
             package = "(unknown)" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
             # One package may be on the path twice.
-            found.setdefault(entry.name, {})[f"{package} {entry.value}"] = Plugin(entry.name, package, entry)
-        return {name: list(of.values()) for name, of in found.items()}
+            offers.setdefault(entry.name, {})[f"{package} {entry.value}"] = Plugin(entry.name, package, entry)
+        return {name: list(of.values()) for name, of in offers.items()}
 
     def _describe_rivals(self, name: str) -> str:
         packages = " and ".join(one.package for one in self._offered[name])

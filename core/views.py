@@ -79,8 +79,8 @@ def view(classifier: Classifier, photograph: Image.Image, inputs: Tensor | None 
     if classifier.transforms_vary:
         return _unknown(classifier, photograph, own, VARY)
     geometry = classifier.geometry(photograph.size)
-    found = View(photograph.convert("RGB"), own, geometry)
-    return found if geometry is not None and found.fits else _unknown(classifier, photograph, own, MOVE)
+    own_view = View(photograph.convert("RGB"), own, geometry)
+    return own_view if geometry is not None and own_view.fits else _unknown(classifier, photograph, own, MOVE)
 
 
 def _unknown(classifier: Classifier, photograph: Image.Image, own: Image.Image, why: str) -> View:

@@ -117,14 +117,14 @@ def predict_parts(networks: Sequence[Network], queries: Tensor) -> np.ndarray:
     """Return the log probabilities (F, R, n, K) of networks for images (F, n, 3, 24, 24)."""
     with torch.inference_mode():
         log_p = torch.stack([network(queries.flatten(0, 1)) for network in networks]).log_softmax(2)
-    found: np.ndarray = log_p.unflatten(1, queries.shape[:2]).transpose(0, 1).numpy()
-    return found
+    nested: np.ndarray = log_p.unflatten(1, queries.shape[:2]).transpose(0, 1).numpy()
+    return nested
 
 
 def to_bytes(queries: Tensor) -> np.ndarray:
     """Return images (..., 3, h, w) of values from 0 to 1 as bytes (..., h, w, 3)."""
-    found: np.ndarray = (queries * 255).round().byte().movedim(-3, -1).numpy()
-    return found
+    pixels: np.ndarray = (queries * 255).round().byte().movedim(-3, -1).numpy()
+    return pixels
 
 
 class Bar:

@@ -166,7 +166,7 @@ class TrialAssets(Record):
         default_factory=dict,
         validation_alias=AliasChoices("placebos", "by_condition"),
         serialization_alias="placebos",
-        exclude_if=lambda found: not found,
+        exclude_if=lambda value: not value,
     )
 
     @property

@@ -179,3 +179,10 @@ def strip_markdown(text: str) -> str:
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"\"[^\"\n]*\"|“[^”]*”", "", text)
     return re.sub(r"^- [A-Z][^\n]*?\(\d{4}\)\..*?(?=^- |^$|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def find_named(source: str, name: str) -> list[int]:
+    """List the lines on which a variable, parameter or field is called ``name``."""
+    nodes = list(ast.walk(ast.parse(source)))
+    variables = [n.lineno for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name]
+    return variables + [n.lineno for n in nodes if isinstance(n, ast.arg) and n.arg == name]

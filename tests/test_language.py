@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from study.locales import CATALOGUES, FORMER
-from tests.language import BANNED, GERMAN, PARTICIPANTS, find_offences, list_participles, strip_markdown
+from tests.language import BANNED, GERMAN, PARTICIPANTS, find_named, find_offences, list_participles, strip_markdown
 from tests.strings import list_strings, read_page
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +99,27 @@ def test_the_search_leaves_other_names_alone() -> None:
     names = ("read", "run", "cut", "spread", "seed", "between", "known_classes", "make", "_found")
     source = "".join(f"def {name}(): ...\n" for name in names)
     assert list_participles(source + "found = 1\nclass Result:\n    shown: bool\nclass FoundAnchor: ...\n") == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_values_are_called_by_what_they_are(folder: str) -> None:
+    """A variable, parameter or field called `found`: what was found?"""
+    places = [
+        f"{name_file(path)}:{line}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in find_named(path.read_text(encoding="utf-8"), "found")
+    ]
+    assert places == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["found = 1", "def f(found): ...", "class A:\n    found: int", "for k, found in x: ...", "f = lambda found: 1"],
+)
+def test_the_search_finds_values(source: str) -> None:
+    """Negative control: a variable, a parameter, a field, the target of a loop, the parameter of a lambda."""
+    assert find_named(source, "found")
+    assert find_named(source, "finding") == []
 
 
 @pytest.mark.parametrize(

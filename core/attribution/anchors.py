@@ -88,11 +88,11 @@ def anchors(
             query.progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
 
         draws = AnchorSamples(check_class, cells.players, samples, seed, report)
-        found = search(draws, tau, delta, beam)
-        gains, variances = draws.compute_gains(found)
+        anchor = search(draws, tau, delta, beam)
+        gains, variances = draws.compute_gains(anchor)
         maps.append(gains[cells.index].float())
         errors.append(variances.sqrt()[cells.index].float())
-        facts.append({"samples": draws.spent, "seed": seed} | _collect_facts(found, cells, parameters))
+        facts.append({"samples": draws.spent, "seed": seed} | _collect_facts(anchor, cells, parameters))
     query.progress(len(inputs) * samples, len(inputs) * samples, "searching anchors")
     return query.explain(torch.stack(maps), facts, error=torch.stack(errors))
 
@@ -109,22 +109,22 @@ class FoundAnchor:
     proved: bool
 
 
-def _collect_facts(found: FoundAnchor, cells: Cells, parameters: dict[str, Any]) -> dict[str, Any]:
+def _collect_facts(anchor: FoundAnchor, cells: Cells, parameters: dict[str, Any]) -> dict[str, Any]:
     tau = parameters["tau"]
     warnings: tuple[str, ...] = ()
-    if not found.proved:
+    if not anchor.proved:
         warnings = (
-            f"No anchor was proved to reach a precision of {tau:g}: this one has {found.precision:.2f} (between "
-            f"{found.lower:.2f} and {found.upper:.2f}). Try more samples, a coarser grid or a lower tau.",
+            f"No anchor was proved to reach a precision of {tau:g}: this one has {anchor.precision:.2f} (between "
+            f"{anchor.lower:.2f} and {anchor.upper:.2f}). Try more samples, a coarser grid or a lower tau.",
         )
-    elif not found.anchor:
+    elif not anchor.anchor:
         warnings = ("No cell is needed: the class never changes, and the heatmap is 0 everywhere.",)
     facts = {
-        "cells": [divmod(cell, cells.grid) for cell in found.anchor],
-        "precision": found.precision,
-        "lower": found.lower,
-        "upper": found.upper,
-        "coverage": 0.5 ** len(found.anchor),
+        "cells": [divmod(cell, cells.grid) for cell in anchor.anchor],
+        "precision": anchor.precision,
+        "lower": anchor.lower,
+        "upper": anchor.upper,
+        "coverage": 0.5 ** len(anchor.anchor),
     }
     return {"parameters": parameters | facts, "warnings": warnings}
 
@@ -176,18 +176,18 @@ class AnchorSamples:
         counts = ((lacking == 0) & (foreign == 0)).double()
         return counts.sum(1), counts @ torch.cat(self.held).double()
 
-    def compute_gains(self, found: FoundAnchor) -> tuple[Tensor, Tensor]:
+    def compute_gains(self, anchor: FoundAnchor) -> tuple[Tensor, Tensor]:
         """Compute each cell's gain in precision and its variance: twice (players,), 0 outside the anchor."""
-        steps = [found.anchor[:size] for size in range(len(found.anchor) + 1)]
+        steps = [anchor.anchor[:size] for size in range(len(anchor.anchor) + 1)]
         counts, held = self.tally(steps)
         n = counts.clamp(min=1)
         p = held / n
-        p[-1], n[-1] = found.precision, found.draws
+        p[-1], n[-1] = anchor.precision, anchor.draws
         # Laplace's rule in the variance: 20 of 20 is not certainty.
         spread = (p * n + 1) / (n + 2)
         variance = spread * (1 - spread) / n
         gains, variances = (torch.zeros(self.players, dtype=torch.float64) for _ in range(2))
-        for size, cell in enumerate(found.anchor, 1):
+        for size, cell in enumerate(anchor.anchor, 1):
             gains[cell] = p[size] - p[size - 1]
             variances[cell] = variance[size] + variance[size - 1]
         return gains, variances

@@ -104,8 +104,8 @@ def read_attentions(classifier: Classifier, inputs: Tensor, targets: Tensor, met
             logits = module(inputs.to(classifier.device, copy=True))
         _refuse_unlike(classifier, reader, len(inputs), method)
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
-        found = torch.autograd.grad(chosen, reader.kept, allow_unused=True)
-    gradients = [torch.zeros_like(a) if g is None else g for a, g in zip(reader.kept, found, strict=True)]
+        slopes = torch.autograd.grad(chosen, reader.kept, allow_unused=True)
+    gradients = [torch.zeros_like(a) if g is None else g for a, g in zip(reader.kept, slopes, strict=True)]
     weights, gradients = (
         [one.detach().double().cpu().view(len(inputs), -1, *one.shape[-2:]) for one in ones]
         for ones in (reader.kept, gradients)

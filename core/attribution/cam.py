@@ -132,9 +132,9 @@ def _explain(query: Query, layer: str, sign: CamSign, combine: Callable[[Tensor,
     return query.explain(maps, known, logits=logits, parameters={"layer": layer, "sign": sign})
 
 
-def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
+def warnings(heatmaps: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
     """Return the warning of a heatmap (H, W) that is empty."""
-    if found.any():
+    if heatmaps.any():
         return ()
     if sign == "signed":
         return (f"Nothing in layer {layer!r} is evidence for or against this class: the heatmap is 0 everywhere.",)

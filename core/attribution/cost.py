@@ -89,12 +89,12 @@ def pace(classifier: Classifier) -> Pace:
 
 def _seconds(work: Callable[[], Tensor]) -> float:
     work()
-    found = []
+    seconds_of = []
     for _ in range(2):
         start = time.perf_counter()
         work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds_of.append(time.perf_counter() - start)
+    return min(seconds_of)
 
 
 def _designs(settings: Mapping[str, Any], _: Classifier) -> Cost:

@@ -63,8 +63,8 @@ def deep_shap(
     maps, changes = [], []
     for i in range(samples):
         origins = pick(stream(query.seed, i)).expand_as(query.inputs)
-        found, change, logits = _contributions(query, origins, rule, output, silent)
-        maps.append(found)
+        attributions, change, logits = _contributions(query, origins, rule, output, silent)
+        maps.append(attributions)
         changes.append(change)
         query.progress(i + 1, samples, "deep shap")
     error = torch.stack(maps).std(0) / samples**0.5
@@ -90,10 +90,10 @@ def _contributions(
         target = chosen.to(classifier.device)
         with differentiable(classifier, "deeplift") as network:
             propagation = Differences(classifier.name, "deeplift", rule)
-            found, *ends = contributions(
+            attributions, *ends = contributions(
                 network, pixels, reference, propagation, lambda out: compute_explained_logit(out, target)
             )
-        return found.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
+        return attributions.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
 
     maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, classifier.device, progress, "deeplift")
     logits, starts = ends.unbind(1)

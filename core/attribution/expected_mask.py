@@ -138,8 +138,8 @@ class _Masking:
         """Weight masks of the prior: heatmaps and errors (B, H, W) float64 and facts about each."""
         # With a tolerance each heatmap ends at its own time, as it would alone.
         parts = torch.split(torch.arange(len(self.query.inputs)), 1 if self.tolerance else len(self.query.inputs))
-        found = [self._estimate_part_from_prior(part, estimator) for part in parts]
-        maps, errors, known = zip(*found, strict=True)
+        estimates = [self._estimate_part_from_prior(part, estimator) for part in parts]
+        maps, errors, known = zip(*estimates, strict=True)
         return torch.cat(maps), torch.cat(errors), [facts for part in known for facts in part]
 
     def _estimate_part_from_prior(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
@@ -185,9 +185,9 @@ class _Masking:
         def evidence(masks: Tensor) -> Tensor:
             return self._predict_masked(image[None], masks)[0].log_softmax(1)[:, target]
 
-        found = posterior_mask(self.prior, evidence, self.samples, self.query.seed, self.query.progress)
-        sampling = {"sampler": "smc"} | found.diagnostics
-        return found.map, found.error, self._collect_facts(found.error, found.effective, sampling)
+        posterior = posterior_mask(self.prior, evidence, self.samples, self.query.seed, self.query.progress)
+        sampling = {"sampler": "smc"} | posterior.diagnostics
+        return posterior.map, posterior.error, self._collect_facts(posterior.error, posterior.effective, sampling)
 
     def _collect_facts(self, error: Tensor, effective: float, sampling: Facts) -> Facts:
         warnings = []

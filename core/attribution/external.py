@@ -116,7 +116,7 @@ def digest_of(method: HeatmapMethod, classifier: Classifier) -> str:
     return method.digest_for(classifier) if isinstance(method, ExternalMethod) else ""
 
 
-def check_heatmaps(name: str, found: object, shape: tuple[int, int, int], number: str = "") -> Tensor:
+def check_heatmaps(name: str, heatmaps: object, shape: tuple[int, int, int], number: str = "") -> Tensor:
     """Return what a method gave as heatmaps (B, H, W) float32 on the CPU; ``number`` says which image it is.
 
     Raises
@@ -124,17 +124,17 @@ def check_heatmaps(name: str, found: object, shape: tuple[int, int, int], number
     ForetellError
         Not an array, of another shape, or not finite.
     """
-    if not isinstance(found, Tensor | np.ndarray):
+    if not isinstance(heatmaps, Tensor | np.ndarray):
         raise ForetellError(
-            f"{name} returned {type(found).__name__}; it must return an array or tensor of heatmaps (B, H, W)."
+            f"{name} returned {type(heatmaps).__name__}; it must return an array or tensor of heatmaps (B, H, W)."
         )
-    if tuple(found.shape) != shape:
+    if tuple(heatmaps.shape) != shape:
         raise ForetellError(
-            f"{name} returned shape {tuple(found.shape)}, not {shape}: one heatmap of the input's height and width for "
-            "each image. Resize its heatmaps to the input, and sum over channels."
+            f"{name} returned shape {tuple(heatmaps.shape)}, not {shape}: one heatmap of the input's height and width "
+            "for each image. Resize its heatmaps to the input, and sum over channels."
         )
     try:
-        maps = torch.as_tensor(found).detach().to("cpu", torch.float32)
+        maps = torch.as_tensor(heatmaps).detach().to("cpu", torch.float32)
     except (TypeError, RuntimeError):
         raise ForetellError(f"{name} returned values that are not numbers. Return floats.") from None
     if not torch.isfinite(maps).all():

@@ -160,7 +160,7 @@ class Spots:
 def _collect_facts(game: FadedImage, masks: Tensor, parameters: dict[str, Any]) -> dict[str, Any]:
     (empty, whole), kept = game.ends, game.scores(masks).tolist()
     reached = (masks > 0.5).float().mean((1, 2)).tolist()
-    found = {"reached": reached, "kept": kept, "whole": whole, "empty": empty}
+    facts = {"reached": reached, "kept": kept, "whole": whole, "empty": empty}
     warnings = [
         f"Through the mask of area {share:g} the class's {game.output} is {score:.3g}, of the whole image it is "
         f"{whole:.3g}, of the reference {empty:.3g}: the mask does not show what the class needs. Try "
@@ -172,4 +172,4 @@ def _collect_facts(game: FadedImage, masks: Tensor, parameters: dict[str, Any]) 
         for share, area in zip(parameters["areas"], reached, strict=True)
         if abs(area - share) > share / 4
     ]
-    return {"parameters": parameters | found, "warnings": tuple(warnings)}
+    return {"parameters": parameters | facts, "warnings": tuple(warnings)}

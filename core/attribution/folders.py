@@ -85,7 +85,7 @@ class HeatmapFolder(ExternalMethod):
             sought = {(r.names[0], f" ({name})"): self._find_of_class(r, k, name) for r, (k, name) in pairs}
         else:
             sought = {(record.names[0], ""): self._find_of_any_class(record, layout) for record in records}
-        self._refuse([name + explained for (name, explained), found in sought.items() if not found], len(sought))
+        self._refuse([name + explained for (name, explained), paths in sought.items() if not paths], len(sought))
         users = defaultdict(set)
         for (name, _), files in sought.items():
             for file in files:
@@ -142,30 +142,30 @@ class HeatmapFolder(ExternalMethod):
     @cached_property
     def _files(self) -> dict[str, Path]:
         """Return every heatmap by its path in the folder, without ending."""
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for path in sorted(self.folder.rglob("*")):
             hidden = any(part.startswith(".") for part in path.relative_to(self.folder).parts)
             if path.suffix.lower() in ENDINGS and not hidden and path.is_file():
                 key = _normal(path.relative_to(self.folder).with_suffix("").as_posix())
-                if key not in found or path.suffix.lower() == ENDINGS[0]:
-                    found[key] = path
-        return found
+                if key not in paths or path.suffix.lower() == ENDINGS[0]:
+                    paths[key] = path
+        return paths
 
     @cached_property
     def _stems(self) -> dict[str, list[str]]:
         """Return the paths of all heatmaps with the same name in different folders."""
-        found = defaultdict(list)
+        paths_by_stem = defaultdict(list)
         for key in self._files:
-            found[PurePosixPath(key).name].append(key)
-        return found
+            paths_by_stem[PurePosixPath(key).name].append(key)
+        return paths_by_stem
 
     def _find(self, record: ImageRecord, layout: Layout, classes: frozenset[str]) -> Path | None:
         """Find the heatmap of an image for a class with these names."""
         if layout == "images":
             return self._find_below(record, "")
         tops = sorted({key.split("/")[0] for key in self._files if "/" in key})
-        found = (self._find_below(record, f"{top}/") for top in tops if _fold(top) in classes)
-        return next((file for file in found if file is not None), None)
+        matches = (self._find_below(record, f"{top}/") for top in tops if _fold(top) in classes)
+        return next((file for file in matches if file is not None), None)
 
     def _find_of_class(self, record: ImageRecord, k: int, name: str) -> list[Path]:
         file = self._find(record, "classes", _names_of_class(k, name))
@@ -213,21 +213,21 @@ class HeatmapFolder(ExternalMethod):
                 f"{file} has the size of both the network's input and the photograph, and the input shows only a part "
                 'of it. Set the parameter space to "input" or "photograph".'
             )
-        found = space if space != "auto" else "input" if fits["input"] else "photograph"
-        if not fits[found]:
+        frame = space if space != "auto" else "input" if fits["input"] else "photograph"
+        if not fits[frame]:
             sizes = {"input": shape[::-1], "photograph": record.size}
             allowed = [f"{w} x {h} px of the {name}" for name, (w, h) in sizes.items() if space in ("auto", name)]
             raise ForetellError(
                 f"{file} is {values.shape[1]} x {values.shape[0]} px, not {' or '.join(allowed)}. Resize that heatmap."
             )
-        if found == "input":
-            return values, found
+        if frame == "input":
+            return values, frame
         if record.geometry is None:
             raise ForetellError(
                 f"{file} has the size of the photograph, and it is not known which part of it the network sees. Give "
                 "heatmaps of the size of the network's input."
             )
-        return record.geometry.resample(values.astype(np.float64)).astype(np.float32), found
+        return record.geometry.resample(values.astype(np.float64)).astype(np.float32), frame
 
 
 def _read_array(file: Path) -> tuple[Values, int]:

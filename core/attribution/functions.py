@@ -69,13 +69,13 @@ class FunctionMethod(ExternalMethod):
         image = query.inputs[i : i + 1].to(classifier.device, copy=True)
         target = query.classes[i : i + 1].to(classifier.device)
         with _name_failure(self.__name__), _seeded(query.seed), torch.enable_grad():
-            found = self.function(network, image, target, **parameters)
+            heatmap = self.function(network, image, target, **parameters)
         number = f" for image {i + 1} of {len(query.inputs)}" if len(query.inputs) > 1 else ""
-        return check_heatmaps(self.__name__, found, (1, *query.inputs.shape[2:]), number)
+        return check_heatmaps(self.__name__, heatmap, (1, *query.inputs.shape[2:]), number)
 
     def _explain_declared(self, query: Query, parameters: dict[str, Any]) -> Explanation:
         with _name_failure(self.__name__):
-            found = self.function(
+            heatmaps = self.function(
                 query.classifier,
                 query.inputs,
                 query.classes.tolist(),
@@ -83,11 +83,11 @@ class FunctionMethod(ExternalMethod):
                 progress=query.progress,
                 **parameters,
             )
-        if not isinstance(found, Explanation):
-            raise ForetellError(f"{self.__name__} returned {type(found).__name__}; return what query.explain makes.")
+        if not isinstance(heatmaps, Explanation):
+            raise ForetellError(f"{self.__name__} returned {type(heatmaps).__name__}; return what query.explain makes.")
         shape = (len(query.inputs), *query.inputs.shape[2:])
-        named = tuple(replace(one, method=self.__name__, origin=self.origin) for one in found.certificates)
-        return replace(found, map=check_heatmaps(self.__name__, found.map, shape), certificates=named)
+        named = tuple(replace(one, method=self.__name__, origin=self.origin) for one in heatmaps.certificates)
+        return replace(heatmaps, map=check_heatmaps(self.__name__, heatmaps.map, shape), certificates=named)
 
 
 def open_file(spec: str, base: Path) -> FunctionMethod:
@@ -106,11 +106,11 @@ def open_file(spec: str, base: Path) -> FunctionMethod:
         raise ForetellError(f"There is no file {path}. Give the method's Python file as FILE.py:function.")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     module = execute_file(path)
-    found = getattr(module, function, None)
-    if not callable(found):
+    entry = getattr(module, function, None)
+    if not callable(entry):
         offered = [name for name, value in vars(module).items() if inspect.isfunction(value) and name[0] != "_"]
         raise ForetellError(f"{path} has no function {function!r}. It defines: {', '.join(offered) or 'none'}.")
-    return FunctionMethod(found, f"{path.name}:{function}", {"file": path.name, "sha256": sha256}, sha256)
+    return FunctionMethod(entry, f"{path.name}:{function}", {"file": path.name, "sha256": sha256}, sha256)
 
 
 class OwnMethod(FunctionMethod):

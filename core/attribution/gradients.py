@@ -86,11 +86,11 @@ def integrated_gradients(
     maps, known = [], []
     for x, target, origin, start, end in zip(inputs, classes.tolist(), origins, starts, ends, strict=True):
         for count in _counts(steps, tolerance):
-            found = along(classifier, way, origin, x, target, quadrature, count)
-            missed = residual(found, start, end)
+            attribution = along(classifier, way, origin, x, target, quadrature, count)
+            missed = residual(attribution, start, end)
             if missed is None or abs(missed) <= tolerance:
                 break
-        maps.append(found)
+        maps.append(attribution)
         facts: dict[str, Any] = {"seed": query.seed} if baseline == "noise" else {}
         facts |= {"parameters": {"steps": count} | settings, "completeness": missed}
         known.append(facts | {"warnings": shortfall(missed, _remedy(count, tolerance))})

@@ -43,8 +43,10 @@ def hsic(
     ):
         parts.append(scores)
         query.progress(sum(part.shape[1] for part in parts), samples, "masks")
-    found = [estimate_dependence(visible.flatten(1), one) for one in torch.cat(parts, 1)]
-    maps, noise = (enlarge_cells(torch.stack(each).view(-1, grid, grid), size) for each in zip(*found, strict=True))
+    dependences = [estimate_dependence(visible.flatten(1), one) for one in torch.cat(parts, 1)]
+    maps, noise = (
+        enlarge_cells(torch.stack(each).view(-1, grid, grid), size) for each in zip(*dependences, strict=True)
+    )
     parameters = {"grid": grid, "fill": fill, "output": output}
     return query.explain(maps.clamp(min=0), error=noise, samples=samples, seed=query.seed, parameters=parameters)
 
@@ -69,5 +71,5 @@ def _dependence(z: Tensor, kernel: Tensor) -> Tensor:
     """
     centred = kernel - kernel.mean(0)
     centred = centred - centred.mean(1, keepdim=True)
-    found: Tensor = (2 * torch.einsum("nd,nm,md->d", z, centred, z) - centred.trace() / 2) / len(z) ** 2
-    return found
+    dependence: Tensor = (2 * torch.einsum("nd,nm,md->d", z, centred, z) - centred.trace() / 2) / len(z) ** 2
+    return dependence

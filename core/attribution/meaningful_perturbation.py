@@ -134,5 +134,5 @@ def _collect_facts(game: FadedImage, mask: Tensor, parameters: dict[str, Any]) -
             f"The deletion takes the class's {game.output} from {whole:.3g} to {deleted:.3g}, the reference alone to "
             f"{empty:.3g}: the heatmap shows no part that the class needs. Try another reference or less sparsity.",
         )
-    found = {"whole": whole, "deleted": deleted, "empty": empty, "share": float((1 - mask).mean())}
-    return {"parameters": parameters | found, "warnings": warnings}
+    facts = {"whole": whole, "deleted": deleted, "empty": empty, "share": float((1 - mask).mean())}
+    return {"parameters": parameters | facts, "warnings": warnings}

@@ -45,9 +45,9 @@ def open_registered(name: str) -> HeatmapMethod:
     ForetellError
         An unknown name, or a package that cannot be imported.
     """
-    found: HeatmapMethod = METHODS[name]
+    method: HeatmapMethod = METHODS[name]
     plugin = METHODS.plugins.get(name)
-    return found if plugin is None else FunctionMethod(found, name, {"package": plugin.package}, plugin.digest)
+    return method if plugin is None else FunctionMethod(method, name, {"package": plugin.package}, plugin.digest)
 
 
 def is_external(name: str) -> bool:

@@ -68,8 +68,8 @@ def select_place(classifier: Classifier, name: str) -> Place:
                 refuse_unknown(classifier, module, name)
             for part in [module.get_submodule(name)] if name else module.modules():
                 refuse_script(part)
-            found = _check_named_layer(classifier, name) if name else _last(classifier, module)
-        known[name] = known[found.layer] = found
+            output = _check_named_layer(classifier, name) if name else _last(classifier, module)
+        known[name] = known[output.layer] = output
     return known[name]
 
 
@@ -82,8 +82,8 @@ def find_layout(classifier: Classifier, layer: str) -> Layout | None:
     classifier = classifier.copied_from or classifier
     known = _layouts.setdefault(classifier, {})
     if layer not in known:
-        found = [output for output in _outputs(classifier) if output.name == layer]
-        known[layer] = _measure_layout(classifier, found[0]) if found else None
+        matches = [output for output in _outputs(classifier) if output.name == layer]
+        known[layer] = _measure_layout(classifier, matches[0]) if matches else None
     return known[layer]
 
 
@@ -97,8 +97,8 @@ def read_maps(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: st
 
 
 def _check_named_layer(classifier: Classifier, name: str) -> Place:
-    found = [output for output in _outputs(classifier) if output.name == name]
-    if not found or not _has_places(found[0].shape):
+    matches = [output for output in _outputs(classifier) if output.name == name]
+    if not matches or not _has_places(matches[0].shape):
         raise ForetellError(
             f"Layer {name!r} of {classifier.name} gives no feature maps (B, K, h, w) of more than one place, no "
             "(B, h, w, K) and no tokens (B, N, K), one of which this needs. Choose a layer before the pooling, such as "
@@ -106,7 +106,7 @@ def _check_named_layer(classifier: Classifier, name: str) -> Place:
         )
     layout = find_layout(classifier, name)
     if layout is None:
-        raise _no_places(classifier, found[0])
+        raise _no_places(classifier, matches[0])
     if not _reaches_logits(classifier, name, layout):
         raise ForetellError(
             f"Nothing of the places in layer {name!r} of {classifier.name} reaches the logits: behind it only the "
@@ -162,13 +162,13 @@ def _outputs(classifier: Classifier) -> list[_Output]:
 
 
 def _list_outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
-    found: dict[str, _Output] = {}
+    outputs: dict[str, _Output] = {}
 
     def noting(name: str, own: int) -> Any:
         def note(_: nn.Module, __: Any, output: Any) -> None:
-            found.pop(name, None)
+            outputs.pop(name, None)
             if isinstance(output, Tensor) and output.ndim and len(output) == 1:
-                found[name] = _Output(name, output.shape, own)
+                outputs[name] = _Output(name, output.shape, own)
 
         return note
 
@@ -178,7 +178,7 @@ def _list_outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
                 own = sum(p.numel() for p in part.parameters(recurse=False))
                 hooks.enter_context(hook_layer(part, noting(name, own)))
         module(classifier.fill("mean")[None].to(classifier.device))
-    return list(found.values())
+    return list(outputs.values())
 
 
 def _probes(classifier: Classifier, count: int) -> Tensor:
@@ -204,9 +204,9 @@ def _all_passes_through(classifier: Classifier, module: nn.Module, output: _Outp
         return kept[-1].clone() if runs == len(kept) else None
 
     with hook_layer(layer, replace):
-        found = module(one)
+        returns = module(one)
     scale = max(float(expected.abs().max()), 1e-6)
-    return bool((found - expected).abs().max() <= SAME * scale)
+    return bool((returns - expected).abs().max() <= SAME * scale)
 
 
 def _find_unread_tokens(classifier: Classifier, module: nn.Module, outputs: list[_Output]) -> set[str]:
@@ -282,15 +282,15 @@ def _measure_changes(classifier: Classifier, module: nn.Module, layer: str) -> t
     Float64, of `DRAWS` images each.
     """
     ones, others = torch.split(_probes(classifier, 2 * DRAWS), DRAWS)
-    found = []
+    changes = []
     for axis in (2, 3):
         first = torch.arange(ones.shape[axis]) < ones.shape[axis] // 2
         first = first.to(ones.device).view([-1 if k == axis else 1 for k in range(ones.ndim)])
         changed = torch.cat([ones, torch.where(first, others, ones), torch.where(first, ones, others)])
         seen = in_chunks(lambda part: _read(module, layer, part), changed, chunk_size(changed[0]))
         base, *halves = torch.split(seen, DRAWS)
-        found.append(tuple((half - base).double().cpu() for half in halves))
-    return tuple(found)  # type: ignore[return-value]
+        changes.append(tuple((half - base).double().cpu() for half in halves))
+    return tuple(changes)  # type: ignore[return-value]
 
 
 def _contrast(first: Tensor, second: Tensor) -> Tensor:

@@ -96,13 +96,13 @@ class Game:
 
     def evaluate_coalitions(self, coalitions: Tensor, progress: Progress) -> Tensor:
         """Return v of all coalitions (m, n), (B, m) float64."""
-        found: list[Tensor] = []
+        payoffs: list[Tensor] = []
         done = 0
         for values in self.values(torch.split(coalitions, BLOCK)):
-            found.append(values)
+            payoffs.append(values)
             done += values.shape[1]
             progress(done, len(coalitions), "coalitions")
-        return torch.cat(found, 1)
+        return torch.cat(payoffs, 1)
 
 
 def all_coalitions(players: int) -> Tensor:

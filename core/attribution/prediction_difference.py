@@ -156,8 +156,8 @@ class Part:
 
 def parts(windows: Windows, context: int) -> list[Part]:
     """Return the windows, those alike in their surroundings one after the other."""
-    found = [Part(*place, windows.height, windows.width, context) for place in windows.places]
-    return sorted(found, key=lambda part: part.layout)
+    windows_and_contexts = [Part(*place, windows.height, windows.width, context) for place in windows.places]
+    return sorted(windows_and_contexts, key=lambda part: part.layout)
 
 
 def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> Iterator[tuple[int, slice, Tensor]]:

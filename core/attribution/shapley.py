@@ -67,13 +67,13 @@ def shapley_sampling(
         raise ForetellError(f"pairs={pairs}: Shapley sampling needs at least 2 pairs of orders.")
     game = _game(query, grid, fill, output, chunk)
     seed = query.seed
-    found = []
+    samples_by_image = []
     for one, values in zip(_orders(game, pairs, seed), game.values(_ways(game, pairs, seed)), strict=True):
         there, back = values.chunk(2, 1)
         gains = marginals(one, there, game.empty, game.full) + marginals(one.flip(0), back, game.empty, game.full)
-        found.append(gains / 2)
-        query.progress(len(found), pairs, "orders")
-    gains = torch.stack(found)
+        samples_by_image.append(gains / 2)
+        query.progress(len(samples_by_image), pairs, "orders")
+    gains = torch.stack(samples_by_image)
     error = gains.std(0) / pairs**0.5
     parameters = {"grid": grid, "pairs": pairs, "fill": fill, "output": output}
     facts = {"samples": 2 * pairs, "seed": seed, "parameters": parameters}

@@ -46,9 +46,9 @@ def marginals(order: Tensor, values: Tensor, empty: Tensor, full: Tensor) -> Ten
     The sum is full - empty, whatever the values in between.
     """
     gains = torch.cat([empty[:, None], values, full[:, None]], 1).diff(dim=1)
-    found = torch.empty_like(gains)
-    found[:, order] = gains
-    return found
+    ordered = torch.empty_like(gains)
+    ordered[:, order] = gains
+    return ordered
 
 
 def size_weights(players: int) -> Tensor:
@@ -100,7 +100,7 @@ def kernel_regression(coalitions: Tensor, values: Tensor, weights: Tensor, empty
     return _with_last(first, full - empty)
 
 
-def kernel_error(coalitions: Tensor, values: Tensor, found: Tensor, empty: Tensor) -> Tensor:
+def kernel_error(coalitions: Tensor, values: Tensor, phi: Tensor, empty: Tensor) -> Tensor:
     """Return the standard error (B, n) of `kernel_regression` on unweighted `draw_pairs`, clustered by pair.
 
     The sandwich G^-1 (sum g g^T) G^-1 with g the score of a pair, scaled by pairs / (pairs - players): White 1980
@@ -108,7 +108,7 @@ def kernel_error(coalitions: Tensor, values: Tensor, found: Tensor, empty: Tenso
     """
     z = coalitions.double()
     design = z[:, :-1] - z[:, -1:]
-    residual = values - empty[:, None] - found @ z.T
+    residual = values - empty[:, None] - phi @ z.T
     inverse = torch.linalg.inv(_definite(design.T @ design))
     pairs, players = len(z) // 2, z.shape[1]
     spreads = []

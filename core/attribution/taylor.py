@@ -40,8 +40,8 @@ def taylor_decomposition(query: Query, *, baseline: Baseline = "blur", root: Roo
     completeness is the remainder, which is warned of above half of the lead.
     """
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
-    far, found = _opposite(classifier, inputs, classes, baseline, query.seed)
-    maps, remainders = _expand(query, far, found)
+    far, has_root = _opposite(classifier, inputs, classes, baseline, query.seed)
+    maps, remainders = _expand(query, far, has_root)
     if root == "least_remainder":
         for kind in ELSEWHERE:
             other = baselines(classifier, inputs, kind, query.seed)
@@ -56,15 +56,15 @@ def taylor_decomposition(query: Query, *, baseline: Baseline = "blur", root: Roo
             "completeness": remainder,
             "warnings": (*(() if crossed else (_no_root(classifier, baseline),)), *_large(remainder)),
         }
-        for remainder, crossed in zip(remainders, found.tolist(), strict=True)
+        for remainder, crossed in zip(remainders, has_root.tolist(), strict=True)
     ]
     return query.explain(maps, known, parameters={"baseline": baseline, "root": root}, seed=query.seed)
 
 
-def _expand(query: Query, far: Tensor, found: Tensor) -> tuple[Tensor, list[float | None]]:
+def _expand(query: Query, far: Tensor, has_root: Tensor) -> tuple[Tensor, list[float | None]]:
     """Expand around the roots on the way to ``far`` (B, C, H, W): heatmaps (B, H, W), and their relative remainders."""
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
-    roots = _roots(classifier, inputs, far, classes, found, query.progress)
+    roots = _roots(classifier, inputs, far, classes, has_root, query.progress)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         x, start = part.chunk(2, 1)
@@ -122,17 +122,17 @@ def _opposite(
     """Find for each image another whose lead has the other sign (B, C, H, W), and whether there is one (B,)."""
     sign = _lead(classifier, inputs, classes) > 0
     far = baselines(classifier, inputs, baseline, seed).clone()
-    found = torch.zeros(len(inputs), dtype=torch.bool)
+    has_root = torch.zeros(len(inputs), dtype=torch.bool)
     for kind in (baseline, *(other for other in ELSEWHERE if other != baseline)):
         candidates = baselines(classifier, inputs, kind, seed)
-        fresh = ((_lead(classifier, candidates, classes) > 0) != sign) & ~found
+        fresh = ((_lead(classifier, candidates, classes) > 0) != sign) & ~has_root
         far[fresh] = candidates[fresh]
-        found |= fresh
-    return far, found
+        has_root |= fresh
+    return far, has_root
 
 
 def _roots(
-    classifier: Classifier, inputs: Tensor, far: Tensor, classes: Tensor, found: Tensor, progress: Progress
+    classifier: Classifier, inputs: Tensor, far: Tensor, classes: Tensor, has_root: Tensor, progress: Progress
 ) -> Tensor:
     """Find the points (B, C, H, W) where the lead changes sign on the line to ``far``, on the image's own side."""
     sign = _lead(classifier, inputs, classes) > 0
@@ -151,4 +151,4 @@ def _roots(
         same = leads(at(middle)) == sign
         near_end, far_end = torch.where(same, middle, near_end), torch.where(same, far_end, middle)
         progress(step + 1, HALVINGS, "root search")
-    return torch.where(found[:, None, None, None], at(near_end), far)
+    return torch.where(has_root[:, None, None, None], at(near_end), far)

@@ -270,36 +270,36 @@ def add_layer(
     return LayerStack((*stack.filters, f), (*stack.settings, settings))
 
 
-def decompose(y: Tensor, stack: LayerStack, found: Decomposition | None = None) -> Decomposition:
+def decompose(y: Tensor, stack: LayerStack, layers: Decomposition | None = None) -> Decomposition:
     """Take images (B, C, H, W) apart by every layer of a stack in turn, each with the switches of those below.
 
     ``found`` is what is known already: the decomposition of the same images by the lowest layers.
     """
-    found = found or Decomposition()
-    for top in range(len(found.activations), len(stack.settings)):
+    layers = layers or Decomposition()
+    for top in range(len(layers.activations), len(stack.settings)):
         settings = stack.settings[top]
         filters, groups = stack.filters[: top + 1], (settings.maps, settings.side)
         steps = settings.steps * settings.epochs
-        z = infer(y, filters, found.switches, weight=settings.weight, steps=steps, groups=groups)
+        z = infer(y, filters, layers.switches, weight=settings.weight, steps=steps, groups=groups)
         _, switches = pool(z, *groups)
-        rebuilt = reconstruct(z, filters, found.switches)
-        found = Decomposition((*found.activations, z), (*found.switches, switches), (*found.rebuilt, rebuilt))
-    return found
+        rebuilt = reconstruct(z, filters, layers.switches)
+        layers = Decomposition((*layers.activations, z), (*layers.switches, switches), (*layers.rebuilt, rebuilt))
+    return layers
 
 
-def project_strongest(found: Decomposition, stack: LayerStack, layer: int, b: int, count: int) -> Tensor:
+def project_strongest(layers: Decomposition, stack: LayerStack, layer: int, b: int, count: int) -> Tensor:
     """Project the strongest activations of an image down to the feature maps of the first layer, each by itself.
 
     Zeiler et al. 2011, section on object recognition: the ``count`` largest by magnitude of a layer, (M, K, H, W) with
     M at most ``count`` and at least 1. Of layer 0, its feature maps themselves, (1, K, H, W).
     """
-    z = found.activations[layer][b]
+    z = layers.activations[layer][b]
     if layer == 0:
         return z[None]
     strongest = z.abs().flatten().topk(min(count, z.numel())).indices
     strongest = strongest[z.flatten()[strongest] != 0]
     each = z.new_zeros(max(1, len(strongest)), z.numel())
     each[torch.arange(len(strongest)), strongest] = z.flatten()[strongest]
-    switches = [one.only(torch.tensor([b]).expand(len(each))) for one in found.switches[:layer]]
+    switches = [one.only(torch.tensor([b]).expand(len(each))) for one in layers.switches[:layer]]
     below = reconstruct(each.view(-1, *z.shape), stack.filters[1 : layer + 1], switches[1:])
     return unpool(below, switches[0])

@@ -209,8 +209,8 @@ def assign_classes(maps: Tensor, classes: Tensor) -> Tensor:
     sums = maps.relu().mean((2, 3))
     every = torch.tensor(sorted(set(classes.tolist())))
     means = torch.stack([sums[classes == k].mean(0) for k in every])
-    found: Tensor = every[means.argmax(0)]
-    return found
+    class_of_filter: Tensor = every[means.argmax(0)]
+    return class_of_filter
 
 
 def keep_places(maps: Tensor, shapes: Tensor) -> Tensor:

@@ -166,8 +166,8 @@ def find_parts(layer: GraphLayer, maps: Tensor, above: FoundParts | None) -> Fou
     weighed = activations.repeat_interleave(layer.settings.parts, 1) * density
     best = places[weighed.argmax(2)]
     expected = layer.usual + _mean_shifts(layer.parents, above, len(maps))[0]
-    found = torch.where((weighed.amax(2) > 0)[..., None], best, expected)
-    return FoundParts(found, found - layer.usual)
+    positions = torch.where((weighed.amax(2) > 0)[..., None], best, expected)
+    return FoundParts(positions, positions - layer.usual)
 
 
 def compute_densities(layer: GraphLayer, places: Tensor, above: FoundParts | None, images: int) -> Tensor:

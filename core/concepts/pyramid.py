@@ -90,29 +90,31 @@ def find_words(described: Tensor, words: VisualWords) -> Tensor:
     b, _, h, w = described.shape
     listed = described.permute(0, 2, 3, 1).flatten(0, 2)
     nearest = torch.cdist(_scale(listed, words.typical), words.centres).argmin(1)
-    found = one_hot(nearest, len(words.centres)).to(described.dtype) * listed.any(1)[:, None]
-    laid_out: Tensor = found.view(b, h, w, -1).permute(0, 3, 1, 2)
+    words_at = one_hot(nearest, len(words.centres)).to(described.dtype) * listed.any(1)[:, None]
+    laid_out: Tensor = words_at.view(b, h, w, -1).permute(0, 3, 1, 2)
     return laid_out
 
 
-def pool_pyramid(found: Tensor, levels: int) -> Tensor:
+def pool_pyramid(words_at: Tensor, levels: int) -> Tensor:
     """Pool words (B, W, h, w) in 1 x 1, 2 x 2, 4 x 4, ... cells: weighted histograms (B, W (1 + 4 + 16 + ...)).
 
     Lazebnik et al. 2006, eq. 3: a match in a cell of level l of L counts 1 / 2^(L - l + 1), on level 0 1 / 2^L. The
     histograms are divided by the number of words in the image, so that an image matches itself by 1.
     """
     pooled, last = [], levels - 1
-    total = found.sum((1, 2, 3)).clamp(min=1)[:, None]
+    total = words_at.sum((1, 2, 3)).clamp(min=1)[:, None]
     for level in range(levels):
         weight = 2.0 ** -(last - level + 1) if level else 2.0**-last
-        pooled.append(weight * _sum_cells(found, 2**level).flatten(1) / total)
+        pooled.append(weight * _sum_cells(words_at, 2**level).flatten(1) / total)
     return torch.cat(pooled, 1)
 
 
-def _sum_cells(found: Tensor, side: int) -> Tensor:
+def _sum_cells(words_at: Tensor, side: int) -> Tensor:
     """Sum over the cells of a grid: (B, W, side, side); a place belongs to the cell in which its start is."""
-    down, across = (one_hot(torch.arange(extent) * side // extent, side).to(found.dtype) for extent in found.shape[2:])
-    return torch.einsum("bkhw,hi,wj->bkij", found, down, across)
+    down, across = (
+        one_hot(torch.arange(extent) * side // extent, side).to(words_at.dtype) for extent in words_at.shape[2:]
+    )
+    return torch.einsum("bkhw,hi,wj->bkij", words_at, down, across)
 
 
 def intersect_histograms(one: Tensor, other: Tensor) -> Tensor:

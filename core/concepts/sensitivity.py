@@ -47,9 +47,9 @@ def directions_of(
     read = read_layer(classifier, torch.cat([concept, random]), [0] * (len(concept) + len(random)), layer, progress)
     own, pool = read[: len(concept)], read[len(concept) :]
     draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
-    found = [concept_vector(own, others, penalty=penalty) for others in draw_random_sets(own, pool, runs, draws)]
+    vectors = [concept_vector(own, others, penalty=penalty) for others in draw_random_sets(own, pool, runs, draws)]
     return Directions(
-        layer, torch.stack([one.direction for one in found], 1), sum(one.accuracy for one in found) / runs
+        layer, torch.stack([one.direction for one in vectors], 1), sum(one.accuracy for one in vectors) / runs
     )
 
 

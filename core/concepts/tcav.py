@@ -105,7 +105,7 @@ def tcav(
             f"runs={runs}, concepts={concepts}: a score is judged by its spread; give 2 or more of both."
         )
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    found = []
+    tests = []
     for number, layer in enumerate(layers):
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
@@ -122,8 +122,8 @@ def tcav(
             none, rest = order[: len(known)], order[len(known) :]
             chance.append(_along(slopes, seen, none, rest, runs, penalty, draws))
             progress(number * concepts + k + 1, len(layers) * concepts, f"concepts that are none, {layer}")
-        found.append(_test_layer(layer, target, own, chance, len(layers)))
-    return tuple(found)
+        tests.append(_test_layer(layer, target, own, chance, len(layers)))
+    return tuple(tests)
 
 
 class _Along(NamedTuple):

@@ -66,14 +66,14 @@ class ConditionalVae(nn.Module):
 
 def _halvings(shape: tuple[int, int, int]) -> int:
     """Return how often images are halved on the path to the code."""
-    found = 0
-    while found < len(WIDTHS) and all(
-        side % 2 == 0 and side // 2 >= COARSEST for side in (s >> found for s in shape[1:])
+    halvings = 0
+    while halvings < len(WIDTHS) and all(
+        side % 2 == 0 and side // 2 >= COARSEST for side in (s >> halvings for s in shape[1:])
     ):
-        found += 1
-    if not found:
+        halvings += 1
+    if not halvings:
         raise ForetellError(f"Images of {shape[2]} x {shape[1]} px cannot be halved: give sides that are even, >= 12.")
-    return found
+    return halvings
 
 
 def fit_vae(

@@ -109,8 +109,8 @@ def concept_vector(concept: Tensor, others: Tensor, *, penalty: float = 1.0) -> 
         Too few images, a layer that says the same of all of them, or a penalty that is none.
     """
     x = torch.cat([concept, others]).flatten(1)
-    found = Activations(x).vector(torch.arange(len(concept)), torch.arange(len(concept), len(x)), penalty)
-    return ConceptVector((found.combination @ x.double()).float(), found.accuracy)
+    vector = Activations(x).vector(torch.arange(len(concept)), torch.arange(len(concept), len(x)), penalty)
+    return ConceptVector((vector.combination @ x.double()).float(), vector.accuracy)
 
 
 def _refuse(concept: Tensor, others: Tensor, penalty: float) -> None:

@@ -177,8 +177,10 @@ def fit_x_features(
         fits.append(fit)
     halves = [half for half in (fits[: (chosen.starts + 1) // 2], fits[(chosen.starts + 1) // 2 :]) if half]
     best, *rivals = sorted((min(half, key=lambda fit: fit.objective) for half in halves), key=lambda fit: fit.objective)
-    found, *others = (_describe_fit(one, z.mean(0), spread, float(centre), float(height)) for one in (best, *rivals))
-    return replace(found, rival=others[0]) if others else found
+    chosen_fit, *others = (
+        _describe_fit(one, z.mean(0), spread, float(centre), float(height)) for one in (best, *rivals)
+    )
+    return replace(chosen_fit, rival=others[0]) if others else chosen_fit
 
 
 def check_settings(settings: XFeatureSettings) -> None:

@@ -70,19 +70,19 @@ def confident_learning(probabilities: ArrayLike, labels: ArrayLike) -> LabelErro
     sure = np.where(p >= np.where(sizes > 0, thresholds, np.inf), p, -np.inf)
     instead = np.where(known & np.isfinite(sure).any(1), sure.argmax(1), NONE)
     counted = np.zeros((p.shape[1], p.shape[1]), dtype=np.int64)
-    found = instead != NONE
-    np.add.at(counted, (y[found], instead[found]), 1)
+    is_suspect = instead != NONE
+    np.add.at(counted, (y[is_suspect], instead[is_suspect]), 1)
     rows = counted / np.maximum(counted.sum(1, keepdims=True), 1) * sizes[:, None]
-    return LabelErrors(thresholds, counted, rows / rows.sum(), instead, found & (instead != y), _margins(p, y))
+    return LabelErrors(thresholds, counted, rows / rows.sum(), instead, is_suspect & (instead != y), _margins(p, y))
 
 
 def _thresholds(p: Floats, y: Indices, sizes: Indices) -> Floats:
     """Compute equation 2, at most the class's highest confidence, which a mean of equal numbers can exceed."""
-    found = np.full(p.shape[1], np.nan)
+    thresholds = np.full(p.shape[1], np.nan)
     for k in np.flatnonzero(sizes):
         own = p[y == k, k]
-        found[k] = min(own.mean(), own.max())
-    return found
+        thresholds[k] = min(own.mean(), own.max())
+    return thresholds
 
 
 def _margins(p: Floats, y: Indices) -> Floats:

@@ -120,5 +120,5 @@ def _start(seen: MixtureData, groups: int, gamma: float, seed: int) -> Floats:
     spread = np.maximum(seen.features.std(0), np.finfo(float).eps) * np.sqrt(seen.features.shape[1])
     classes = [gamma**0.5 * one for one in (seen.labels, seen.predicted)] if gamma else []
     rows = np.hstack([seen.features / spread, *classes])
-    _, found = kmeans2(rows, groups, minit="++", rng=np.random.default_rng(seed))
-    return np.asarray(np.eye(groups)[found])
+    _, groups_of_rows = kmeans2(rows, groups, minit="++", rng=np.random.default_rng(seed))
+    return np.asarray(np.eye(groups)[groups_of_rows])

@@ -60,14 +60,14 @@ def nearest(features: Tensor, k: int = NEIGHBOURS, *, progress: Progress = silen
         raise ForetellError("A single image has no neighbours: give a set of two or more.")
     x = normalize(features.double().flatten(1))
     k = min(k, len(x) - 1)
-    found = []
+    neighbours = []
     for start in range(0, len(x), ROWS):
         alike = x[start : start + ROWS] @ x.T
         alike.diagonal(start).fill_(-torch.inf)
-        found.append(alike.topk(k))
+        neighbours.append(alike.topk(k))
         progress(min(start + ROWS, len(x)), len(x), "finding the nearest images")
-    closeness = torch.cat([one.values for one in found])
-    return Neighbours(torch.cat([one.indices for one in found]), (2 - 2 * closeness).clamp(min=0).sqrt())
+    closeness = torch.cat([one.values for one in neighbours])
+    return Neighbours(torch.cat([one.indices for one in neighbours]), (2 - 2 * closeness).clamp(min=0).sqrt())
 
 
 def principal_plane(features: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

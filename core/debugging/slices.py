@@ -151,11 +151,11 @@ def _count(belongs: NDArray[np.float64], wrong: NDArray[np.bool_], tested: NDArr
     rows = [np.flatnonzero(best == s) for s in range(belongs.shape[1])]
     rows = [own[np.argsort(-belongs[own, best[own[0]]], kind="stable")] for own in rows if len(own)]
     p = _correct([_test(wrong[own], wrong) if len(own) >= FEWEST else None for own in rows])
-    found = [
+    slices = [
         ErrorSlice(tuple(tested[own].tolist()), int(wrong[own].sum()), share_of(int(wrong[own].sum()), len(own)), one)
         for own, one in zip(rows, p, strict=True)
     ]
-    return tuple(sorted(found, key=lambda one: (one.p, -one.rate.value)))
+    return tuple(sorted(slices, key=lambda one: (one.p, -one.rate.value)))
 
 
 def _test(own: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> float:

@@ -56,18 +56,18 @@ def simplify_rule(leaf: Leaf, columns: Sequence[Column]) -> tuple[Clause, ...]:
     Bounds of a number are merged. Of the values that a factor may have or may not have, the shorter list is given.
     """
     values = {one.factor: [each.value for each in columns if each.factor == one.factor] for one in columns}
-    found: dict[str, Clause] = {}
+    clauses: dict[str, Clause] = {}
     for step in leaf.path:
         column = columns[step.feature]
-        before = found.get(column.factor, Clause(column.factor, holds=False))
+        before = clauses.get(column.factor, Clause(column.factor, holds=False))
         if not column.value:
             low, high = (max(before.low, step.threshold), before.high) if step.above else (before.low, step.threshold)
-            found[column.factor] = Clause(column.factor, low=low, high=high)
+            clauses[column.factor] = Clause(column.factor, low=low, high=high)
         else:
             left = [column.value] if step.above else [one for one in values[column.factor] if one != column.value]
             values[column.factor] = left
-            found[column.factor] = _choose_shorter(column.factor, left, columns)
-    return tuple(found.values())
+            clauses[column.factor] = _choose_shorter(column.factor, left, columns)
+    return tuple(clauses.values())
 
 
 def _choose_shorter(factor: str, left: Sequence[str], columns: Sequence[Column]) -> Clause:

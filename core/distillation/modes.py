@@ -162,10 +162,10 @@ def compute_largest_penalty(columns: Floats, values: Floats) -> float:
 def assign_modes(modes: list[Mode] | tuple[Mode, ...], evidence: ModeEvidence) -> NDArray[np.int64]:
     """Return the mode of each image (N,): its own, or for other images the one whose w is most like their gradient."""
     weights = _normalise(np.stack([mode.weights for mode in modes]))
-    found: NDArray[np.int64] = (_normalise(evidence.gradients) @ weights.T).argmax(1)
+    modes_of: NDArray[np.int64] = (_normalise(evidence.gradients) @ weights.T).argmax(1)
     for k, mode in enumerate(modes):
-        found[list(mode.images)] = k
-    return found
+        modes_of[list(mode.images)] = k
+    return modes_of
 
 
 def _start(evidence: ModeEvidence, i: int) -> Mode:

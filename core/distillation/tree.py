@@ -141,9 +141,9 @@ def _find_split(x: Floats, y: Integers, smallest: int) -> _Split | None:
     if len(y) < 2 * smallest:
         return None
     for start in range(0, x.shape[1], step := max(1, BLOCK // len(y))):
-        for found in _rank_splits(x[:, start : start + step], y, smallest):
-            if found.gain > (best.gain if best else LEAST_GAIN):
-                best = _Split(found.gain, start + found.feature, found.threshold)
+        for split in _rank_splits(x[:, start : start + step], y, smallest):
+            if split.gain > (best.gain if best else LEAST_GAIN):
+                best = _Split(split.gain, start + split.feature, split.threshold)
     return best
 
 

@@ -32,8 +32,8 @@ def correlate_ranks(one: Ranks, other: Ranks) -> NDArray[np.float64]:
     """
     a, b = (ranks - ranks.mean(1, keepdims=True) for ranks in (one, other))
     length = np.sqrt((a**2).sum(1) * (b**2).sum(1))
-    found: NDArray[np.float64] = np.divide((a * b).sum(1), length, out=np.zeros(len(a)), where=length > 0)
-    return found
+    correlations: NDArray[np.float64] = np.divide((a * b).sum(1), length, out=np.zeros(len(a)), where=length > 0)
+    return correlations
 
 
 def correlate_all(explanations: Sequence[Explanation]) -> NDArray[np.float64]:
@@ -42,5 +42,5 @@ def correlate_all(explanations: Sequence[Explanation]) -> NDArray[np.float64]:
     centred = ranks - ranks.mean(1, keepdims=True)
     lengths = np.sqrt((centred**2).sum(1, keepdims=True))
     unit = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
-    found: NDArray[np.float64] = (unit @ unit.T).clip(-1.0, 1.0)
-    return found
+    correlations: NDArray[np.float64] = (unit @ unit.T).clip(-1.0, 1.0)
+    return correlations

@@ -70,8 +70,8 @@ def replace_region(
     fill = baselines(classifier, inputs[None], substrate, seed)[0]
     regions = [torch.zeros_like(region), region, *_move(region, places, seed)]
     masked = torch.stack([torch.where(one, fill, inputs) for one in regions])
-    found = classifier.probabilities(masked, progress=progress)
-    return RegionEffect(share, found[0], found[1], found[2:], masked[1])
+    probabilities = classifier.probabilities(masked, progress=progress)
+    return RegionEffect(share, probabilities[0], probabilities[1], probabilities[2:], masked[1])
 
 
 def _move(region: Tensor, places: int, seed: int) -> Iterator[Tensor]:

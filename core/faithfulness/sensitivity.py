@@ -86,8 +86,8 @@ def max_sensitivity(
 
     def evidence(pictures: Tensor) -> Tensor:
         draws = torch.Generator().manual_seed(seed)
-        found: Tensor = attribute(classifier, pictures, targets, generator=draws, **given).evidence
-        return found.double().flatten(1)
+        heatmaps: Tensor = attribute(classifier, pictures, targets, generator=draws, **given).evidence
+        return heatmaps.double().flatten(1)
 
     reach = radius * (inputs.amax((1, 2, 3), keepdim=True) - inputs.amin((1, 2, 3), keepdim=True))
     original, distances = evidence(inputs), []

@@ -137,10 +137,10 @@ def refine(
         train = learned & ~stop
         centre, size = _measure_scale(layer, train)
         y, x = (whole - centre) / size, _standardise(other, train)
-        found, own = torch.zeros_like(y), half == told
+        reconstruction, own = torch.zeros_like(y), half == told
         for order in range(orders + 1):
-            found = found + _reconstruct(x, y - found, train, stop, order, generator)
-            refined[order, own] = centre + size * found[own]
+            reconstruction = reconstruction + _reconstruct(x, y - reconstruction, train, stop, order, generator)
+            refined[order, own] = centre + size * reconstruction[own]
             progress(told * (orders + 1) + order + 1, 2 * (orders + 1), "refining a layer")
     return refined, half
 

@@ -87,14 +87,14 @@ def predict_without_units(
     units = Units.of(classifier, layer, "channel")
     chosen = torch.arange(units.count) if channels is None else channels
     whole = classifier.probabilities(inputs).double()
-    found = torch.empty(2, len(inputs), len(chosen), dtype=torch.float64)
+    changes = torch.empty(2, len(inputs), len(chosen), dtype=torch.float64)
     for i, (x, label) in enumerate(zip(inputs, labels.tolist(), strict=True)):
         for part in torch.split(torch.arange(len(chosen)), chunk_size(x, classifier.device)):
             without = compute_erased_logits(classifier, x, units, chosen[part]).double().softmax(1)
-            found[0, i, part] = whole[i, label] - without[:, label]
-            found[1, i, part] = (without.argmax(1) == label).double()
+            changes[0, i, part] = whole[i, label] - without[:, label]
+            changes[1, i, part] = (without.argmax(1) == label).double()
         progress(i + 1, len(inputs), f"deleting units of {layer}")
-    return UnitDeletions(found[0], found[1], (whole.argmax(1) == labels).double())
+    return UnitDeletions(changes[0], changes[1], (whole.argmax(1) == labels).double())
 
 
 def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:

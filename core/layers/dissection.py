@@ -46,8 +46,8 @@ class Dissection:
     @property
     def best(self) -> tuple[Tensor, Tensor]:
         """The largest agreement of each unit and the index of that concept, (K,) both."""
-        found = self.agreement.max(1)
-        return found.values, found.indices
+        best_agreement = self.agreement.max(1)
+        return best_agreement.values, best_agreement.indices
 
     @property
     def detects(self) -> Tensor:

@@ -30,10 +30,10 @@ def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Pro
         nonlocal done
         with torch.no_grad(), outputs_of(classifier, layer) as (module, kept):
             module(part.to(classifier.device, copy=True))
-            found = kept[0].float().cpu()
+            maps = kept[0].float().cpu()
         done += len(part)
         progress(done, len(inputs), f"reading {layer}")
-        return found if found.ndim == 4 else found[:, :, None, None]
+        return maps if maps.ndim == 4 else maps[:, :, None, None]
 
     return in_chunks(read, inputs, chunk_size(inputs[0], classifier.device))
 

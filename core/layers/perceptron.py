@@ -51,7 +51,7 @@ def fit_perceptron(
         slopes = (z.T @ back + penalty * first, back.sum(0), active.T @ pull + penalty * second, pull.sum(0))
         return float(value), np.concatenate([slope.ravel() for slope in slopes]) / size
 
-    best = min((_search(loss, shapes, generator, step) for _ in range(STARTS)), key=lambda found: float(found.fun))
+    best = min((_search(loss, shapes, generator, step) for _ in range(STARTS)), key=lambda weights: float(weights.fun))
     first, first_bias, second, second_bias = _split(best.x, shapes)
 
     def read(other: Floats) -> Floats:

@@ -82,5 +82,5 @@ def _directions(values: Tensor, share: float) -> Tensor:
 
 def _correlations(one: Tensor, other: Tensor) -> Tensor:
     """Compute the canonical correlations of orthonormal columns: the singular values of their products."""
-    found: Tensor = torch.linalg.svdvals(one.T @ other).clamp(max=1)
-    return found
+    correlations: Tensor = torch.linalg.svdvals(one.T @ other).clamp(max=1)
+    return correlations

@@ -53,13 +53,13 @@ def dct_bands(shape: tuple[int, int, int], bands: int) -> list[DctBand]:
         raise ForetellError(f"bands={bands}: give 1 to {min(height, width)}, the smaller side of the network's input.")
     rows, columns = (np.linspace(0, side, bands + 1).round().astype(int) for side in (height, width))
     waves = [torch.from_numpy(dct(np.eye(side), axis=0, norm="ortho")) for side in (height, width)]
-    found = []
+    parts = []
     for k in range(bands):
         down, across = waves[0][rows[k] : rows[k + 1]], waves[1][columns[k] : columns[k + 1]]
         project = partial(_project, shape, down.T @ down, across.T @ across)
         dimension = channels * len(down) * len(across)
-        found.append(DctBand(columns[k] / 2, columns[k + 1] / 2, dimension, project))
-    return found
+        parts.append(DctBand(columns[k] / 2, columns[k + 1] / 2, dimension, project))
+    return parts
 
 
 def _project(shape: tuple[int, int, int], down: Tensor, across: Tensor, change: Tensor) -> Tensor:
@@ -82,8 +82,8 @@ def band_margins(
     depend on these frequencies.
     """
     cut = dct_bands((images.shape[1], images.shape[2], images.shape[3]), bands)
-    found = []
+    margins = []
     for k, band in enumerate(cut):
-        found.append(margins_within(classifier, images, band.project, candidates=candidates, steps=steps))
+        margins.append(margins_within(classifier, images, band.project, candidates=candidates, steps=steps))
         progress(k + 1, bands, "walking to the boundary in bands of frequencies")
-    return torch.stack(found, 1)
+    return torch.stack(margins, 1)

@@ -45,9 +45,11 @@ def critical_samples(
     A lower bound: a search that finds nothing proves nothing.
     """
     answers = classifier.logits(images).argmax(1).tolist()
-    found = ATTACKS[attack](classifier, images, answers, generator=generator, progress=progress, **parameters).fooled
-    ratio, low, high = share_of(int(found.sum()), len(found))
-    return CriticalSamples(ratio, (low, high), found)
+    is_critical = ATTACKS[attack](
+        classifier, images, answers, generator=generator, progress=progress, **parameters
+    ).fooled
+    ratio, low, high = share_of(int(is_critical.sum()), len(is_critical))
+    return CriticalSamples(ratio, (low, high), is_critical)
 
 
 def margins(
@@ -82,11 +84,11 @@ def margins_within(
     progress: Progress = silent,
 ) -> Tensor:
     """Measure `margins` (B,) in the subspace to which ``project`` projects changes (C * H * W,) float64."""
-    found = []
+    distances = []
     for i, image in enumerate(images):
-        found.append(_margin(classifier, image[None], project, candidates, steps))
+        distances.append(_margin(classifier, image[None], project, candidates, steps))
         progress(i + 1, len(images), "walking to the boundary")
-    return torch.tensor(found, dtype=torch.float64)
+    return torch.tensor(distances, dtype=torch.float64)
 
 
 def _identity(vector: Tensor) -> Tensor:

@@ -125,16 +125,16 @@ def find_smallest(
         )
     best: tuple[int, Counterfactual] | None = None
     for done, i in enumerate(differs, 1):
-        found = find_counterfactual(classifier, inputs, others[i], grid=grid, places=places, seed=seed)
-        if best is None or _rank(found) < _rank(best[1]):
-            best = i, found
+        counterfactual = find_counterfactual(classifier, inputs, others[i], grid=grid, places=places, seed=seed)
+        if best is None or _rank(counterfactual) < _rank(best[1]):
+            best = i, counterfactual
         progress(done, len(differs), "searching counterfactuals")
     assert best is not None
     return best
 
 
-def _rank(found: Counterfactual) -> tuple[int, float]:
-    return len(found.cells), -float(found.after[found.new])
+def _rank(counterfactual: Counterfactual) -> tuple[int, float]:
+    return len(counterfactual.cells), -float(counterfactual.after[counterfactual.new])
 
 
 def _add(

@@ -52,9 +52,9 @@ def accuracy_by_radius(
     def accuracy(inputs: Tensor) -> float:
         return float((classifier.logits(inputs).argmax(1) == truth).double().mean())
 
-    found = []
+    accuracies = []
     for k, radius in enumerate(radii):
-        found.append([accuracy(part) for part in components(images, radius)])
+        accuracies.append([accuracy(part) for part in components(images, radius)])
         progress(k + 1, len(radii), "predicting low and high frequencies")
-    low, high = torch.tensor(found, dtype=torch.float64).view(-1, 2).unbind(1)
+    low, high = torch.tensor(accuracies, dtype=torch.float64).view(-1, 2).unbind(1)
     return ByRadius(tuple(radii), low, high, accuracy(images))

@@ -180,8 +180,8 @@ def _search(classifier: Classifier, manifold: Manifold, inputs: Tensor, start: T
 
 def _compute_jacobian(manifold: Manifold, code: Tensor) -> Tensor:
     """Compute ∂G/∂z (C * H * W, L), float64."""
-    found: Tensor = torch.func.jacfwd(lambda z: manifold.decode(z[None])[0].flatten())(code)
-    jacobian: Tensor = found.detach().double()
+    matrix: Tensor = torch.func.jacfwd(lambda z: manifold.decode(z[None])[0].flatten())(code)
+    jacobian: Tensor = matrix.detach().double()
     return jacobian
 
 

@@ -114,9 +114,9 @@ def measure_download(repository: str, revision: str = "", seconds: float = PATIE
 
 def _sum_weights(repository: str, revision: str, seconds: float) -> int:
     api: Any = importlib.import_module("huggingface_hub").HfApi()
-    found = api.model_info(repository, revision=revision or None, timeout=seconds, files_metadata=True)
+    info = api.model_info(repository, revision=revision or None, timeout=seconds, files_metadata=True)
     for ending in FORMATS:
-        files = {PurePosixPath(file.rfilename): file.size for file in found.siblings}
+        files = {PurePosixPath(file.rfilename): file.size for file in info.siblings}
         weights = [size for path, size in files.items() if _is_weights(path, ending)]
         if weights and None not in weights:
             return sum(weights)

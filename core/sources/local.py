@@ -26,29 +26,29 @@ def list_local_models(base: Path, folder: str) -> list[str]:
     They are Python files, exported programs, folders as timm, transformers and open_clip write them (one of CLIP
     with its class names in ``names.txt``), and the lines of ``models.txt``.
     """
-    found = []
+    models = []
     for path in sorted((base / folder).glob("*")):
         name = f"{folder}/{path.name}"
         if path.is_dir():
-            found += _read_folder(path, name)
+            models += _read_folder(path, name)
         elif path.suffix == ".py" or _is_program(path):
-            found.append(name)
+            models.append(name)
     listed = base / folder / LIST
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
-    return [*found, *(line.strip() for line in lines if line.strip() and not line.startswith("#"))]
+    return [*models, *(line.strip() for line in lines if line.strip() and not line.startswith("#"))]
 
 
 def list_fetched_models() -> list[str]:
     """List the image classifiers in the cache of huggingface.co that `core.sources.load` takes."""
-    found = []
+    models = []
     for path in sorted(find_hub_cache().glob(f"{PREFIX}*--*")):
         owner, _, name = path.name.removeprefix(PREFIX).partition("--")
         snapshots = list((path / "snapshots").glob("*"))
         if owner == "timm" and any((one / "model.safetensors").exists() for one in snapshots):
-            found.append(f"timm:{name}")
+            models.append(f"timm:{name}")
         elif any(_is_classifier(_read_json(one / "config.json")) for one in snapshots):
-            found.append(f"hf:{owner}/{name}")
-    return found
+            models.append(f"hf:{owner}/{name}")
+    return models
 
 
 def find_hub_cache() -> Path:

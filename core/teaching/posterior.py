@@ -101,13 +101,13 @@ def posterior_mask(
             run.advance()
         runs.append(run)
         report(0.0)
-    found = estimate(prior, [run.population for run in runs])
-    diagnostics = found.diagnostics | {
+    posterior = estimate(prior, [run.population for run in runs])
+    diagnostics = posterior.diagnostics | {
         "forwards": sum(run.forwards for run in runs),
         "temperatures": [len(run.acceptance) for run in runs],
         "acceptance": runs[0].acceptance,
     }
-    return Posterior(found.map, found.error, found.effective, diagnostics)
+    return Posterior(posterior.map, posterior.error, posterior.effective, diagnostics)
 
 
 class _SamplerRun:

@@ -118,11 +118,11 @@ def record_training(
 
 def list_epochs(epochs: int) -> list[int]:
     """List the epochs after which a network is measured: before the first, then after 1, 2, 4, 8, ... and the last."""
-    found, step = {0, epochs}, 1.0
+    epochs_to_record, step = {0, epochs}, 1.0
     while step < epochs:
-        found.add(round(step))
+        epochs_to_record.add(round(step))
         step *= 2
-    return sorted(found)
+    return sorted(epochs_to_record)
 
 
 def measure_loss_sensitivity(classifier: Classifier, examples: Examples) -> Tensor:

@@ -44,10 +44,10 @@ class Draws:
         """Draw normal (*shape) float32 for each pass: `LEVELS` equally likely values, none beyond 4.33 deviations."""
         table = _normals(mean, deviation)
         for draws in self._levels(shape):
-            found = torch.empty(draws.shape)
-            for some, out in zip(*(torch.split(t.view(-1), CACHED) for t in (draws, found)), strict=True):
+            values = torch.empty(draws.shape)
+            for some, out in zip(*(torch.split(t.view(-1), CACHED) for t in (draws, values)), strict=True):
                 torch.index_select(table, 0, some.view(torch.uint16).long(), out=out)
-            yield found
+            yield values
 
     def _levels(self, shape: Sequence[int]) -> Iterator[Tensor]:
         """Draw (*shape) int16 for each pass, every value equally likely."""

@@ -82,29 +82,29 @@ def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) 
     (it is tried) gets T copies.
     """
     chunk, together = _probe_batching(noisy, inputs[:1])
-    found = []
+    logits_by_image = []
     for i, x in enumerate(inputs):
 
         def some(rows: Tensor, x: Tensor = x[None]) -> Tensor:
             given = x if together else x.expand(len(rows), -1, -1, -1)
             return noisy(given.clone(), rows=rows.tolist())[0]
 
-        found.append(in_chunks(some, torch.arange(passes), chunk).float().cpu())
+        logits_by_image.append(in_chunks(some, torch.arange(passes), chunk).float().cpu())
         progress(i + 1, len(inputs), "asking again under noise")
-    return torch.stack(found)
+    return torch.stack(logits_by_image)
 
 
 def _by_pass(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
     """Run all images of one pass at a time: with noise on all weights, they share what it cost to draw."""
-    found = []
+    logits_by_pass = []
     for row in range(passes):
 
         def some(x: Tensor, row: int = row) -> Tensor:
             return noisy(x.clone(), rows=[row])[0]
 
-        found.append(in_chunks(some, inputs, chunk_size(inputs[0])).float().cpu())
+        logits_by_pass.append(in_chunks(some, inputs, chunk_size(inputs[0])).float().cpu())
         progress(row + 1, passes, "asking again under noise")
-    return torch.stack(found, 1)
+    return torch.stack(logits_by_pass, 1)
 
 
 def prepare_passes(

@@ -73,13 +73,13 @@ def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """
     z, y = np.asarray(logits, np.float64), np.asarray(labels, np.int64)
     # In 1/T the likelihood of a softmax is concave, so that there is one best value.
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda scale: float(-log_softmax(z * scale, axis=1)[np.arange(len(y)), y].mean()),
         bounds=(1 / HOTTEST, 1 / COLDEST),
         method="bounded",
         options={"xatol": 1e-6},
     )
-    temperature = 1 / float(found.x)
+    temperature = 1 / float(optimum.x)
     if not 1.001 * COLDEST < temperature < 0.999 * HOTTEST:
         raise ForetellError(
             "No temperature is the best for these images: the classifier is right on all of them or on hardly any. "

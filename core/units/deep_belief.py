@@ -123,11 +123,11 @@ def sample_unit(
                 f"{', '.join(own)}: give one of their units, such as {list(own)[-1]}:0."
             )
         machines = list(own.values())[: list(own).index(unit.layer) + 1]
-        found = sample_clamped(
+        chain = sample_clamped(
             machines, unit.channel, burn_in=burn_in, apart=apart, generator=generator, progress=progress
         )
-        inputs = module.draw(torch.cat([found.mean.float()[None], found.chains]).to(classifier.device)).cpu()
-    return found, inputs
+        inputs = module.draw(torch.cat([chain.mean.float()[None], chain.chains]).to(classifier.device)).cpu()
+    return chain, inputs
 
 
 def sample_clamped(

@@ -55,11 +55,13 @@ def analyze(
             planned, manifest, looks = _load_plan_and_trials(plan, study)
             with shared_files():
                 data = read(Path(responses), columns)
-                found = results.write(data, out, seed, plan=planned, manifest=manifest, looks=looks, progress=progress)
+                headline = results.write(
+                    data, out, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
+                )
         else:
-            found = _analyze_study(responses, out, seed, simulated, progress)
-    analysis = found.analysis
-    for line in (*filter(None, [found.interim]), *found.sentences, *analysis.reduction):
+            headline = _analyze_study(responses, out, seed, simulated, progress)
+    analysis = headline.analysis
+    for line in (*filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
         say(line)
     for name, model in analysis.models.items():
         for message in model.messages:

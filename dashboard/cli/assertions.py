@@ -41,27 +41,27 @@ def assertions(
     request = AssertionQuery(file, model, pictures, image_set, parse_settings(setting or []), limit, order)
     with Bars() as progress:
         asserted, files = assertion_files(request, out, progress)
-    for name, found in asserted.report["assertions"].items():
-        say(f"{name}: {_describe_history(found) if 'window' in found else _in_words(found)}")
+    for name, record in asserted.report["assertions"].items():
+        say(f"{name}: {_describe_history(record) if 'window' in record else _in_words(record)}")
     for written in files:
         say(str(written))
 
 
-def _in_words(found: dict[str, Any]) -> str:
-    return f"broken by {found['broken']:,} of {found['applied']:,} images ({_format_share(found)})"
+def _in_words(record: dict[str, Any]) -> str:
+    return f"broken by {record['broken']:,} of {record['applied']:,} images ({_format_share(record)})"
 
 
-def _describe_history(found: dict[str, Any]) -> str:
-    windows = f"{found['broken']:,} of {found['applied']:,} windows of {found['window']} images"
-    said = f"broken in {windows} ({_format_share(found)})"
-    if found["broken"]:
-        said += f"; {len(found['violations']):,} of these share no image"
-    if (flagged := found["precision"]) is not None:
+def _describe_history(record: dict[str, Any]) -> str:
+    windows = f"{record['broken']:,} of {record['applied']:,} windows of {record['window']} images"
+    said = f"broken in {windows} ({_format_share(record)})"
+    if record["broken"]:
+        said += f"; {len(record['violations']):,} of these share no image"
+    if (flagged := record["precision"]) is not None:
         said += f"; an error is in {flagged['errors']:,} of {flagged['windows']:,} of them ({_format_share(flagged)})"
-    if flagged is not None and (other := found["elsewhere"]) is not None:
+    if flagged is not None and (other := record["elsewhere"]) is not None:
         said += f", and in {other['errors']:,} of {other['windows']:,} where the rule holds ({_format_share(other)})"
     return said
 
 
-def _format_share(found: dict[str, Any]) -> str:
-    return f"{found['share']:.1%}, 95%: {found['low']:.1%} to {found['high']:.1%}"
+def _format_share(record: dict[str, Any]) -> str:
+    return f"{record['share']:.1%}, 95%: {record['low']:.1%} to {record['high']:.1%}"

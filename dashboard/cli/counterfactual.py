@@ -46,12 +46,12 @@ def counterfactual(
     own = choose_settings(f"--how {how}", *((generated, cells) if how == "generated" else (cells, generated)))
     with Bars() as progress:
         if how == "generated":
-            found = write_generated(
+            written = write_generated(
                 GeneratedQuery(model, tuple(image), tuple(other), to, seed=seed, **own), out, progress
             )
         else:
-            found = write_counterfactuals(
+            written = write_counterfactuals(
                 CounterfactualQuery(model, tuple(image), tuple(other), to, seed=seed, **own), out, progress
             )
-    for one in found:
+    for one in written:
         say(f"{one.file}: {one.sentence}")

@@ -29,13 +29,15 @@ def debug(
     from study.inquiry.slices import describe_result, describe_slice, format_slice
 
     with Bars() as progress:
-        found, written = debugging_files(DebuggingQuery(model, image_set, parse_settings(setting or [])), out, progress)
-    if isinstance(found.slices, ErrorSlices):
-        say(describe_result(found.slices))
-        for k, one in enumerate(found.slices.slices, 1):
-            say(format_slice(k, one, describe_slice(one, found.images, found.predictions, found.class_names)))
+        results, written = debugging_files(
+            DebuggingQuery(model, image_set, parse_settings(setting or [])), out, progress
+        )
+    if isinstance(results.slices, ErrorSlices):
+        say(describe_result(results.slices))
+        for k, one in enumerate(results.slices.slices, 1):
+            say(format_slice(k, one, describe_slice(one, results.images, results.predictions, results.class_names)))
     else:
-        say(found.slices)
-    say(f"{len(found.find_label_errors())} likely label errors.")
+        say(results.slices)
+    say(f"{len(results.find_label_errors())} likely label errors.")
     for file in written:
         say(str(file))

@@ -135,10 +135,10 @@ def _prolific() -> str:
     from study.participation.prolific import FILE, signatures_of
     from study.workspace.workspace import home
 
-    found = signatures_of(home())
-    if found is None:
+    signatures = signatures_of(home())
+    if signatures is None:
         return f"links need no signature ({home() / FILE} does not exist)"
-    settings, keys = found
+    settings, keys = signatures
     return f"links to {', '.join(settings.studies)} must be signed by one of {len(keys.keys)} keys"
 
 
@@ -151,6 +151,6 @@ def _telemetry() -> str:
 
 
 def _browser() -> str:
-    found: Callable[[str], str | None] = shutil.which
-    path = os.environ.get("FORETELL_CHROMIUM") or found("chromium") or found("google-chrome")
+    find: Callable[[str], str | None] = shutil.which
+    path = os.environ.get("FORETELL_CHROMIUM") or find("chromium") or find("google-chrome")
     return path or "no Chromium found; only the browser tests need one"

@@ -57,10 +57,10 @@ def read_ids(file: Path) -> list[str]:
         lines = [line.split(",")[0].strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, ValueError) as error:
         raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id per line.") from None
-    found = list(dict.fromkeys(line for line in lines if line and line != "pid"))
-    if not found:
+    ids = list(dict.fromkeys(line for line in lines if line and line != "pid"))
+    if not ids:
         raise ForetellError(f"{file} has no id. Write one on each line.")
-    return found
+    return ids
 
 
 def access(
@@ -143,12 +143,12 @@ def reconcile(
             f"{statuses} cannot be read as a table ({error}). Export it from the recruiter again."
         ) from None
     with Service(home()) as service:
-        found = service.researcher.reconcile(study, listed)
-    for row in found.itertuples(index=False):
+        entries = service.researcher.reconcile(study, listed)
+    for row in entries.itertuples(index=False):
         say(
             f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, "
             f"{row.here or '-'} here: {row.matter}"
         )
-    say(f"{len(listed)} participants in the list, {len(found)} differ")
-    if len(found):
+    say(f"{len(listed)} participants in the list, {len(entries)} differ")
+    if len(entries):
         raise typer.Exit(1)

@@ -112,9 +112,12 @@ def _verify_receipt(shown: str) -> None:
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        found = service.researcher.receipt(shown)
-    study = f"{found.study} ({found.study_hash[:12]})"
-    say(f"Genuine: the server held {found.answers} responses of this participant to {study}; stage: {found.stage!r}.")
+        receipt = service.researcher.receipt(shown)
+    study = f"{receipt.study} ({receipt.study_hash[:12]})"
+    say(
+        f"Genuine: the server held {receipt.answers} responses of this participant to {study}; "
+        f"stage: {receipt.stage!r}."
+    )
 
 
 def _verify_database(named: str) -> None:

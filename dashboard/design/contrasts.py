@@ -30,8 +30,8 @@ MOST_LOOKS = 20
 
 def choose_contrasts(editor: Editor) -> None:
     """Draw the planned contrasts, one row each; without any in the file, the default ones hold."""
-    found = editor.draft.get(CONTRASTS)
-    rows = [] if found is MISSING else [dict(one) for one in found] if isinstance(found, list) else None
+    value = editor.draft.get(CONTRASTS)
+    rows = [] if value is MISSING else [dict(one) for one in value] if isinstance(value, list) else None
     if rows is None or not all(isinstance(one.get("more"), str) for one in rows):
         st.info("The contrasts are not a list of tables. Correct them under File.")
         show_faults(editor, CONTRASTS)
@@ -112,17 +112,17 @@ def _write_rows(editor: Editor, rows: list[dict[str, Any]]) -> None:
 
 def choose_stopping(editor: Editor) -> None:
     """Draw the interim analyses: whether there are any, their sizes, their bounds and the contrast they test."""
-    found = editor.draft.get(STOPPING)
+    value = editor.draft.get(STOPPING)
     key = f"design.{editor.name}.stopping"
-    st.session_state[key] = found is not MISSING
+    st.session_state[key] = value is not MISSING
 
     def write() -> None:
         planned = _plan_looks(int(editor.value("allocation.per_condition")))
         change(editor.path, planned if st.session_state[key] else dict.fromkeys(planned, MISSING))
 
     st.toggle("Interim analyses can end the collection", key=key, on_change=write)
-    if isinstance(found, dict):
-        _show_schedule(editor, key, found)
+    if isinstance(value, dict):
+        _show_schedule(editor, key, value)
     show_faults(editor, STOPPING)
 
 

@@ -46,8 +46,8 @@ class Editor:
 
     def value(self, place: str) -> Any:
         """Return the value at a place, or its default."""
-        found = self.draft.get(place)
-        return rule_at(place).default if found is MISSING else found
+        content = self.draft.get(place)
+        return rule_at(place).default if content is MISSING else content
 
     def faults_at(self, place: str) -> list[str]:
         """List what is wrong at a place or below it."""

@@ -40,8 +40,8 @@ def show_all(editor: Editor, settings: Iterable[Setting], columns: int = 1) -> N
 def show(editor: Editor, setting: Setting, rule: Rule | None = None) -> Any:
     """Draw the widget of one setting, and what is wrong with it; return the value in the file."""
     rule = rule or rule_at(setting.place)
-    found = editor.draft.get(setting.place)
-    value = rule.default if found is MISSING else found
+    entry = editor.draft.get(setting.place)
+    value = rule.default if entry is MISSING else entry
     key = f"design.{editor.name}.{setting.place}"
     options: dict[str, Any] = {
         "key": key,

@@ -39,9 +39,9 @@ def _read_handover() -> dict[str, str | None]:
 def describe_handover() -> Iterator[str]:
     """Say what the new study takes over."""
     said = {MODEL: "the network {}", IMAGES: "the image set {}", METHOD: "the heatmap method {}"}
-    found = [said[k].format(format_name(v) if k == METHOD else v) for k, v in _read_handover().items() if v]
-    if found:
-        yield f"The new study takes {', '.join(found)} from Explore."
+    sentences = [said[k].format(format_name(v) if k == METHOD else v) for k, v in _read_handover().items() if v]
+    if sentences:
+        yield f"The new study takes {', '.join(sentences)} from Explore."
 
 
 def apply_handover(path: Path) -> None:

@@ -119,11 +119,11 @@ def _compare(editor: Editor) -> None:
     others += list(studyfiles.templates())
     other = st.selectbox("Compare with", others, format_func=lambda path: path.stem, key="compare_with")
     with show_errors():
-        found = studyfiles.compare_studies(editor.path, other)
-        if not found:
+        differences = studyfiles.compare_studies(editor.path, other)
+        if not differences:
             st.caption("The two files have the same settings.")
             return
-        rows = [(one.place, _format_value(one.first), _format_value(one.second)) for one in found]
+        rows = [(one.place, _format_value(one.first), _format_value(one.second)) for one in differences]
         st.dataframe(pd.DataFrame(rows, columns=["Setting", editor.name, other.stem]), hide_index=True)
 
 

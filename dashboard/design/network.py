@@ -79,8 +79,8 @@ def _choose_network(editor: Editor) -> None:
 def _choose_role(editor: Editor, role: str) -> None:
     """Choose one of the workspace's image sets for a role, or a folder."""
     st.markdown(f"**{role.capitalize()}**", help=ROLE_HELP[role])
-    place, found = f"sets.{role}", editor.draft.get(f"sets.{role}")
-    current = found if isinstance(found, dict) else {}
+    place, value = f"sets.{role}", editor.draft.get(f"sets.{role}")
+    current = value if isinstance(value, dict) else {}
     own = {name: image_settings(name) for name in cache.list_image_sets()}
     named = next((name for name, settings in own.items() if settings == current), None)
     if named is None and current:

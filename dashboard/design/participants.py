@@ -36,14 +36,14 @@ def show_procedure(editor: Editor) -> None:
 
 def _edit_questions(editor: Editor) -> None:
     st.caption(f"Questions about the instructions. {OPTIONS_HELP} The correct option is one of them.")
-    found = editor.draft.get("check.questions")
+    questions_so_far = editor.draft.get("check.questions")
     rows = [
         {
             "Question": one.get("text", ""),
             "Options": "; ".join(one.get("options", ())),
             "Correct option": one.get("answer", ""),
         }
-        for one in (found if isinstance(found, list) else [])
+        for one in (questions_so_far if isinstance(questions_so_far, list) else [])
     ]
     edited = _edit_rows(editor, "check.questions", rows, ["Question", "Options", "Correct option"], {})
     if edited is None:
@@ -57,7 +57,7 @@ def _edit_questions(editor: Editor) -> None:
 
 def _edit_questionnaire(editor: Editor) -> None:
     st.caption(f"A scale has a number of points with a name for each end. A choice has options. {OPTIONS_HELP}")
-    found = editor.draft.get("questionnaire")
+    items_so_far = editor.draft.get("questionnaire")
     rows = [
         {
             "ID": one.get("id", ""),
@@ -69,7 +69,7 @@ def _edit_questionnaire(editor: Editor) -> None:
             "High": one.get("high", ""),
             "Required": one.get("required", True),
         }
-        for one in (found if isinstance(found, list) else [])
+        for one in (items_so_far if isinstance(items_so_far, list) else [])
     ]
     columns = {
         "Kind": st.column_config.SelectboxColumn(options=KINDS, required=True, default="scale"),
@@ -104,8 +104,8 @@ def _edit_rows(
     show_faults(editor, place)
     if not st.button("Write into the study file", key=f"{key}.write"):
         return None
-    found = edited.astype(object).where(edited.notna(), None).to_dict("records")
-    texts = [{k: "" if v is None and k not in ("Points", "Required") else v for k, v in row.items()} for row in found]
+    records = edited.astype(object).where(edited.notna(), None).to_dict("records")
+    texts = [{k: "" if v is None and k not in ("Points", "Required") else v for k, v in row.items()} for row in records]
     return [row for row in texts if any(row[k] for k in names if k not in ("Points", "Required", "Kind"))]
 
 

@@ -44,9 +44,9 @@ def show_plan(editor: Editor) -> None:
 
 
 def _choose_models(editor: Editor) -> None:
-    found = editor.draft.get("analysis.models")
+    value = editor.draft.get("analysis.models")
     slopes = {name: f"{fixed}{RANDOM}" for name, fixed in NESTED.items()}
-    current = INTERCEPTS if found in (MISSING, NESTED) else SLOPES if found == slopes else OWN
+    current = INTERCEPTS if value in (MISSING, NESTED) else SLOPES if value == slopes else OWN
     key = f"design.{editor.name}.models"
     st.session_state[key] = current
 

@@ -26,17 +26,17 @@ class Rule(NamedTuple):
 def rule_at(place: str) -> Rule:
     """Return the rule of a place of the study file, such as ``trials.per_type``."""
     whole = StudyConfig.model_json_schema()
-    found: dict[str, Any] = whole
+    rule: dict[str, Any] = whole
     for key in place.split("."):
-        found = _resolve(whole, found)["properties"][key]
-    resolved = _resolve(whole, found)
+        rule = _resolve(whole, rule)["properties"][key]
+    resolved = _resolve(whole, rule)
     return Rule(
         resolved.get("type", "string"),
-        found.get("default"),
+        rule.get("default"),
         tuple(resolved.get("enum", ())),
         resolved.get("minimum", resolved.get("exclusiveMinimum")),
         resolved.get("maximum", resolved.get("exclusiveMaximum")),
-        any(one.get("type") == "null" for one in found.get("anyOf", ())),
+        any(one.get("type") == "null" for one in rule.get("anyOf", ())),
     )
 
 

@@ -58,15 +58,15 @@ def _split_task(editor: Editor, name: str) -> Task:
     def work(progress: Progress) -> pd.DataFrame:
         classifier = open_classifier(model, base, whole=whole)
         images = open_set(ImageSource.model_validate(image_settings(name)), base)
-        found = predict(classifier, images, folder / "cache", progress)
+        predictions = predict(classifier, images, folder / "cache", progress)
         role = dict.fromkeys(range(len(images)), LEFT_OUT)
-        role |= {int(i): kind for kind, indices in split_by_errors(found, seed).items() for i in indices}
+        role |= {int(i): kind for kind, indices in split_by_errors(predictions, seed).items() for i in indices}
         return pd.DataFrame(
             {
                 "Image": images.ids,
                 "Category": [images.categories[k] for k in images.labels],
-                "Prediction": [plain(classifier.categories[k]) for k in found.predicted],
-                "Confidence": found.probability,
+                "Prediction": [plain(classifier.categories[k]) for k in predictions.predicted],
+                "Confidence": predictions.probability,
                 "Use as": [role[i] for i in range(len(images))],
             }
         )
@@ -118,8 +118,8 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
 def _describe_lists(editor: Editor) -> None:
     """Say what the file uses now, where it uses lists."""
     for role in ROLES:
-        found = editor.draft.get(f"sets.{role}")
-        listed = found.get("images") if isinstance(found, dict) else None
+        value = editor.draft.get(f"sets.{role}")
+        listed = value.get("images") if isinstance(value, dict) else None
         if isinstance(listed, str) and (editor.path.parent / listed).is_file():
             count = sum(1 for line in (editor.path.parent / listed).read_text().splitlines() if line.strip())
             st.caption(f"{role.capitalize()}: {count:,} images listed in `{listed}`.")

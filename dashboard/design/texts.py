@@ -86,10 +86,10 @@ def _edit_texts(editor: Editor) -> None:
 def _edit_text(editor: Editor, key: str) -> None:
     """Draw the field of one text, and below it what participants read where no page of text shows it."""
     place, language = f"texts.{key}", editor.value("language")
-    found = editor.draft.get(place)
+    value = editor.draft.get(place)
     name = f"design.{editor.name}.{place}"
     default = CATALOGUES.get(language, DEFAULTS).get(key, DEFAULTS[key])
-    st.session_state[name] = default if found is MISSING else str(found)
+    st.session_state[name] = default if value is MISSING else str(value)
     shown = _find_page(editor, key)
 
     def write() -> None:
@@ -101,11 +101,11 @@ def _edit_text(editor: Editor, key: str) -> None:
 
     with st.container(border=True):
         title = key.replace("_", " ").capitalize()
-        st.markdown(f"**{title}**" + ("" if found is MISSING else " :blue-badge[own]"))
+        st.markdown(f"**{title}**" + ("" if value is MISSING else " :blue-badge[own]"))
         lines = min(14, 2 + len(st.session_state[name]) // 60)
         st.text_area(title, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
         if shown is None:
-            _show_elsewhere(key, language, own=found is not MISSING)
+            _show_elsewhere(key, language, own=value is not MISSING)
 
 
 def _find_page(editor: Editor, key: str) -> tuple[DraftPage, str | None] | None:

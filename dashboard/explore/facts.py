@@ -26,17 +26,21 @@ def format_area(curve: Curve) -> str:
     return f"{curve.measure} {float(curve.area[0]):.3f} ({how})"
 
 
-def format_infidelity(found: Faithfulness) -> str:
+def format_infidelity(faithfulness: Faithfulness) -> str:
     """Format the infidelity of a heatmap relative to that of an empty one."""
-    how = found.infidelity
+    how = faithfulness.infidelity
     left = float(how.value[0] / how.empty[0]) if float(how.empty[0]) else float("nan")
     return f"infidelity {left:.2f} of an empty heatmap's ({how.samples} squares, {how.substrate} instead, best scale)"
 
 
-def format_localisation(found: Faithfulness) -> list[str]:
+def format_localisation(faithfulness: Faithfulness) -> list[str]:
     """Format the share of the evidence on the object, if its location is known."""
-    if found.mass is None or found.rank is None:
+    if faithfulness.mass is None or faithfulness.rank is None:
         return []
-    mass = "no evidence in the heatmap" if np.isnan(found.mass) else f"relevance mass on the object {found.mass:.0%}"
-    hit = f"peak {'on' if found.hit else 'off'} it (within {found.tolerance} px)"
-    return [mass, f"relevance rank {found.rank:.0%}", hit]
+    mass = (
+        "no evidence in the heatmap"
+        if np.isnan(faithfulness.mass)
+        else f"relevance mass on the object {faithfulness.mass:.0%}"
+    )
+    hit = f"peak {'on' if faithfulness.hit else 'off'} it (within {faithfulness.tolerance} px)"
+    return [mass, f"relevance rank {faithfulness.rank:.0%}", hit]

@@ -181,8 +181,8 @@ def get_pace(classifier: Classifier) -> Pace | None:
     """Return the speed of a network, measured once in the background; None until then."""
     job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
     job.wait(BRIEFLY_S)
-    found: Pace | None = job.result
-    return found
+    measurement: Pace | None = job.result
+    return measurement
 
 
 def estimate_seconds(classifier: Classifier, passes: Cost) -> float | None:

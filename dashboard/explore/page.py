@@ -194,9 +194,9 @@ def _whole_set(view: str) -> None:
         if gallery is not None:
             picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection, controls)
     else:
-        found = await_result(work.start_debugging_job(model, of))
-        if found is not None:
-            debugging.show(found, model, of, open_image, controls)
+        debugging_results = await_result(work.start_debugging_job(model, of))
+        if debugging_results is not None:
+            debugging.show(debugging_results, model, of, open_image, controls)
 
 
 def _choose_image_set(model: str) -> str | None:

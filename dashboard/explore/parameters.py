@@ -79,9 +79,9 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
             given = {p.name: show_parameter(method, p, classifier) for p in fields}
             if fields:
                 st.form_submit_button("Explain again", width="stretch")
-        found = parse_parameters(opened, given)
-    (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
-    return found
+        parameters = parse_parameters(opened, given)
+    (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, parameters))
+    return parameters
 
 
 def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:

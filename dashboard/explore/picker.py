@@ -91,13 +91,13 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
 
     Those of one image may have buttons for its neighbours in the order, in the container ``near``.
     """
-    found = find_images(search)
-    name, ranked = search.name, found.images
+    indices = find_images(search)
+    name, ranked = search.name, indices.images
     if not ranked:
         return []
     chosen = _read_choice(search, ranked, most)
     key = IMAGE_KEY if most == 1 else IMAGES_KEY
-    if found.ranking.is_final:  # else the first image of the order is still to come
+    if indices.ranking.is_final:  # else the first image of the order is still to come
         st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
 
     def toggle_image(i: int) -> None:
@@ -121,26 +121,26 @@ def show_gallery(
     """
     gallery, name = search.gallery, search.name
     row = controls.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
-    found = find_images(search, row)
+    indices = find_images(search, row)
     with row:
         method = choose_hover(search.model)
     with controls:
         with st.expander("Confusion matrix"):
             show_confusions(
-                count_confusions(gallery, found.filter.of_any_class.fits(gallery)),
-                (found.filter.truth, found.filter.predicted),
+                count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
+                (indices.filter.truth, indices.filter.predicted),
             )
         show_class_table(search)
-    selecting, selected = _show_selection(search, found.images, act)
+    selecting, selected = _show_selection(search, indices.images, act)
 
     def select_image(i: int) -> None:
         toggle(name, selected, i)
 
-    st.caption(_describe_accuracy(gallery, found.images))
-    lines = partial(_describe_image, gallery, found.ranking.notes)
+    st.caption(_describe_accuracy(gallery, indices.images))
+    lines = partial(_describe_image, gallery, indices.ranking.notes)
     options = GridOptions(selected, select_image if selecting else picked, 3 * PER_PAGE, "8.5rem", lines)
     options = replace(options, heatmaps=make_address(gallery, search.model, name, method))
-    _page(gallery, name, found.images, options)
+    _page(gallery, name, indices.images, options)
 
 
 def show_whole_set(
@@ -176,18 +176,20 @@ def _describe_image(gallery: Gallery, notes: Mapping[int, str], i: int) -> list[
     return [f"{says} {sure:.0%}", known, *([notes[i]] if i in notes else [])]
 
 
-def _show_selection(search: Search, found: list[int], act: Callable[[str, list[int]], None]) -> tuple[bool, list[int]]:
+def _show_selection(
+    search: Search, indices: list[int], act: Callable[[str, list[int]], None]
+) -> tuple[bool, list[int]]:
     """Draw what can be done with several images; return whether a click selects, and the selected images."""
     name, selected = search.name, read_selection(search.name, len(search.gallery.images))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         selecting = st.toggle("Select images", key="select", bind="query-params")
         if selecting:
-            count = min(len(found), MOST_SELECTED)
+            count = min(len(indices), MOST_SELECTED)
             st.button(
-                f"Select {'the first ' if count < len(found) else 'all '}{count:,}",
-                disabled=not found,
+                f"Select {'the first ' if count < len(indices) else 'all '}{count:,}",
+                disabled=not indices,
                 on_click=select,
-                args=(name, found),
+                args=(name, indices),
             )
         if selected:
             st.caption(f"{len(selected):,} selected", width="content")

@@ -101,9 +101,9 @@ class HeatmapTable:
     def scales(self, method: str) -> list[Scale | None]:
         """Return the value of the full colour of each heatmap of a row."""
         quantile = self.look.quantile
-        found = [cell.explanation for cell in self.rows[method]]
-        known = [one for one in found if one is not None]
+        explanations = [cell.explanation for cell in self.rows[method]]
+        known = [one for one in explanations if one is not None]
         if self.scaling == "Own" or not known:
-            return [None if one is None else scale_of(one, quantile=quantile) for one in found]
+            return [None if one is None else scale_of(one, quantile=quantile) for one in explanations]
         shared = iter(shared_scales(known, quantile))
-        return [None if one is None else next(shared) for one in found]
+        return [None if one is None else next(shared) for one in explanations]

@@ -178,9 +178,11 @@ def _match(name: str, read: ReadSet) -> None:
     st.subheader("Labels and classes", anchor=False)
     model = st.selectbox("Network", cache.list_models(), key="library_model")
     classifier = cache.load_classifier(model)
-    found = match_categories(read.images, classifier)
-    unmatched = [category for category, label in found.items() if label is None]
-    st.markdown(f"{len(found) - len(unmatched):,} of {len(found):,} folders are named like a class of this network.")
+    matches = match_categories(read.images, classifier)
+    unmatched = [category for category, label in matches.items() if label is None]
+    st.markdown(
+        f"{len(matches) - len(unmatched):,} of {len(matches):,} folders are named like a class of this network."
+    )
     if left_out := list_left_out(home() / cache.SETS / name):
         st.caption(escape_markdown(f"Left out: {', '.join(left_out)}. Their folders begin with a dot now."))
     if not unmatched:

@@ -98,12 +98,12 @@ def _show_download(weights: Weights, revision: str = "", *, can_ask: bool) -> We
             args=(key, repository, revision),
             help="Sends the model's name to huggingface.co, and downloads nothing.",
         )
-    found = st.session_state.get(key)
-    weights = replace(weights, size=found) if isinstance(found, int) else weights
+    job = st.session_state.get(key)
+    weights = replace(weights, size=job) if isinstance(job, int) else weights
     size = " (size unknown)" if weights.size is None else f" of {format_bytes(weights.size)}"
     st.caption(escape_markdown(f"Downloads the weights{size} from {weights.origin}"))
-    if isinstance(found, str):
-        st.caption(escape_markdown(found))
+    if isinstance(job, str):
+        st.caption(escape_markdown(job))
     return weights
 
 

@@ -210,12 +210,12 @@ def explain(
             for name, called in methods.items()
         }
     drawn = [DrawnImage.of(one) for one in views]
-    found = [
+    heatmaps = [
         Heatmap(name, method, plain(classifier.categories[targets[k]]), explanation, k, drawn[k])
         for k, name in enumerate(names)
         for method, explanation in made.items()
     ]
-    return Explanations(classifier, tuple(methods), given, seed, tuple(found))
+    return Explanations(classifier, tuple(methods), given, seed, tuple(heatmaps))
 
 
 def _records(method: HeatmapMethod, views: Sequence[View], names: Sequence[str]) -> dict[str, Any]:

@@ -84,20 +84,20 @@ def source_of(classifier: Classifier) -> str:
 
 def inspect(model: str | nn.Module | Classifier) -> pd.Series:
     """Describe a network: its input, classes, device, weights, and the warnings that each heatmap of it carries."""
-    found = load(model)
-    with found.exclusive() as module:
+    classifier = load(model)
+    with classifier.exclusive() as module:
         weights = sum(parameter.numel() for parameter in module.parameters())
     facts: dict[str, Any] = {
-        "name": found.name,
-        "input": " x ".join(map(str, found.input_shape)),
-        "classes": len(found.categories),
-        "first classes": ", ".join(plain(name) for name in found.categories[:5]),
+        "name": classifier.name,
+        "input": " x ".join(map(str, classifier.input_shape)),
+        "classes": len(classifier.categories),
+        "first classes": ", ".join(plain(name) for name in classifier.categories[:5]),
         "weights": weights,
-        "device": str(found.device),
-        "fingerprint": found.fingerprint[:16],
-        "warnings": " ".join(found.warnings) or "none",
+        "device": str(classifier.device),
+        "fingerprint": classifier.fingerprint[:16],
+        "warnings": " ".join(classifier.warnings) or "none",
     }
-    return pd.Series(facts, name=found.name)
+    return pd.Series(facts, name=classifier.name)
 
 
 def compare(models: Sequence[str | nn.Module | Classifier], images: Images) -> pd.DataFrame:

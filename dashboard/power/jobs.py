@@ -178,12 +178,12 @@ def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...
         Something else.
     """
     try:
-        found = tuple(kind(part) for part in text.split(","))
+        numbers = tuple(kind(part) for part in text.split(","))
     except ValueError:
         raise ForetellError(f"{what} {text!r} is not a list of numbers like 10,20,40.") from None
-    if not all(math.isfinite(value) and value >= 0 for value in found):
+    if not all(math.isfinite(value) and value >= 0 for value in numbers):
         raise ForetellError(f"{what} {text!r}: give numbers of 0 or more, with commas between them.")
-    return found
+    return numbers
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, ...]:
@@ -194,10 +194,10 @@ def parse_sizes(text: str, what: str) -> tuple[int, ...]:
     ForetellError
         No whole numbers from 2 to `MOST_PARTICIPANTS`.
     """
-    found = parse_numbers(text, int, what)
-    if not 2 <= min(found) <= max(found) <= MOST_PARTICIPANTS:
+    sizes = parse_numbers(text, int, what)
+    if not 2 <= min(sizes) <= max(sizes) <= MOST_PARTICIPANTS:
         raise ForetellError(f"{what} {text!r}: give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
-    return found
+    return sizes
 
 
 def parse_pay(pay: float, what: str) -> float:
@@ -221,14 +221,14 @@ def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
     ForetellError
         Another name than those of `SLOPES`, or no number from 0 to `LARGEST_SLOPE`.
     """
-    found = {}
+    sds = {}
     for group, text in given.items():
         if group not in SLOPES:
             raise ForetellError(f"{what} {group!r}: give one of {', '.join(SLOPES)}.")
-        (found[group],) = parse_numbers(text, float, f"{what} {group}") if "," not in text else (LARGEST_SLOPE + 1,)
-        if found[group] > LARGEST_SLOPE:
+        (sds[group],) = parse_numbers(text, float, f"{what} {group}") if "," not in text else (LARGEST_SLOPE + 1,)
+        if sds[group] > LARGEST_SLOPE:
             raise ForetellError(f"{what} {group}={text}: give one number from 0 to {LARGEST_SLOPE:g} (log-odds).")
-    return found
+    return sds
 
 
 def parse_multiples(text: str, what: str) -> tuple[float, ...]:
@@ -239,13 +239,13 @@ def parse_multiples(text: str, what: str) -> tuple[float, ...]:
     ForetellError
         No numbers from 0 to `LARGEST_MULTIPLE`.
     """
-    found = parse_numbers(text, float, what)
-    if max(found) > LARGEST_MULTIPLE:
+    multiples = parse_numbers(text, float, what)
+    if max(multiples) > LARGEST_MULTIPLE:
         raise ForetellError(
             f"{what} {text!r}: effects more than {LARGEST_MULTIPLE:g} times as large as assumed make every response "
             "the same; give smaller ones."
         )
-    return found
+    return multiples
 
 
 def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:

@@ -21,8 +21,8 @@ def page() -> None:
     )
     with show_errors():
         researcher = service.get_acting_researcher()
-        found = {study.name: study for study in list_studies(home(), researcher) if study.settings is not None}
-        studies = {name: study for name, study in found.items() if researcher.may(Permission.DESIGN, name)}
+        by_name = {study.name: study for study in list_studies(home(), researcher) if study.settings is not None}
+        studies = {name: study for name, study in by_name.items() if researcher.may(Permission.DESIGN, name)}
         if not studies:
             st.info("There is no study file yet. [Design one](/design).")
             return

@@ -11,10 +11,10 @@ from study.analysis import crosschecks
 from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
 
 
-def show(found: AnalysisResult) -> None:
+def show(result: AnalysisResult) -> None:
     """Show convergence, the result with random slopes, and Bayesian and GEE fits with why they differ."""
-    numbers.heading("Convergence", found.label)
-    for name, model in found.analysis.models.items():
+    numbers.heading("Convergence", result.label)
+    for name, model in result.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
         if not model.messages:
@@ -22,14 +22,14 @@ def show(found: AnalysisResult) -> None:
                 f"Model {name}: converged to the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
                 "Convergence does not show that the model describes the data; that is what the tests are for."
             )
-    study = AnalysedStudy(found.data, SEED, None, found.analysis, found.plan)
+    study = AnalysedStudy(result.data, SEED, None, result.analysis, result.plan)
     slopes, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
     numbers.heading(slopes.title, "exploratory")
     st.caption(slopes.explain(study))
-    live.draw_when_ready(work.make_measure_task(found, "slopes"), _table, "slopes")
+    live.draw_when_ready(work.make_measure_task(result, "slopes"), _table, "slopes")
     numbers.heading(robustness.title, "exploratory")
-    live.draw_when_ready(work.make_measure_task(found, "crosschecks"), _table, "checks")
-    for explanation in crosschecks.explanations(len(found.data.frame)):
+    live.draw_when_ready(work.make_measure_task(result, "crosschecks"), _table, "checks")
+    for explanation in crosschecks.explanations(len(result.data.frame)):
         st.caption(explanation)
 
 

@@ -12,13 +12,13 @@ from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.bundle import Manifest
 
 
-def show(found: AnalysisResult, manifest: Manifest | None) -> None:
+def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     """Show one measure, chosen by name."""
-    study = AnalysedStudy(found.data, SEED, manifest)  # without models: their checks have a section of their own
+    study = AnalysedStudy(result.data, SEED, manifest)  # without models: their checks have a section of their own
     names = {analysis.title: name for name, analysis in exploratory.list_analyses(study).items()}
     choice = st.selectbox("Measure", names, key="measure", bind="query-params", width=420)
     numbers.heading(choice, "exploratory")
-    live.draw_when_ready(work.make_measure_task(found, names[choice], manifest), _measure, "measure")
+    live.draw_when_ready(work.make_measure_task(result, names[choice], manifest), _measure, "measure")
 
 
 def _measure(measure: ExploratoryResult) -> None:

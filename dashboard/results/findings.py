@@ -20,62 +20,62 @@ def show_figure(sample: Sample) -> None:
     st.caption("Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance.")
 
 
-def show_tests(found: AnalysisResult) -> None:
+def show_tests(result: AnalysisResult) -> None:
     """Show effects with intervals, the tests in plain language, and warnings about the models."""
-    numbers.heading("Do explanations help participants predict the AI?", found.label)
-    if not found.contrasts.empty:
+    numbers.heading("Do explanations help participants predict the AI?", result.label)
+    if not result.contrasts.empty:
         said, drawn = st.columns(2, gap="large")
         said.markdown(
-            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(found.contrasts, found.level))
+            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(result.contrasts, result.level))
         )
         with drawn:
             numbers.chart(
-                headline.forest(found.contrasts, found.level, simulated=found.data.has_simulated),
-                found.contrasts,
+                headline.forest(result.contrasts, result.level, simulated=result.data.has_simulated),
+                result.contrasts,
                 "contrasts",
             )
         st.caption(
-            f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
-            "the sentences are corrected for the number of contrasts (Holm). Estimated by the "
-            f"{list(found.analysis.models)[-1]} model and averaged over participants and categories, so accuracies can "
-            "differ a little from the observed ones in Figure 1."
+            f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
+            "in the sentences are corrected for the number of contrasts (Holm). Estimated by the "
+            f"{list(result.analysis.models)[-1]} model and averaged over participants and categories, so accuracies "
+            "can differ a little from the observed ones in Figure 1."
         )
-    for test in found.analysis.tests:
-        st.markdown(f"**{report.describe_test(test, found.level)}**")
-    if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
+    for test in result.analysis.tests:
+        st.markdown(f"**{report.describe_test(test, result.level)}**")
+    if (omission := random_effects.omission(result.data.frame, result.analysis.random)) is not None:
         st.warning(f"{omission} See the section Checks.")
-    for line in found.analysis.reduction:
+    for line in result.analysis.reduction:
         st.warning(line)
-    for name, model in found.analysis.models.items():
+    for name, model in result.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
 
 
-def show_models(found: AnalysisResult) -> None:
+def show_models(result: AnalysisResult) -> None:
     """Show the nested models, Table 1, and how much participants and categories differ."""
-    numbers.heading("Nested models", found.label)
-    numbers.table(nested.comparison(found.analysis), "models")
+    numbers.heading("Nested models", result.label)
+    numbers.table(nested.comparison(result.analysis), "models")
     st.caption(
-        f"Logistic mixed models with the random effects {found.analysis.random}. χ², its degrees of freedom and p test "
-        "each model against the one before."
+        f"Logistic mixed models with the random effects {result.analysis.random}. χ², its degrees of freedom and p "
+        "test each model against the one before."
     )
-    name = list(found.analysis.models)[-1]
-    numbers.heading(f"Table 1: the {name} model", found.label)
-    numbers.table(report.table(found.model), "table1")
+    name = list(result.analysis.models)[-1]
+    numbers.heading(f"Table 1: the {name} model", result.label)
+    numbers.table(report.table(result.model), "table1")
     st.caption(
         "Log-odds with 95% Wald intervals. Reference: adversarial incorrect, no saliency map, no examples. "
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
-    files.offer_download("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
-    numbers.heading("Random effects: how much participants and categories differ", found.label)
-    rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in found.model.random]
+    files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")
+    numbers.heading("Random effects: how much participants and categories differ", result.label)
+    rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
-    numbers.heading("Profile intervals", found.label)
+    numbers.heading("Profile intervals", result.label)
     st.caption(
         "95% intervals of all values that a likelihood-ratio test does not reject, with that test of each coefficient "
         "against 0. They need not be symmetric; where they differ from the Wald intervals, prefer them."
     )
-    live.draw_when_ready(work.make_profile_task(found), _profiles, "profiles")
+    live.draw_when_ready(work.make_profile_task(result), _profiles, "profiles")
 
 
 def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -84,19 +84,19 @@ def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     numbers.table(deviations.drop(columns="method"), "variance_profiles")
 
 
-def show_contrasts(found: AnalysisResult) -> None:
+def show_contrasts(result: AnalysisResult) -> None:
     """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
-    numbers.heading("Contrasts", found.label)
-    if found.contrasts.empty:
+    numbers.heading("Contrasts", result.label)
+    if result.contrasts.empty:
         st.info("The plan names no contrasts.")
     else:
-        numbers.table(found.contrasts, "contrasts")
+        numbers.table(result.contrasts, "contrasts")
         st.caption(
-            f"Log-odds and percentage points, {headline.coverage_text(found.level)} intervals uncorrected; p_holm is "
+            f"Log-odds and percentage points, {headline.coverage_text(result.level)} intervals uncorrected; p_holm is "
             "corrected for the number of contrasts (Holm)."
         )
     numbers.heading("Average effects on the probability", "exploratory")
-    live.draw_when_ready(work.make_effects_task(found), lambda table: numbers.table(table, "effects"), "effects")
+    live.draw_when_ready(work.make_effects_task(result), lambda table: numbers.table(table, "effects"), "effects")
     st.caption(
         "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
     )

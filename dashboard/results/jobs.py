@@ -140,58 +140,58 @@ def make_analysis_task(sample: Sample) -> Task:
     return Task(digest("analysed", sample.key), work)
 
 
-def make_measure_task(found: AnalysisResult, name: str, manifest: Manifest | None = None) -> Task:
+def make_measure_task(result: AnalysisResult, name: str, manifest: Manifest | None = None) -> Task:
     """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials."""
-    study = AnalysedStudy(found.data, SEED, manifest, found.analysis, found.plan)
+    study = AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan)
     known = manifest.study_hash if manifest else ""
-    return _of(found, f"measure {name} {known}", lambda _: exploratory.compute(name, study))
+    return _of(result, f"measure {name} {known}", lambda _: exploratory.compute(name, study))
 
 
-def make_effects_task(found: AnalysisResult) -> Task:
+def make_effects_task(result: AnalysisResult) -> Task:
     """Return the task that averages the effects of the explanations as probabilities, by trial type."""
     asked = ["saliency", "examples"]
     return _of(
-        found,
+        result,
         "effects",
-        lambda _: marginal.average_effects(found.data.frame, found.model, asked, by="trial_type"),
+        lambda _: marginal.average_effects(result.data.frame, result.model, asked, by="trial_type"),
     )
 
 
-def make_profile_task(found: AnalysisResult) -> Task:
+def make_profile_task(result: AnalysisResult) -> Task:
     """Return the task of profile intervals of the largest model: a table of coefficients, one of deviations."""
-    frame, model = found.data.frame, found.model
+    frame, model = result.data.frame, result.model
 
     def work(progress: Progress) -> tuple[pd.DataFrame, pd.DataFrame]:
         table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
         return table, intervals.variance_components(frame, model)
 
-    return _of(found, "profiles", work, lambda: len(frame) * len(model.coefficients) * PROFILE_S)
+    return _of(result, "profiles", work, lambda: len(frame) * len(model.coefficients) * PROFILE_S)
 
 
 def _of(
-    found: AnalysisResult, what: str, work: Callable[[Progress], Any], estimate: Callable[[], float] | None = None
+    result: AnalysisResult, what: str, work: Callable[[Progress], Any], estimate: Callable[[], float] | None = None
 ) -> Task:
     """Return a task about analysed responses."""
-    return Task(digest(what, key_of(found.data), found.model.formula), work, estimate or (lambda: None))
+    return Task(digest(what, key_of(result.data), result.model.formula), work, estimate or (lambda: None))
 
 
-def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:
+def make_report_task(result: AnalysisResult, manifest: Manifest | None = None) -> Task:
     """Write every file of the command ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             written = report.write(
-                found.analysis,
-                found.data,
+                result.analysis,
+                result.data,
                 Path(folder),
                 seed=SEED,
-                plan=found.plan,
+                plan=result.plan,
                 manifest=manifest,
                 progress=progress,
             )
             return {path.name: path.read_bytes() for path in written}
 
-    return Task(digest("report", found.key, manifest.study_hash if manifest else ""), work)
+    return Task(digest("report", result.key, manifest.study_hash if manifest else ""), work)
 
 
 def zip_files(contents: dict[str, bytes]) -> bytes:

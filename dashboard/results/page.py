@@ -20,10 +20,10 @@ from study.plan.preregistration import AnalysisPlan
 
 MAIN_RESULT = "Main result"
 SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
-    MAIN_RESULT: lambda found, _: findings.show_tests(found),
-    "Models": lambda found, _: findings.show_models(found),
-    "Contrasts": lambda found, _: findings.show_contrasts(found),
-    "Checks": lambda found, _: checks.show(found),
+    MAIN_RESULT: lambda result, _: findings.show_tests(result),
+    "Models": lambda result, _: findings.show_models(result),
+    "Contrasts": lambda result, _: findings.show_contrasts(result),
+    "Checks": lambda result, _: checks.show(result),
     "Exploratory": exploratory.show,
     "Report": reporting.show,
 }
@@ -67,9 +67,9 @@ def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
     if section == MAIN_RESULT:
         findings.show_figure(sample)  # before the models are begun: it needs none
     with models, show_errors():
-        found = await_result(work.make_analysis_task(sample).ask())
-        if found is not None:
-            SECTIONS[section](found, manifest)
+        result = await_result(work.make_analysis_task(sample).ask())
+        if result is not None:
+            SECTIONS[section](result, manifest)
 
 
 def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:

@@ -25,33 +25,33 @@ def show(data: Responses) -> None:
         numbers.table(data.quality(), "quality")
 
 
-def show_incomplete(found: Sample) -> None:
+def show_incomplete(sample: Sample) -> None:
     """Warn where the plan does not end here: more responses are to come."""
-    if found.plan is not None and not found.plan.final:
-        st.warning(found.plan.stopping)
+    if sample.plan is not None and not sample.plan.final:
+        st.warning(sample.plan.stopping)
 
 
-def show_exclusions(found: Sample) -> None:
+def show_exclusions(sample: Sample) -> None:
     """Show the plan's exclusions, rule by rule, and how the collection ended."""
-    if found.plan is None:
+    if sample.plan is None:
         st.caption("No analysis plan applies: no exclusion rules, and everything here is exploratory.")
-        _counts(found.data.excluded, found)
+        _counts(sample.data.excluded, sample)
         return
-    if found.plan.final:
-        st.success(found.plan.stopping)
-    rules = found.plan.exclusions
+    if sample.plan.final:
+        st.success(sample.plan.stopping)
+    rules = sample.plan.exclusions
     if rules.empty:
         st.caption("The plan has no exclusion rules.")
         return
-    _counts(rules, found)
+    _counts(rules, sample)
 
 
-def _counts(rules: pd.DataFrame, found: Sample) -> None:
+def _counts(rules: pd.DataFrame, sample: Sample) -> None:
     """Count what was excluded, rule by rule; nothing without rules."""
     if rules.empty:
         return
     people, answers = int(rules["people"].sum()), int(rules["answers"].sum())
-    stay = found.data.frame
+    stay = sample.data.frame
     with st.expander(
         f"Excluded: {people:,} participants and {answers:,} responses; "
         f"{stay['participant'].nunique():,} participants and {len(stay):,} responses remain",

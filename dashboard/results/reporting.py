@@ -19,15 +19,15 @@ WORDS = {
 }
 
 
-def show(found: AnalysisResult, manifest: Manifest | None) -> None:
+def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     """Write the report in the background, then offer its files."""
-    numbers.heading("Report", found.label)
+    numbers.heading("Report", result.label)
     st.caption(
         "Findings, figures and tables, preregistered separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
         "with the command `analyze`."
     )
-    live.draw_when_ready(work.make_report_task(found, manifest), _files, "report")
+    live.draw_when_ready(work.make_report_task(result, manifest), _files, "report")
 
 
 def _files(contents: dict[str, bytes]) -> None:

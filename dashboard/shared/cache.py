@@ -160,14 +160,14 @@ def start_classes_job() -> Job:
     names = list_models()
 
     def work(progress: Progress) -> dict[str, tuple[str, ...] | str]:
-        found: dict[str, tuple[str, ...] | str] = {}
+        classes: dict[str, tuple[str, ...] | str] = {}
         for k, name in enumerate(names):
             progress(k, len(names), "reading the classes of the networks")
             try:
-                found[name] = open_classifier(*find_model_spec(name)).categories
+                classes[name] = open_classifier(*find_model_spec(name)).categories
             except ForetellError as error:
-                found[name] = str(error)
-        return found
+                classes[name] = str(error)
+        return classes
 
     return pool().ask(digest("classes", str(home()), *names, _stamp_models()), work)
 

@@ -27,19 +27,19 @@ USUAL: Role = "viewer"
 def show(study: Study) -> None:
     """Draw the members, and the controls of those who may change them."""
     researcher = service.get_acting_researcher()
-    found = researcher.list_members(study.name)
+    members = researcher.list_members(study.name)
     refusal = researcher.explain_refusal(Permission.MANAGE_MEMBERS, study.name)
     st.caption(
         "Each member logs in under their own e-mail address, and the audit trail records what they do under it. "
         "Administrators (the shared password, and this server's command line) may do everything."
     )
     _show_said(study.name)
-    if not found:
+    if not members:
         st.info("This study has no members yet: everyone who logs in as before may use it. Add its owner first.")
-    for one in found:
+    for one in members:
         _show_member(study.name, one, researcher.account, may_change=refusal is None)
     if refusal is None:
-        _show_adding(study.name, bool(found))
+        _show_adding(study.name, bool(members))
     else:
         st.caption(escape_markdown(refusal))
     with st.expander("What each role may do"):

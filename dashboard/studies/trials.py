@@ -29,14 +29,14 @@ def show(bundle: Bundle) -> None:
         "Trials", kinds, default=ALL, required=True, key="trial_kind", label_visibility="collapsed"
     )
     condition = _choose_condition(manifest.conditions)
-    found = kinds[kind]
-    if not found:
+    trials = kinds[kind]
+    if not trials:
         st.info("No such trials.")
         return
     place = st.container()
-    page = st.pagination(-(-len(found) // PER_PAGE), key=f"trial_page_{manifest.name}_{kind}")
+    page = st.pagination(-(-len(trials) // PER_PAGE), key=f"trial_page_{manifest.name}_{kind}")
     grid = place.grid(2, min_column_width=330)
-    for trial in found[(page - 1) * PER_PAGE : page * PER_PAGE]:
+    for trial in trials[(page - 1) * PER_PAGE : page * PER_PAGE]:
         with grid.container(border=True):
             _trial(bundle, trial, condition)
 

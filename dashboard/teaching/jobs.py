@@ -65,12 +65,12 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
     def work(progress: Progress) -> LessonResult:
         again = _reopen_study(bundle, progress)
         progress(0, 1, "scoring teaching sets")
-        found = lesson(again.planner, again.candidate(trial))
+        steps = lesson(again.planner, again.candidate(trial))
         pool = again.sources.sets["pool"]
         places = {name: i for i, name in enumerate(pool.ids)}
-        shown = {found.ids[i] for chosen in found.sets.values() for i in chosen.indices}
+        shown = {steps.ids[i] for chosen in steps.sets.values() for i in chosen.indices}
         thumbnails = {name: figures.make_thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
-        return LessonResult(found, thumbnails, figures.make_thumbnail(again.open_image(trial), THUMBNAIL))
+        return LessonResult(steps, thumbnails, figures.make_thumbnail(again.open_image(trial), THUMBNAIL))
 
     return Task(_key("lesson", bundle, trial), work)
 

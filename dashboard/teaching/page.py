@@ -20,8 +20,8 @@ def page() -> None:
     with show_errors():
         building.take_done()
         researcher = service.get_acting_researcher()
-        found = list_studies(home(), researcher)
-        studies = {study.name: study for study in found if researcher.may(Permission.DESIGN, study.name)}
+        choices = list_studies(home(), researcher)
+        studies = {study.name: study for study in choices if researcher.may(Permission.DESIGN, study.name)}
         if not studies:
             st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
             return

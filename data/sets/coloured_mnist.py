@@ -81,15 +81,15 @@ def _deviation(sigma: float | str) -> float:
 
 def _idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     """Read unsigned bytes in the IDX format: two zeros, 8, the dimensions' number, their sizes, the values."""
-    found = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
-    if found is None:
+    file = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+    if file is None:
         raise DataError(f"There is no {name} (or {name}.gz) in {folder}: put the four files of MNIST there.")
     try:
-        content = gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes()
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     except (OSError, EOFError) as error:
-        raise DataError(f"{found} cannot be read ({error}): download it again.") from None
+        raise DataError(f"{file} cannot be read ({error}): download it again.") from None
     start = 4 + 4 * dimensions
     sizes = struct.unpack(f">{dimensions}I", content[4:start]) if len(content) >= start else ()
     if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != start + prod(sizes):
-        raise DataError(f"{found} is not a whole IDX file of {dimensions} dimension(s) of bytes: download it again.")
+        raise DataError(f"{file} is not a whole IDX file of {dimensions} dimension(s) of bytes: download it again.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(sizes)

@@ -70,10 +70,10 @@ def load(
     listed = None if images is None else _read_ids(Path(images).expanduser())
     if listed is not None:
         folders = [folder for folder in folders if unicodedata.normalize("NFC", folder.name) in _categories_of(listed)]
-    found = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
+    files = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
     if listed is not None:
-        found = _select(found, listed, root)
-    read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None), decode)
+        files = _select(files, listed, root)
+    read = _read(sorted(files, key=lambda file: file.id), progress or (lambda *_: None), decode)
     kept = [file for file in read if not file.reason]
     skipped = tuple(SkippedImage(file.id, file.reason) for file in read if file.reason)
     names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
@@ -109,15 +109,15 @@ def _categories_of(ids: Iterable[str]) -> set[str]:
     return {name.partition("/")[0] for name in ids}
 
 
-def _select(found: list[_File], listed: Mapping[str, None], root: Path) -> list[_File]:
+def _select(files: list[_File], listed: Mapping[str, None], root: Path) -> list[_File]:
     """Keep the listed files."""
-    missing = listed.keys() - {file.id for file in found}
+    missing = listed.keys() - {file.id for file in files}
     if missing:
         raise DataError(
             f"{root} does not hold {len(missing)} of the {len(listed)} listed images, such as {min(missing)}: correct "
             "the list, or put the images back."
         )
-    return [file for file in found if file.id in listed]
+    return [file for file in files if file.id in listed]
 
 
 def _category_folders(root: Path) -> list[Path]:
@@ -148,12 +148,12 @@ def _siblings(root: Path) -> str:
 
 def _files(root: Path, folder: Path) -> list[tuple[str, Path]]:
     """List (id, path) of every file below a category's folder, hidden ones left out."""
-    found = []
+    files = []
     for here, below, names in os.walk(folder, followlinks=True):
         below[:] = [name for name in below if not name.startswith(".")]
         paths = [Path(here) / name for name in names if not name.startswith(".")]
-        found += [(unicodedata.normalize("NFC", path.relative_to(root).as_posix()), path) for path in paths]
-    return found
+        files += [(unicodedata.normalize("NFC", path.relative_to(root).as_posix()), path) for path in paths]
+    return files
 
 
 def _read(files: list[_File], progress: Callable[[int, int, str], None], decode: bool) -> list[_File]:

@@ -94,14 +94,14 @@ def _mark(cell: dict[str, Any]) -> str:
 
 
 def _list_reasons(result: Result) -> list[tuple[str, str, str]]:
-    found: dict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
+    reasons: dict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
     for network, cells in result.items():
         for method, cell in cells.items():
             if cell["status"] == "refused":
                 reason = _generalise(cell["sentence"], network, method)
-                found[reason][0][f"`{method}`"] = None
-                found[reason][1][network] = None
-    return [(escape_cell(reason), _join(methods), _join(networks)) for reason, (methods, networks) in found.items()]
+                reasons[reason][0][f"`{method}`"] = None
+                reasons[reason][1][network] = None
+    return [(escape_cell(reason), _join(methods), _join(networks)) for reason, (methods, networks) in reasons.items()]
 
 
 def _generalise(sentence: str, network: str, method: str) -> str:

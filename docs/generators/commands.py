@@ -67,8 +67,8 @@ def _describe(command: Any) -> list[str]:
 
 def _split_example(help_text: str) -> tuple[str, str]:
     """Separate the last ``Example: ...`` from the description."""
-    before, found, after = help_text.replace("``", "`").rpartition("Example: ")
-    if not found:
+    before, marker, after = help_text.replace("``", "`").rpartition("Example: ")
+    if not marker:
         return help_text.replace("``", "`"), ""
     return before.rstrip(), " ".join(after.split())
 

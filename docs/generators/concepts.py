@@ -136,20 +136,20 @@ def render_page() -> str:
     )
 
 
-def _reading(found: dict[str, Any]) -> str:
-    return READING.format(second=_ours(found["99-50"]["tcav features.3"]))
+def _reading(record: dict[str, Any]) -> str:
+    return READING.format(second=_ours(record["99-50"]["tcav features.3"]))
 
 
-def _bars(found: dict[str, Any]) -> list[str]:
+def _bars(record: dict[str, Any]) -> list[str]:
     head = [
         "| red, horizontal / vertical | best observer | by intervention | Dec-CaCE | EncDec-CaCE | ConExp | TCAV |",
         "|---|---|---|---|---|---|---|",
     ]
     rows = []
     for name, paper in PAPER.items():
-        cells = [f"{theirs:.2f}; {_ours(found[name][ours])}" for theirs, ours in zip(paper, COLUMNS, strict=True)]
+        cells = [f"{theirs:.2f}; {_ours(record[name][ours])}" for theirs, ours in zip(paper, COLUMNS, strict=True)]
         shares = " / ".join(f"{share}%" for share in name.split("-"))
-        rows.append(f"| {shares} | {found[name]['best_causal']:.2f} | {' | '.join(cells)} |")
+        rows.append(f"| {shares} | {record[name]['best_causal']:.2f} | {' | '.join(cells)} |")
     return head + rows
 
 
@@ -160,9 +160,9 @@ def _scenes(result: dict[str, Any]) -> list[str]:
     ]
     columns = ("causal", "observed", "decoded", "reencoded", "agreement")
     rows = [
-        f"| `{factor}={found['value']}` against `{found['against']}`, on `{found['class']}` | "
-        f"{' | '.join(_ours(found[name]) for name in columns)} |"
-        for factor, found in result["scenes"].items()
+        f"| `{factor}={record['value']}` against `{record['against']}`, on `{record['class']}` | "
+        f"{' | '.join(_ours(record[name]) for name in columns)} |"
+        for factor, record in result["scenes"].items()
     ]
     return [SCENES, *head, *rows, ""]
 

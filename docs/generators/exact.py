@@ -22,9 +22,9 @@ def plot(result: Result) -> str:
     """Plot the same."""
     series = {}
     for scale in SCALES:
-        found = {name: one[scale] for name, one in sort_methods(result)}
-        values = {name: one[0] for name, one in found.items()}
-        series[scale] = Series(values, {name: one[1:] for name, one in found.items()})
+        points = {name: one[scale] for name, one in sort_methods(result)}
+        values = {name: one[0] for name, one in points.items()}
+        series[scale] = Series(values, {name: one[1:] for name, one in points.items()})
     return draw_dots(series, "rank correlation with the exact heatmap", line=0.0, line_label="none", from_zero=False)
 
 

@@ -60,27 +60,27 @@ def render_page() -> str:
     return "\n".join([HEAD, *_pointing(result["pointing"]), "", *_contexts(result["contexts"]), ""])
 
 
-def _pointing(found: dict[str, Any]) -> list[str]:
+def _pointing(figures: dict[str, Any]) -> list[str]:
     text = POINTING.format(
-        photographs=found["photographs"],
-        tolerance=found["tolerance_px"],
-        centre=_share(found["centre"]),
-        random=found["random_pixel"],
-        anywhere=found["random_pixel_anywhere"],
+        photographs=figures["photographs"],
+        tolerance=figures["tolerance_px"],
+        centre=_share(figures["centre"]),
+        random=figures["random_pixel"],
+        anywhere=figures["random_pixel_anywhere"],
     )
-    order = sorted(found["methods"], key=lambda name: -found["methods"][name]["share"])
+    order = sorted(figures["methods"], key=lambda name: -figures["methods"][name]["share"])
     rows = [
-        f"| `{name}` | {_share(found['methods'][name])} | {_p(found['methods'][name]['p_holm'])} "
-        f"| {found['seconds_per_map'][name]:.2g} |"
+        f"| `{name}` | {_share(figures['methods'][name])} | {_p(figures['methods'][name]['p_holm'])} "
+        f"| {figures['seconds_per_map'][name]:.2g} |"
         for name in order
     ]
-    return [text, "| method | hits | p | seconds |", "|---|---|---|---|", *rows, *_explain_omissions(found)]
+    return [text, "| method | hits | p | seconds |", "|---|---|---|---|", *rows, *_explain_omissions(figures)]
 
 
 def _differences() -> dict[str, str]:
     """Return how well some methods tell networks of the zoo from the built-in one, as `docs/zoo.md` has it."""
-    found = {one["network"]: one["methods"] for one in json.loads(ZOO.read_text())["result"]["differences"]}
-    coarse, blind = found["scenes:coarse"], found["scenes:blind"]
+    methods_of = {one["network"]: one["methods"] for one in json.loads(ZOO.read_text())["result"]["differences"]}
+    coarse, blind = methods_of["scenes:coarse"], methods_of["scenes:blind"]
     return {
         "coarse": "`scenes:coarse`",
         "gradients": _area(coarse["integrated_gradients"]),
@@ -92,16 +92,16 @@ def _differences() -> dict[str, str]:
     }
 
 
-def _area(found: dict[str, Any]) -> str:
-    return f"{found['auc']:.2f} {_interval(found['interval_95'])}"
+def _area(area: dict[str, Any]) -> str:
+    return f"{area['auc']:.2f} {_interval(area['interval_95'])}"
 
 
-def _contexts(found: dict[str, Any]) -> list[str]:
-    logit = found["methods"]
+def _contexts(figures: dict[str, Any]) -> list[str]:
+    logit = figures["methods"]
     text = CONTEXTS.format(
-        scenes=found["scenes"],
-        even=found["even_map"]["logit"]["spearman"],
-        effect=found["mean_share_of_the_effect"]["logit"],
+        scenes=figures["scenes"],
+        even=figures["even_map"]["logit"]["spearman"],
+        effect=figures["mean_share_of_the_effect"]["logit"],
         teaching=_correlation(logit["bayesian_teaching"]),
         cam=_correlation(logit["cam"]),
         **_differences(),
@@ -109,11 +109,11 @@ def _contexts(found: dict[str, Any]) -> list[str]:
     order = sorted(logit, key=lambda name: -logit[name]["logit"]["spearman"])
     rows = [
         f"| `{name}` | {logit[name]['logit']['spearman']:.2f} {_interval(logit[name]['logit']['interval_95'])}"
-        f"{_fewer(logit[name]['logit']['scenes'], found['scenes'])} "
+        f"{_fewer(logit[name]['logit']['scenes'], figures['scenes'])} "
         f"| {logit[name]['mean_share']:.2f} |"
         for name in order
     ]
-    return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_explain_omissions(found)]
+    return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_explain_omissions(figures)]
 
 
 def _correlation(row: dict[str, Any]) -> str:
@@ -125,9 +125,9 @@ def _fewer(scenes: int, of: int) -> str:
     return f" in {scenes} scenes" if scenes < of else ""
 
 
-def _explain_omissions(found: dict[str, Any]) -> list[str]:
-    lines = [f"- `{name}` was left out: {why.rstrip('.')}." for name, why in found["left_out"].items()]
-    others = [f"`{name}`" for name in METHODS if name not in found["methods"] and name not in found["left_out"]]
+def _explain_omissions(part: dict[str, Any]) -> list[str]:
+    lines = [f"- `{name}` was left out: {why.rstrip('.')}." for name, why in part["left_out"].items()]
+    others = [f"`{name}`" for name in METHODS if name not in part["methods"] and name not in part["left_out"]]
     return ["", *lines, *([f"- Not measured here: {', '.join(others)}."] if others else [])]
 
 

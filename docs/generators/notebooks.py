@@ -108,7 +108,7 @@ def _normalise_output(output: Any, count: int) -> None:
         if kind == "image/png":
             output.data[kind] = _shrink(content)
         elif kind == "text/html":
-            output.data[kind] = EMBEDDED.sub(lambda found: f"data:image/png;base64,{_shrink(found[1])}", content)
+            output.data[kind] = EMBEDDED.sub(lambda match: f"data:image/png;base64,{_shrink(match[1])}", content)
 
 
 def _shrink(encoded: str) -> str:
@@ -147,16 +147,16 @@ def serialise(notebook: Any) -> str:
 
 def list_texts(cell: Any) -> list[tuple[str, str]]:
     """List what a cell printed: pairs of a kind (a stream or a MIME type) and a text, images without their bytes."""
-    found = []
+    texts = []
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
-            found.append((output.name, output.text))
+            texts.append((output.name, output.text))
         elif output.output_type == "error":
-            found.append(("error", f"{output.ename}: {output.evalue}"))
+            texts.append(("error", f"{output.ename}: {output.evalue}"))
         else:
             data = output.data
-            found += [(kind, data[kind] if kind.startswith("text/") else "") for kind in sorted(data)]
-    return [(kind, HASH.sub("hash", EMBEDDED.sub("image", text))) for kind, text in found]
+            texts += [(kind, data[kind] if kind.startswith("text/") else "") for kind in sorted(data)]
+    return [(kind, HASH.sub("hash", EMBEDDED.sub("image", text))) for kind, text in texts]
 
 
 def find_differences(committed: Any, executed: Any) -> list[str]:

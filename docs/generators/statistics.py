@@ -111,14 +111,14 @@ choice of random effects. It has no result yet.
 
 def render_page() -> str:
     """Render the whole page."""
-    found = _result("coverage")
-    assert found is not None
+    coverage = _result("coverage")
+    assert coverage is not None
     head = HEAD.format(
-        **{k: found[k] for k in ("studies", "participants", "trials")}, per_condition=found["participants"] // 4
+        **{k: coverage[k] for k in ("studies", "participants", "trials")}, per_condition=coverage["participants"] // 4
     )
     rows = [
         f"| {row['measure']} | {row['coverage']:.3f} | {row['error']:.3f} | {row['intervals']:,} |"
-        for row in found["rows"]
+        for row in coverage["rows"]
         if "false positives" not in row["measure"]
     ]
     table = ["| interval | coverage | error | intervals |", "|---|---|---|---|", *rows]
@@ -127,7 +127,7 @@ def render_page() -> str:
             head,
             *table,
             "",
-            *_detection(found),
+            *_detection(coverage),
             SLOPES.format(rule=RULE),
             LINEAR,
             _few(),
@@ -148,8 +148,8 @@ def _few() -> str:
     )
 
 
-def _detection(found: dict[str, Any]) -> list[str]:
-    row = next(row for row in found["rows"] if "false positives" in row["measure"])
+def _detection(record: dict[str, Any]) -> list[str]:
+    row = next(row for row in record["rows"] if "false positives" in row["measure"])
     return [
         f"Equal d' with different criteria is called a difference in sensitivity in {row['coverage']:.1%} of "
         f"comparisons (error {row['error']:.1%}; 5% would be exact).",
@@ -157,14 +157,14 @@ def _detection(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _null(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
+def _null(record: dict[str, Any] | None) -> list[str]:
+    if record is None:
         return [PENDING]
-    head = NULL.format(**{k: found[k] for k in ("studies", "participants", "categories")})
+    head = NULL.format(**{k: record[k] for k in ("studies", "participants", "categories")})
     rows = [
         f"| {row['world']} | {row['choice'].replace('||', '&#124;&#124;')} | {row['test']} | {row['rejected']:.3f} "
         f"[{row['low']:.3f}, {row['high']:.3f}] | {row['fitted']} |"
-        for row in found["rows"]
+        for row in record["rows"]
     ]
     return [
         head,

@@ -217,7 +217,7 @@ def _aware(cards: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _parts(cards: dict[str, dict[str, Any]]) -> list[str]:
-    found = cards["scenes:parts"]["further"]
+    figures = cards["scenes:parts"]["further"]
     names = {
         "scenes:parts": "`scenes:parts`",
         "scenes": "`scenes`",
@@ -227,28 +227,28 @@ def _parts(cards: dict[str, dict[str, Any]]) -> list[str]:
     rows = []
     for name, title in names.items():
         cells = [title]
-        for values in (found["filters"][measure] for measure in ("purity", "instability")):
+        for values in (figures["filters"][measure] for measure in ("purity", "instability")):
             cells += [_effect(values[name]), _effect(values[f"less_{name}"]) if f"less_{name}" in values else ""]
         rows.append(f"| {' | '.join(cells)} |")
-    often = Counter(found["parts_found"]).most_common(5)
+    often = Counter(figures["parts_found"]).most_common(5)
     listed = ", ".join(f"{part} ({count})" for part, count in often)
     said = PARTS_READ.format(listed=listed)
-    head = PARTS.format(images=found["images"], filters=len(found["parts_found"]))
+    head = PARTS.format(images=figures["images"], filters=len(figures["parts_found"]))
     return [head, "| filters of | purity | difference | instability | difference |", "|---" * 5 + "|", *rows, "", said]
 
 
 def _effects_of(cards: dict[str, dict[str, Any]], name: str) -> dict[str, dict[str, list[float]]]:
     effects = next(iter(cards.values()))["effects"]["scenes"] if name == "scenes" else cards[name]["effects"]["network"]
-    found: dict[str, dict[str, list[float]]] = effects
-    return found
+    by_factor: dict[str, dict[str, list[float]]] = effects
+    return by_factor
 
 
 def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["## Further figures", ""]
     if "scenes:memorised" in cards:
-        found = cards["scenes:memorised"]["further"]["random_labels_of_training_images"]
+        share = cards["scenes:memorised"]["further"]["random_labels_of_training_images"]
         lines.append(
-            f"- `scenes:memorised` gives the random label of {_share(found)} of its training images "
+            f"- `scenes:memorised` gives the random label of {_share(share)} of its training images "
             "([the record of such a training](training.md))."
         )
     if "scenes:student" in cards:
@@ -328,16 +328,16 @@ def _order(result: dict[str, Any]) -> list[str]:
     return sorted(methods, key=lambda name: -(first.get(name, {}).get("auc") or 0))
 
 
-def _area(found: dict[str, Any] | None) -> str:
-    if found is None or found["auc"] is None:
+def _area(area: dict[str, Any] | None) -> str:
+    if area is None or area["auc"] is None:
         return ""
-    low, high = found["interval_95"]
-    return f"{found['auc']:.2f} ({low:.2f} to {high:.2f})"
+    low, high = area["interval_95"]
+    return f"{area['auc']:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _share(found: dict[str, Any]) -> str:
-    low, high = found["interval_95"]
-    return f"{found['accuracy']:.1%} ({low:.1%} to {high:.1%})"
+def _share(share: dict[str, Any]) -> str:
+    low, high = share["interval_95"]
+    return f"{share['accuracy']:.1%} ({low:.1%} to {high:.1%})"
 
 
 def _effect(values: list[float]) -> str:

@@ -44,7 +44,7 @@ def bounds(fractions: Sequence[float], alpha: float, spending: Spending) -> list
     alpha
         Of both sides and all analyses together.
     """
-    found: list[float] = []
+    limits: list[float] = []
     where, density, before, spent = np.zeros(1), np.ones(1), 0.0, 0.0
     for fraction in fractions:
         due = SPENDING[spending](fraction, alpha / 2)
@@ -53,9 +53,9 @@ def bounds(fractions: Sequence[float], alpha: float, spending: Spending) -> list
         def excess(z: float, mass: float = due - spent) -> float:
             return float(density @ norm.sf((z * width - where) / step)) - mass  # noqa: B023
 
-        found.append(float(brentq(excess, 0.0, FARTHEST)) if excess(FARTHEST) < 0 else math.inf)
+        limits.append(float(brentq(excess, 0.0, FARTHEST)) if excess(FARTHEST) < 0 else math.inf)
         nodes, weights = np.polynomial.legendre.leggauss(NODES)
-        edge = min(found[-1], 9.0) * width
+        edge = min(limits[-1], 9.0) * width
         density = norm.pdf((edge * nodes[:, None] - where) / step) / step @ density * weights * edge
         where, before, spent = edge * nodes, fraction, due
-    return found
+    return limits

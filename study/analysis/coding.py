@@ -78,8 +78,8 @@ def with_reference(frame: pd.DataFrame, reference: Mapping[str, str]) -> pd.Data
 
 def _single(frame: pd.DataFrame, formula: str) -> str | None:
     """Return the column that is the response; None where it is made of several."""
-    found = _RESPONSE.match(formula)
-    return found.group(1) if found is not None and found.group(1) in frame.columns else None
+    match = _RESPONSE.match(formula)
+    return match.group(1) if match is not None and match.group(1) in frame.columns else None
 
 
 def _is_number(column: pd.Series[float]) -> bool:

@@ -66,8 +66,8 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> FittedTh
         return -float(np.sum(counts["right"] * np.log(p) + (counts["answers"] - counts["right"]) * np.log1p(-p)))
 
     best = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6}) if names else None
-    found = _bound(names, best.x if best is not None else start)
-    return FittedTheory(name, theory(**found), found, -loss(best.x if best is not None else start))
+    parameters = _bound(names, best.x if best is not None else start)
+    return FittedTheory(name, theory(**parameters), parameters, -loss(best.x if best is not None else start))
 
 
 def rank_theories(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[FittedTheory]:

@@ -56,17 +56,17 @@ def _check_search(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
 
 def _singular(model: MixedModel) -> tuple[str, ...]:
     """Report a correlation of 1 or -1, or effects that repeat each other; a zero variance is reported elsewhere."""
-    found = []
+    sentences = []
     for block in model.blocks:
         correlations = block.correlations
         if len(block.terms) < 2 or not np.isfinite(correlations).all():
             continue
         if np.linalg.eigvalsh(correlations).min() < random_effects.EDGE:
-            found.append(
+            sentences.append(
                 f"Boundary (singular) fit: {' and '.join(block.terms)} between levels of {block.group} are estimated "
                 "as perfectly correlated. The data do not support so many random effects; leave out a slope."
             )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _few(model: MixedModel) -> tuple[str, ...]:

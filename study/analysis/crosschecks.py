@@ -121,14 +121,14 @@ def _bayes(design: Floats, hits: Floats, groups: list[Floats], start: Floats) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is never exactly zero
         # Its default, BFGS, keeps a matrix over every participant and category: a minute where there are a thousand.
-        found = model.fit_vb(mean=mean, sd=np.full(len(mean), 0.1), fit_method="L-BFGS-B")
-    return np.asarray(found.fe_mean), np.asarray(found.fe_sd)
+        posterior = model.fit_vb(mean=mean, sd=np.full(len(mean), 0.1), fit_method="L-BFGS-B")
+    return np.asarray(posterior.fe_mean), np.asarray(posterior.fe_sd)
 
 
 def _gee(design: Floats, hits: Floats, people: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(people, kind="stable")
-    found = GEE(hits[order], design[order], people[order], family=Binomial(), cov_struct=Exchangeable()).fit()
-    return np.asarray(found.params), np.asarray(found.bse)
+    fit = GEE(hits[order], design[order], people[order], family=Binomial(), cov_struct=Exchangeable()).fit()
+    return np.asarray(fit.params), np.asarray(fit.bse)
 
 
 def _compute(study: AnalysedStudy) -> TableAndFigure:

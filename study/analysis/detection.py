@@ -54,9 +54,9 @@ def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
         for name in order[1:]:
-            found = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
-            p = 2 * float(norm.sf(abs(found["difference"] / found["difference_se"])))
-            rows.append((measure, f"{name} - {order[0]}", *found.values(), p))
+            difference = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
+            p = 2 * float(norm.sf(abs(difference["difference"] / difference["difference_se"])))
+            rows.append((measure, f"{name} - {order[0]}", *difference.values(), p))
     table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high", "p"])
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 

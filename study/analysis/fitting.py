@@ -109,11 +109,11 @@ def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool
         return starts.of_fit(_glmm(frame, formula, settings, False, {"beta": beta, "theta": theta}))
 
     lowest = starts.compute_lowest(responses) if settings.family == "binomial" else -math.inf
-    found, maxima = starts.search(starts.of_fit(first), lowest, formulas.blocks(frame, formula), climb)
-    if errors and found is not first:
-        at = starts.of_fit(found)
-        found = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
-    return starts.with_maxima(found, maxima)
+    best, maxima = starts.search(starts.of_fit(first), lowest, formulas.blocks(frame, formula), climb)
+    if errors and best is not first:
+        at = starts.of_fit(best)
+        best = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
+    return starts.with_maxima(best, maxima)
 
 
 def _glmm(

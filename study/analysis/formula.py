@@ -81,18 +81,18 @@ def _replace_quoted_names(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
 
 def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """Replace ``log(y) ~ x`` by ``log_y ~ x``."""
-    found = _TRANSFORMED.match(formula)
-    if found is None:
+    match = _TRANSFORMED.match(formula)
+    if match is None:
         return frame, formula
-    frame, name = _transform_column(frame, formula, *found.groups())
-    return frame, f"{name} ~{formula[found.end() :]}"
+    frame, name = _transform_column(frame, formula, *match.groups())
+    return frame, f"{name} ~{formula[match.end() :]}"
 
 
 def _transform_offsets(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """Replace ``offset(log(x))`` by ``offset(log_x)``."""
-    while (found := _TRANSFORMED_OFFSET.search(formula)) is not None:
-        frame, name = _transform_column(frame, formula, *found.groups())
-        formula = formula.replace(found.group(0), f"offset({name})")
+    while (match := _TRANSFORMED_OFFSET.search(formula)) is not None:
+        frame, name = _transform_column(frame, formula, *match.groups())
+        formula = formula.replace(match.group(0), f"offset({name})")
     if _OTHER_OFFSET.search(formula):
         raise ForetellError(
             f"The formula {formula!r} has an offset that is no column: write offset(x), or log, log2, log10 or sqrt of "
@@ -118,15 +118,15 @@ def _transform_column(frame: pd.DataFrame, formula: str, function: str, name: st
 
 def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """Replace the difference in ``cbind(hits, size - hits)`` by a column, because `glmm` takes only names there."""
-    found = _DIFFERENCE.search(formula)
-    if found is None:
+    match = _DIFFERENCE.search(formula)
+    if match is None:
         return frame, formula
-    whole, part = found.groups()
+    whole, part = match.groups()
     for name in (whole, part):
         if name not in frame.columns:
             raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
     counts = frame.assign(foretell_difference=frame[whole] - frame[part])
-    return counts, formula.replace(found.group(0), ", foretell_difference)", 1)
+    return counts, formula.replace(match.group(0), ", foretell_difference)", 1)
 
 
 def columns(frame: pd.DataFrame, formula: str) -> list[str]:
@@ -143,12 +143,12 @@ def extract_fixed_effects(formula: str) -> str:
 
 def terms(formula: str) -> list[RandomTerm]:
     """Return the random terms, ``(x | a / b)`` as ``(x | a) + (x | a:b)``."""
-    found = []
+    random_terms = []
     for columns_, bars, group in RANDOM.findall(formula):
         levels_ = [part.strip() for part in group.split("/")]
         groups = [":".join(levels_[: k + 1]) for k in range(len(levels_))]
-        found += [RandomTerm(columns_.strip(), name.replace(" ", ""), bars == "|") for name in groups]
-    return found
+        random_terms += [RandomTerm(columns_.strip(), name.replace(" ", ""), bars == "|") for name in groups]
+    return random_terms
 
 
 def groupings(formula: str) -> list[str]:
@@ -210,9 +210,9 @@ def intercepts(formula: str) -> str:
 
 def put_largest_first(frame: pd.DataFrame, formula: str) -> str:
     """The formula with its random terms in the order of their numbers of levels."""
-    found = list(RANDOM.finditer(formula))
-    found.sort(key=lambda term: -len(levels(frame, re.sub(r"\s", "", term[3]).replace("/", ":"))[1]))
-    ordered = iter(found)
+    matches = list(RANDOM.finditer(formula))
+    matches.sort(key=lambda term: -len(levels(frame, re.sub(r"\s", "", term[3]).replace("/", ":"))[1]))
+    ordered = iter(matches)
     return RANDOM.sub(lambda _: next(ordered)[0], formula)
 
 
@@ -246,23 +246,23 @@ def effects(frame: pd.DataFrame, term: RandomTerm) -> tuple[list[str], NDArray[n
 
 def slopes(frame: pd.DataFrame, formula: str) -> Mapping[str, NDArray[np.float64]]:
     """Return the column of each random term by its name, ``"(Intercept)"`` among them."""
-    found: dict[str, NDArray[np.float64]] = {"(Intercept)": np.ones(len(frame))}
+    by_name: dict[str, NDArray[np.float64]] = {"(Intercept)": np.ones(len(frame))}
     for term in terms(formula):
         names, values = effects(frame, term)
-        found |= dict(zip(names, values.T, strict=True))
-    return found
+        by_name |= dict(zip(names, values.T, strict=True))
+    return by_name
 
 
 def blocks(frame: pd.DataFrame, formula: str) -> list[tuple[str, Sequence[str], NDArray[np.float64]]]:
     """List group, names and (n, q) values of each set of correlated effects; ``||`` makes a set of each column."""
-    found: list[tuple[str, Sequence[str], NDArray[np.float64]]] = []
+    terms_of: list[tuple[str, Sequence[str], NDArray[np.float64]]] = []
     for term in terms(formula):
         names, values = effects(frame, term)
         if term.correlated:
-            found.append((term.group, names, values))
+            terms_of.append((term.group, names, values))
         else:
-            found += [(term.group, [name], values[:, [k]]) for k, name in enumerate(names)]
-    return found
+            terms_of += [(term.group, [name], values[:, [k]]) for k, name in enumerate(names)]
+    return terms_of
 
 
 def count_covariance_parameters(frame: pd.DataFrame, formula: str) -> int:

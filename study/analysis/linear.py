@@ -78,14 +78,14 @@ class _Profile:
 
     def factors(self, theta: Floats) -> list[Floats]:
         """Return the lower triangles."""
-        found, start = [], 0
+        blocks_of, start = [], 0
         for block in self.blocks:
             q = block.values.shape[1]
             triangle = np.zeros((q, q))
             triangle.T[np.triu_indices(q)] = theta[start : start + triangle_size(q)]
-            found.append(triangle)
+            blocks_of.append(triangle)
             start += triangle_size(q)
-        return found
+        return blocks_of
 
     def deviance(self, theta: Floats) -> float:
         """Return -2 log L, or the REML criterion."""
@@ -170,35 +170,35 @@ def _search(profile: _Profile) -> tuple[Floats, bool]:
 
 
 def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arrived: bool) -> Any:
-    found = profile.solve(theta)
-    covariances = [found.variance * factor @ factor.T for factor in profile.factors(theta)]
+    solution = profile.solve(theta)
+    covariances = [solution.variance * factor @ factor.T for factor in profile.factors(theta)]
     beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)
-    beta[kept], vcov[np.ix_(kept, kept)] = found.beta, found.covariance
-    singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * found.variance for c in covariances)
+    beta[kept], vcov[np.ix_(kept, kept)] = solution.beta, solution.covariance
+    singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * solution.variance for c in covariances)
     return replace(
         plain,
         beta=beta,
         vcov=vcov,
         se=np.sqrt(np.diag(vcov)),
         coef_df=np.full(len(kept), np.nan),  # Satterthwaite's are of the plain fit
-        loglik=-found.deviance / 2,
+        loglik=-solution.deviance / 2,
         df=int(kept.sum()) + sum(triangle_size(len(c)) for c in covariances) + 1,
-        dispersion=found.variance,
+        dispersion=solution.variance,
         re_groups=[(block.group, list(block.names)) for block in profile.blocks],
         varcorr=[c.T[np.triu_indices(len(c))] for c in covariances],
         stddev_se=np.zeros(0),
-        ranef_blocks=_modes(profile.blocks, found.modes),
+        ranef_blocks=_modes(profile.blocks, solution.modes),
         diagnostics={**plain.diagnostics, "converged": arrived, "singular": singular},
         warnings=[w for w in plain.warnings if w["kind"] != "singular"],
     )
 
 
 def _modes(blocks: Sequence[_Block], modes: Floats) -> list[dict[str, Any]]:
-    found, start = [], 0
+    parts, start = [], 0
     for block in blocks:
         q = block.values.shape[1]
         size = len(block.levels) * q
         values = modes[start : start + size].reshape(-1, q)
-        found.append({"group": block.group, "terms": list(block.names), "levels": list(block.levels), "values": values})
+        parts.append({"group": block.group, "terms": list(block.names), "levels": list(block.levels), "values": values})
         start += size
-    return found
+    return parts

@@ -94,10 +94,10 @@ def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_na
     kept = ~np.asarray(raw.aliased, dtype=bool)
     if settings.family == "binomial" and kept.any():
         successes, failures = _outcomes(raw)
-        found = separation.find(design[:, kept], successes, failures)
-        if found is not None:
-            cells = _cells(frame, formula, found.rows, successes, _weights(raw), cell_name)
-            return _limit(frame, formula, settings, raw, design, kept, found, cells)
+        separator = separation.find(design[:, kept], successes, failures)
+        if separator is not None:
+            cells = _cells(frame, formula, separator.rows, successes, _weights(raw), cell_name)
+            return _limit(frame, formula, settings, raw, design, kept, separator, cells)
     if not math.isfinite(raw.loglik):
         cause = f"{_explain_rank(design, names)}{sentences.reason(raw)}"
         raise ForetellError(f"The model {formula!r} could not be fitted: {cause}")
@@ -221,16 +221,16 @@ def _coefficient(term: str, estimate: float, se: float, df: float = math.nan) ->
 
 def _random(raw: Any) -> tuple[RandomEffect, ...]:
     known = np.asarray(raw.stddev_se, dtype=np.float64)  # empty where none are computed: linear models
-    found, start = [], 0
+    random_terms, start = [], 0
     for index, (group, terms) in enumerate(raw.re_groups):
         q = len(terms)
         diagonal = start + np.cumsum([0, *range(q, 1, -1)])  # in the triangle, column by column
         ses = known[diagonal] if len(known) else np.full(q, np.nan)
         sds = np.sqrt(np.asarray(raw.varcorr[index], dtype=np.float64)[diagonal - start])
         for term, sd, se in zip(terms, sds, ses, strict=True):
-            found.append(RandomEffect(group, term, float(sd), float(se) if math.isfinite(se) else None))
+            random_terms.append(RandomEffect(group, term, float(sd), float(se) if math.isfinite(se) else None))
         start += q * (q + 1) // 2
-    return tuple(found)
+    return tuple(random_terms)
 
 
 def _blocks(raw: Any) -> tuple[RandomBlock, ...]:
@@ -259,21 +259,23 @@ def _limit(
     raw: Any,
     design: Floats,
     kept: Mask,
-    found: Separation,
+    separator: Separation,
     cells: list[str],
 ) -> MixedModel:
     """Return the fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
     names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
     full = design[:, kept]
-    inner, left_out = _inner_fit(frame, formula, settings, raw, names, full, ~found.rows)
+    inner, left_out = _inner_fit(frame, formula, settings, raw, names, full, ~separator.rows)
     estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
-    far = found.far_point(full, _outcomes(raw)[0], estimate)
+    far = separator.far_point(full, _outcomes(raw)[0], estimate)
     random = _random(inner)
     coefficients = tuple(
         _coefficient(name, float(value), math.nan if diverges else float(se))
-        for name, value, se, diverges in zip(names, far, inner.se, found.diverging, strict=True)
+        for name, value, se, diverges in zip(names, far, inner.se, separator.diverging, strict=True)
     )
-    diverging = {name: int(sign) for name, sign, flag in zip(names, found.sign, found.diverging, strict=True) if flag}
+    diverging = {
+        name: int(sign) for name, sign, flag in zip(names, separator.sign, separator.diverging, strict=True) if flag
+    }
     dropped = tuple(name for name, keep in zip(raw.names, kept, strict=True) if not keep)
     return MixedModel(
         formula=formula,
@@ -292,7 +294,7 @@ def _limit(
         ),
         dropped=dropped,
         diverging=diverging,
-        covariance=np.where(np.logical_or.outer(found.diverging, found.diverging), np.nan, inner.vcov),
+        covariance=np.where(np.logical_or.outer(separator.diverging, separator.diverging), np.nan, inner.vcov),
         blocks=_blocks(inner),
         nodes=int(inner.nagq),
     )

@@ -91,11 +91,13 @@ def curve(
         for size, effect, number in product(sizes, effects, range(studies))
     ]
     work = partial(_study, truth, dict(models))
-    found = parallel.each(work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress)
+    simulations = parallel.each(
+        work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress
+    )
     outcome = pd.DataFrame(
         [
             (task.per_condition, task.effect, test, p)
-            for task, ps in zip(tasks, found, strict=True)
+            for task, ps in zip(tasks, simulations, strict=True)
             for test, p in ps.items()
         ],
         columns=["per_condition", "effect", "test", "p"],

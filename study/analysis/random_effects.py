@@ -178,22 +178,22 @@ def is_singular(covariance: Floats) -> bool:
 
 def _slopes(random: str, group: str) -> set[str]:
     """Return predictors that have a slope by a grouping; ``(1|participant:trial_type)`` is one of trial types."""
-    found: set[str] = set()
+    slopes: set[str] = set()
     for term in formulas.terms(f"~{random}"):
         first, *others = term.group.split(":")
         if first == group:
-            found |= {*_pieces(term.columns), *others}
-    return found
+            slopes |= {*_pieces(term.columns), *others}
+    return slopes
 
 
 def _pieces(columns: str) -> list[str]:
     """Return the effects of a term without its intercept: ``["a", "b", "a:b"]`` of ``a * b``."""
-    found: dict[str, None] = {}
+    pieces: dict[str, None] = {}
     for part in columns.replace(" ", "").split("+"):
         crossed = part.split("*")
         for size in range(1, len(crossed) + 1):
-            found |= dict.fromkeys(":".join(some) for some in combinations(crossed, size))
-    return [name for name in found if name not in ("", "0", "1")]
+            pieces |= dict.fromkeys(":".join(some) for some in combinations(crossed, size))
+    return [name for name in pieces if name not in ("", "0", "1")]
 
 
 def _without(term: RandomTerm, zero: set[tuple[str, str]], every: set[tuple[str, str]]) -> str | None:

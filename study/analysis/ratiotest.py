@@ -73,8 +73,8 @@ def bootstrap(
     data, text = formulas.prepare_formula(frame, smaller.formula)
     work = partial(_draw, data, text, smaller, formulas.prepare_formula(frame, larger.formula)[1])
     items = [(seed, number) for number in range(resamples)]
-    found = parallel.each(work, items, workers=workers, what="Data under the smaller model", progress=progress)
-    draws = np.sort([value for value in found if not math.isnan(value)])
+    ratios = parallel.each(work, items, workers=workers, what="Data under the smaller model", progress=progress)
+    draws = np.sort([value for value in ratios if not math.isnan(value)])
     chisq, df = max(0.0, 2 * (larger.loglik - smaller.loglik)), larger.df - smaller.df
     p = float((1 + np.sum(draws >= chisq)) / (1 + len(draws)))
     error = math.sqrt(p * (1 - p) / (1 + len(draws)))

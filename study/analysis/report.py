@@ -175,7 +175,7 @@ def write(
     seed: int = 0,
     plan: PlannedAnalysis | None = None,
     manifest: Manifest | None = None,
-    found: HeadlineResult | None = None,
+    finding: HeadlineResult | None = None,
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
@@ -195,7 +195,7 @@ def write(
     found
         The result of `answer` for the same data, if it was computed before.
     """
-    said = found or answer(analysis, data, plan)
+    said = finding or answer(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
     lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]

@@ -111,13 +111,13 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         blocks.append(Block(codes, values, names))
     likelihood = Laplace(design, np.asarray(plain.y) * answers, answers, blocks, formulas.offset(frame, formula))
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
-    found, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
-    found = _on_boundary(likelihood, found)
+    maximum, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
+    maximum = _on_boundary(likelihood, maximum)
     spread = np.full((len(start), len(start)), math.nan)
     if errors:
-        spread = _spread(likelihood, found)
-        found = _take_newton_step(likelihood, found, spread)
-    made = _build_result(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
+        spread = _spread(likelihood, maximum)
+        maximum = _take_newton_step(likelihood, maximum, spread)
+    made = _build_result(plain, kept, maximum, likelihood, [(group, names) for group, names, _ in terms], spread)
     return starts.with_maxima(made, maxima)
 
 
@@ -136,25 +136,25 @@ def _best(
     return starts.search(_end(likelihood, first), starts.compute_lowest(responses), terms, search, SDS)
 
 
-def _end(likelihood: Laplace, found: Maximum) -> starts.End:
+def _end(likelihood: Laplace, maximum: Maximum) -> starts.End:
     p = likelihood.design.shape[1]
-    beta, theta = found.parameters[:p], found.parameters[p:]
+    beta, theta = maximum.parameters[:p], maximum.parameters[p:]
     sds = tuple(float(np.linalg.norm(factor[0])) for factor in likelihood.factors(theta))
-    return starts.End(found.point.loglik, sds, beta, theta, found.arrived, found)
+    return starts.End(maximum.point.loglik, sds, beta, theta, maximum.arrived, maximum)
 
 
-def _on_boundary(likelihood: Laplace, found: Maximum) -> Maximum:
+def _on_boundary(likelihood: Laplace, maximum: Maximum) -> Maximum:
     """Set each small standard deviation to 0 where that is as likely: near 0 the likelihood is flat."""
     at = likelihood.design.shape[1]
     for block in likelihood.blocks:
-        if block.width == 1 and 0 < abs(found.parameters[at]) < SMALL:
-            parameters = found.parameters.copy()
+        if block.width == 1 and 0 < abs(maximum.parameters[at]) < SMALL:
+            parameters = maximum.parameters.copy()
             parameters[at] = 0.0
             point = likelihood.at(parameters)
-            if point.loglik > found.point.loglik - AS_LIKELY:
-                found = replace(found, parameters=parameters, point=point)
+            if point.loglik > maximum.point.loglik - AS_LIKELY:
+                maximum = replace(maximum, parameters=parameters, point=point)
         at += triangle_size(block.width)
-    return found
+    return maximum
 
 
 def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[str]) -> tuple[Floats, Floats]:
@@ -177,50 +177,50 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
     return np.concatenate([beta, *factors]), scale
 
 
-def _take_newton_step(likelihood: Laplace, found: Maximum, spread: Floats) -> Maximum:
+def _take_newton_step(likelihood: Laplace, maximum: Maximum, spread: Floats) -> Maximum:
     """Take one Newton step from where the search ended, if it leads up."""
-    parameters = found.parameters + np.nan_to_num(spread) @ found.point.gradient
+    parameters = maximum.parameters + np.nan_to_num(spread) @ maximum.point.gradient
     point = likelihood.at(parameters)
-    return replace(found, parameters=parameters, point=point) if point.loglik > found.point.loglik else found
+    return replace(maximum, parameters=parameters, point=point) if point.loglik > maximum.point.loglik else maximum
 
 
-def _spread(likelihood: Laplace, found: Maximum) -> Floats:
+def _spread(likelihood: Laplace, maximum: Maximum) -> Floats:
     """Return the covariance of the parameters; NaN of factors at 0, where the likelihood has no parabola."""
     fixed = likelihood.design.shape[1]
-    free = [k for k in range(likelihood.parameters) if k < fixed or abs(found.parameters[k]) > formulas.NOTHING]
+    free = [k for k in range(likelihood.parameters) if k < fixed or abs(maximum.parameters[k]) > formulas.NOTHING]
     whole = np.full((likelihood.parameters, likelihood.parameters), math.nan)
-    whole[np.ix_(free, free)] = curvature(likelihood, found.parameters, free)
+    whole[np.ix_(free, free)] = curvature(likelihood, maximum.parameters, free)
     return whole
 
 
 def _build_result(
     plain: Any,
     kept: np.ndarray,
-    found: Maximum,
+    maximum: Maximum,
     likelihood: Laplace,
     terms: Sequence[tuple[str, Sequence[str]]],
     spread: Floats,
 ) -> Any:
     p = int(kept.sum())
-    factors = likelihood.factors(found.parameters[p:])
+    factors = likelihood.factors(maximum.parameters[p:])
     covariances = [factor @ factor.T for factor in factors]
     beta, vcov = np.full(len(kept), math.nan), np.full((len(kept), len(kept)), math.nan)
-    beta[kept], vcov[np.ix_(kept, kept)] = found.parameters[:p], spread[:p, :p]
+    beta[kept], vcov[np.ix_(kept, kept)] = maximum.parameters[:p], spread[:p, :p]
     singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 for c in covariances)
     return replace(
         plain,
         beta=beta,
         vcov=vcov,
         se=np.sqrt(np.diag(vcov)),
-        loglik=found.point.loglik,
+        loglik=maximum.point.loglik,
         df=p + sum(triangle_size(len(c)) for c in covariances),
         re_groups=[(group, list(names)) for group, names in terms],
         varcorr=[c.T[np.triu_indices(len(c))] for c in covariances],
         stddev_se=np.concatenate(_sd_errors(factors, spread[p:, p:])),
-        ranef_blocks=_modes(likelihood, found, factors, terms),
-        diagnostics={**plain.diagnostics, "converged": found.arrived, "singular": singular},
+        ranef_blocks=_modes(likelihood, maximum, factors, terms),
+        diagnostics={**plain.diagnostics, "converged": maximum.arrived, "singular": singular},
         warnings=[w for w in plain.warnings if w["kind"] != "singular"],
-        n_eval=found.evaluations,
+        n_eval=maximum.evaluations,
     )
 
 
@@ -244,11 +244,11 @@ def _sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]:
 
 
 def _modes(
-    likelihood: Laplace, found: Maximum, factors: Sequence[Floats], terms: Sequence[tuple[str, Sequence[str]]]
+    likelihood: Laplace, maximum: Maximum, factors: Sequence[Floats], terms: Sequence[tuple[str, Sequence[str]]]
 ) -> list[dict[str, Any]]:
     blocks, start = [], 0
     for (group, names), block, factor in zip(terms, likelihood.blocks, factors, strict=True):
-        spherical = found.point.modes[start : start + block.size].reshape(-1, block.width)
+        spherical = maximum.point.modes[start : start + block.size].reshape(-1, block.width)
         blocks.append(
             {"group": group, "terms": list(names), "levels": list(block.levels), "values": spherical @ factor.T}
         )

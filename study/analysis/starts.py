@@ -178,5 +178,5 @@ def _is_found_again(end: End, climb: Climb) -> bool:
 
 def with_maxima(raw: Any, maxima: Sequence[End]) -> Any:
     """Add the maxima to the diagnostics of a fit, where `study.analysis.sentences` finds them."""
-    found = tuple((end.loglik, max(end.sds)) for end in maxima)
-    return replace(raw, diagnostics={**raw.diagnostics, "maxima": found}) if found else raw
+    ends = tuple((end.loglik, max(end.sds)) for end in maxima)
+    return replace(raw, diagnostics={**raw.diagnostics, "maxima": ends}) if ends else raw

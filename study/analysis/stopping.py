@@ -18,8 +18,8 @@ from study.plan.preregistration import AnalysisPlan, Stopping
 def schedule(plan: AnalysisPlan) -> pd.DataFrame:
     """Tabulate look, participants (per condition), bound (on ``|z|``)."""
     stopping = _require_stopping(plan)
-    found = bounds([n / stopping.looks[-1] for n in stopping.looks], plan.alpha, stopping.spending)
-    return pd.DataFrame({"look": np.arange(len(found)) + 1, "participants": stopping.looks, "bound": found})
+    limits = bounds([n / stopping.looks[-1] for n in stopping.looks], plan.alpha, stopping.spending)
+    return pd.DataFrame({"look": np.arange(len(limits)) + 1, "participants": stopping.looks, "bound": limits})
 
 
 def due(finished: Mapping[str, int], plan: AnalysisPlan) -> int:
@@ -48,8 +48,8 @@ def run_interim_analysis(
     data = responses.prepare(_first(frame, participants), name="The responses of this interim analysis")
     largest = dict([list(plan.models.items())[-1]])
     only = plan.model_copy(update={"models": largest, "contrasts": (_require_stopping(plan).contrast,)})
-    found = planned.execute(data, only, progress=progress)
-    z = float(found.contrasts["z"].iloc[0])
+    tests = planned.execute(data, only, progress=progress)
+    z = float(tests.contrasts["z"].iloc[0])
     return InterimAnalysis(number, len(_require_stopping(plan).looks), participants, float(planned_look["bound"]), z)
 
 

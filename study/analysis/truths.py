@@ -150,15 +150,15 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
     """
     known = {c.term: c.estimate for c in model.coefficients if c.term not in model.diverging}
     others = [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]]
-    found = {}
+    truths = {}
     for name in TABLE_1:
         terms = [name or "(Intercept)", *(f"{kind}:{name}" if name else kind for kind in others)]
         lost = [term for term in terms if term not in known]
         if lost:
             raise ForetellError(f"The pilot does not determine {lost[0]}: plan from Table 1 or from simulated people.")
-        found[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
+        truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
     sd = {effect.group: effect.sd for effect in model.random}
-    return AdditiveTruth(found, sd["participant"], sd["category"], conditions, categories, per_type)
+    return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)
 
 
 def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Floats, kind: Floats) -> pd.DataFrame:

@@ -55,8 +55,8 @@ class AveragedAccuracy:
     @property
     def gap(self) -> tuple[float, float, float]:
         """Top-1 accuracy that sampling loses, and its 95% interval for paired predictions."""
-        found = compare_paired(self.lost, self.won, self.images)
-        return found.value, found.low, found.high
+        interval = compare_paired(self.lost, self.won, self.images)
+        return interval.value, interval.low, interval.high
 
     @property
     def is_far(self) -> bool:

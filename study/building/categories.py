@@ -178,13 +178,13 @@ def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
 
 def _shortage(supply: Supply, wanted: int) -> tuple[str, str]:
     """Say why there are not enough categories, and what to add to those that lack least."""
-    found, complete = len(supply.complete), set(supply.complete.tolist())
+    count, complete = len(supply.complete), set(supply.complete.tolist())
     reason = (
-        f"trials.categories = {wanted}, but {f'only {found}' if found else 'none'} can be used: each category needs "
+        f"trials.categories = {wanted}, but {f'only {count}' if count else 'none'} can be used: each category needs "
         f"{count_of(MIN_POOL_IMAGES, 'pool image')} that the network classifies correctly and "
         f"{count_of(supply.per_type, 'image')} of each trial type."
     )
-    nearest = [k for k in supply.with_images if k not in complete][: wanted - found]
+    nearest = [k for k in supply.with_images if k not in complete][: wanted - count]
     names = [plain(supply.material.categories[k]) for k in nearest]
     additions = [f"{name} ({', '.join(supply.list_missing(k))})" for name, k in zip(names, nearest, strict=True)]
     more = f" and {len(additions) - MOST_ADDITIONS} more" if len(additions) > MOST_ADDITIONS else ""

@@ -53,8 +53,8 @@ class SetPredictions:
 
     def of(self, role: str) -> Predictions:
         """Return the predictions for the set of a role."""
-        found: Predictions = getattr(self, role)
-        return found
+        predictions: Predictions = getattr(self, role)
+        return predictions
 
     @cached_property
     def confusion(self) -> Indices:
@@ -118,7 +118,7 @@ def candidates(material: SetPredictions, category: int, trial_type: TrialType) -
     ]
 
 
-def shuffle_candidates(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:
+def shuffle_candidates(in_order: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:
     """Return the candidates in a random order."""
-    for i in rng.permutation(len(found)):
-        yield found[int(i)]
+    for i in rng.permutation(len(in_order)):
+        yield in_order[int(i)]

@@ -85,8 +85,8 @@ def _steps(scorer: Scorer, chosen: TeachingSet, ids: tuple[str, ...]) -> tuple[B
     labels = torch.tensor([1.0 if k < half else 0.0 for k in turns], dtype=torch.float64)
     beliefs = [Belief((), scorer.at_mean, scorer.at_variance**0.5, scorer.before)]
     for count in range(1, len(members) + 1):
-        found = scorer.predict_after(torch.tensor([members[:count]]), labels[:count])
-        moments = float(found.mean), float(found.variance) ** 0.5, float(found.probability)
+        belief = scorer.predict_after(torch.tensor([members[:count]]), labels[:count])
+        moments = float(belief.mean), float(belief.variance) ** 0.5, float(belief.probability)
         beliefs.append(Belief(tuple(ids[i] for i in members[:count]), *moments))
     return tuple(beliefs)
 

@@ -103,13 +103,13 @@ class Planner:
         """Return the whole plan, in the same order for the same study file and images."""
         settings = self.config.trials
         categories = choose_categories(self.material, settings.categories, settings.per_type, settings.spread)
-        found: list[tuple[Candidate, TeachingSet]] = []
+        picks: list[tuple[Candidate, TeachingSet]] = []
         for done, category in enumerate(categories, 1):
             for kind, trial_type in enumerate(TRIAL_TYPES):
-                found += self._trials(category, trial_type, settings.per_type, done + kind)
+                picks += self._trials(category, trial_type, settings.per_type, done + kind)
             progress(done, len(categories), "choosing trials and examples")
-        practice = self._practice(categories, {_key(c) for c, _ in found})
-        trials, practised = self._name_trials("t", found), self._name_trials("p", practice)
+        practice = self._practice(categories, {_key(c) for c, _ in picks})
+        trials, practised = self._name_trials("t", picks), self._name_trials("p", practice)
         return TrialPlan(trials, practised, tuple(self.dropped), self.pool.repeats)
 
     def _prior_of_the_pool(self) -> KroneckerPrior:
@@ -122,11 +122,11 @@ class Planner:
     def _in_order(self, category: int, trial_type: TrialType, turn: int) -> Iterator[Candidate]:
         """Return the candidates at random; with strata by turns, ``turn`` saying which stratum begins."""
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
-        found = candidates(self.material, category, trial_type)
+        in_order = candidates(self.material, category, trial_type)
         if self._strata is None:
-            yield from shuffle_candidates(found, rng)
+            yield from shuffle_candidates(in_order, rng)
             return
-        for ranked in self._strata.order_candidates(found, turn, rng):
+        for ranked in self._strata.order_candidates(in_order, turn, rng):
             self._stratum_of[_key(ranked.candidate)] = self._strata.facts(ranked)
             yield ranked.candidate
 
@@ -134,23 +134,23 @@ class Planner:
         self, category: int, trial_type: TrialType, wanted: int, turn: int
     ) -> list[tuple[Candidate, TeachingSet]]:
         order = self._in_order(category, trial_type, turn)
-        found: list[tuple[Candidate, TeachingSet]] = []
+        picks: list[tuple[Candidate, TeachingSet]] = []
         failed: list[str] = []
         for candidate in islice(order, wanted * self.config.teaching.tries):
             chosen = self._teach(candidate, self.config.teaching)
             if isinstance(chosen, str):
                 failed.append(chosen)
             else:
-                found.append((candidate, chosen))
-            if len(found) == wanted:
-                return found
+                picks.append((candidate, chosen))
+            if len(picks) == wanted:
+                return picks
         reason = (
-            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target image(s) tried "
-            f"{len(found)} could be taught; of the last, {failed[-1]}"
+            f"{wanted - len(picks)} trial(s) dropped: of {len(picks) + len(failed)} target image(s) tried "
+            f"{len(picks)} could be taught; of the last, {failed[-1]}"
         )
         name = plain(self.classifier.categories[category])
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
-        return found
+        return picks
 
     def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> TeachingProblem | str:
         """Pose a target image's question to the pool, or say why the pool cannot teach it.
@@ -200,7 +200,7 @@ class Planner:
 
     def _own_examples(self, candidate: Candidate) -> dict[str, TeachingSet]:
         """Choose the examples of the conditions that show others than the study's policy chooses."""
-        found = {WRONG: self._wrong(candidate)} if WRONG in self.config.conditions else {}
+        teaching_sets = {WRONG: self._wrong(candidate)} if WRONG in self.config.conditions else {}
         for name in self.config.conditions:
             policy = CONDITIONS[name].policy
             if policy is None:
@@ -210,8 +210,8 @@ class Planner:
             chosen = self._teach(candidate, self.config.teaching.model_copy(update={"policy": policy, "sets": sets}))
             if isinstance(chosen, str):
                 raise ForetellError(f"The condition {name!r} has no examples for a trial: {chosen}. Leave it out.")
-            found[name] = chosen
-        return found
+            teaching_sets[name] = chosen
+        return teaching_sets
 
     def _wrong(self, candidate: Candidate) -> TeachingSet:
         """Draw images of two categories that are neither option, and compute what a learner would make of them.
@@ -235,7 +235,7 @@ class Planner:
         """Return practice trials from images no trial uses; they are not analysed, so any teaching set will do."""
         rng = np.random.default_rng(seed_of(self.seed, "practice"))
         best = self.config.teaching.model_copy(update={"policy": "best"})
-        found: list[tuple[Candidate, TeachingSet]] = []
+        picks: list[tuple[Candidate, TeachingSet]] = []
         for k in range(self.config.trials.practice):
             trial_type = TRIAL_TYPES[-1 - k % len(TRIAL_TYPES)]  # an easy one first
             open_ones = [c for category in categories for c in candidates(self.material, category, trial_type)]
@@ -243,14 +243,14 @@ class Planner:
                 chosen = "used" if _key(candidate) in used else self._teach(candidate, best)
                 if not isinstance(chosen, str):
                     used.add(_key(candidate))
-                    found.append((candidate, chosen))
+                    picks.append((candidate, chosen))
                     break
-        return found
+        return picks
 
-    def _name_trials(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
+    def _name_trials(self, letter: str, picks: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
         """Give the trials ids in order; the AI's prediction is option b in half of them, at random."""
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
-        flips = rng.permutation(np.arange(len(found)) % 2 == 1)
+        flips = rng.permutation(np.arange(len(picks)) % 2 == 1)
         return tuple(
             PlannedTrial(
                 f"{letter}{i:03d}",
@@ -260,7 +260,7 @@ class Planner:
                 self._own_examples(candidate),
                 self._stratum_of.get(_key(candidate)),
             )
-            for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
+            for i, ((candidate, chosen), flip) in enumerate(zip(picks, flips, strict=True))
         )
 
 

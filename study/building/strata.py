@@ -51,10 +51,10 @@ class Stratifier:
         self._measure: CandidateMeasure = IMAGE_MEASURES[self.settings.measure](ground, **given)
 
     def order_candidates(
-        self, found: Sequence[Candidate], first: int, rng: np.random.Generator
+        self, in_order: Sequence[Candidate], first: int, rng: np.random.Generator
     ) -> Iterator[RankedCandidate]:
         """Shuffle candidates of one category and type within each stratum; ``first`` is the stratum to begin with."""
-        chosen, bins = list(shuffle_candidates(found, rng))[: self.settings.candidates], self.settings.bins
+        chosen, bins = list(shuffle_candidates(in_order, rng))[: self.settings.candidates], self.settings.bins
         values, errors = self._measure_candidates(chosen)
         strata = strata_of(values, bins, exact=self.settings.measure not in UNDER_NOISE).tolist()
         ranked = [RankedCandidate(*row) for row in zip(chosen, values.tolist(), errors.tolist(), strata, strict=True)]

@@ -64,7 +64,7 @@ class TeachingPool:
         """Compute features (n, M) of pool images, or (n, copies, M) of their augmented copies if the study has any."""
         if self.copies == 1:
             return self.answers.features[indices]
-        found = gather_results(
+        features_of_copies = gather_results(
             indices.tolist(),
             self._file,
             self._load_features,
@@ -72,7 +72,7 @@ class TeachingPool:
             silent,
             "asking the AI about augmented copies",
         )
-        return torch.stack(found)
+        return torch.stack(features_of_copies)
 
     def _file(self, index: int) -> Path:
         text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}|"
@@ -90,7 +90,7 @@ class TeachingPool:
 
     def _compute_features(self, index: int, _: Progress = silent) -> Tensor:
         picture = self.classifier.preprocess(self.images.open(index))
-        found = self.classifier.features(augment_image(picture, self.copies, self._seed(index)))
+        features = self.classifier.features(augment_image(picture, self.copies, self._seed(index)))
         with open_replacement(self._file(index)) as file:
-            np.save(file, found.numpy())
-        return found
+            np.save(file, features.numpy())
+        return features

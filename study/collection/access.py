@@ -90,10 +90,10 @@ class Access:
 
     def login_by_link(self, secret: str) -> str:
         """Return the token of a new login by a login link's secret; raise `Refusal` (401) for an unknown one."""
-        found = self.workspace.identities.read(
+        link = self.workspace.identities.read(
             lambda db: logins.find_link(db, _hash_token(secret), self.workspace.clock())
         )
-        if found is None or found["person"] is not None:
+        if link is None or link["person"] is not None:
             raise Refusal(401, _UNKNOWN_LINK)
         return self._log_in(None, None)
 
@@ -120,10 +120,10 @@ class Access:
 
     def find_invited(self, secret: str) -> str | None:
         """Find whose password a link sets; None for any other link. Asking does not use it up."""
-        found = self.workspace.identities.read(
+        link = self.workspace.identities.read(
             lambda db: logins.find_link(db, _hash_token(secret), self.workspace.clock())
         )
-        return None if found is None else found["person"]
+        return None if link is None else link["person"]
 
     def choose_password(self, secret: str, password: str) -> str:
         """Set the password of a link's account, use the link up, and return the token of a new login.

@@ -87,8 +87,8 @@ class ResearcherDoor:
 
 
 def _role(db: Connection, study: str, address: str) -> Role | None:
-    found = members.role_of(db, study, address)
-    return next((role for role in ROLES if role == found), None)
+    own_role = members.role_of(db, study, address)
+    return next((role for role in ROLES if role == own_role), None)
 
 
 def _describe_stranger(study: str) -> str:

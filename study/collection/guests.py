@@ -148,10 +148,10 @@ class Guests(ResearcherDoor):
 
     def _participant(self, db: Connection, study: str, participant: str) -> SessionRow:
         """Find the session of a participant by their pseudonym."""
-        found = [row for row in repository.sessions(db, study, ["live"]) if pseudonym(row) == participant]
-        if len(found) != 1:
+        rows = [row for row in repository.sessions(db, study, ["live"]) if pseudonym(row) == participant]
+        if len(rows) != 1:
             raise ForetellError(f"No participant of {study!r} is called {participant!r}. Names begin with P.")
-        return found[0]
+        return rows[0]
 
     def _find_named(self, db: Connection, study: str, named: str) -> SessionRow:
         """Find the session of a participant by whatever they name in a request; never that of another study."""

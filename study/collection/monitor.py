@@ -115,16 +115,16 @@ def build_monitor(
 
 def describe_flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
     """Describe unusual features of a participant's responses, without their correctness."""
-    found = [f"attention checks failed beyond the allowed number: {missed}"] if missed > 0 else []
+    flags = [f"attention checks failed beyond the allowed number: {missed}"] if missed > 0 else []
     if answers is None or not answers["answers"]:
-        return found
+        return flags
     if answers["fast"] / answers["answers"] > MOST_FAST:
-        found.append(f"{answers['fast'] / answers['answers']:.0%} faster than {FASTEST_MS:.0f} ms")
+        flags.append(f"{answers['fast'] / answers['answers']:.0%} faster than {FASTEST_MS:.0f} ms")
     if answers["blur_ms"] > MOST_AWAY_MS:
-        found.append(f"{answers['blur_ms'] / 1000:.0f} s with the page hidden")
+        flags.append(f"{answers['blur_ms'] / 1000:.0f} s with the page hidden")
     if answers["run"] >= LONGEST_RUN:
-        found.append(f"{answers['run']:.0f} responses in a row on the same side")
-    return found
+        flags.append(f"{answers['run']:.0f} responses in a row on the same side")
+    return flags
 
 
 def _find_crowds(db: Connection, study: str) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _find_crowds(db: Connection, study: str) -> dict[str, int]:
     by_origin: dict[str, list[Row]] = {}
     for row in guests.origins(db, study):
         by_origin.setdefault(row["origin"], []).append(row)
-    found: dict[str, int] = {}
+    crowds: dict[str, int] = {}
     for rows in by_origin.values():
         first = 0
         for last, row in enumerate(rows):
@@ -140,10 +140,10 @@ def _find_crowds(db: Connection, study: str) -> dict[str, int]:
                 first += 1
             count = last - first + 1
             if count >= CROWD:
-                found |= {
-                    one["session_id"]: max(count, found.get(one["session_id"], 0)) for one in rows[first : last + 1]
+                crowds |= {
+                    one["session_id"]: max(count, crowds.get(one["session_id"], 0)) for one in rows[first : last + 1]
                 }
-    return found
+    return crowds
 
 
 def _describe_participant(session: SessionRow, flagged: list[str], now: int) -> tuple[object, ...]:

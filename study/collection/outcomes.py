@@ -19,7 +19,7 @@ def table(answers: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
     """Tabulate ``condition, begun, done, answers, accuracy`` (share of correct predictions) and ``median_rt_ms``."""
     given = participants[participants["condition"].notna()].groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
-    found = answers.groupby("condition").agg(
+    summary = answers.groupby("condition").agg(
         answers=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")
     )
-    return people_of.join(found).fillna({"answers": 0}).astype({"answers": int}).reset_index()
+    return people_of.join(summary).fillna({"answers": 0}).astype({"answers": int}).reset_index()

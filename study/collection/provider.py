@@ -33,10 +33,10 @@ def is_address(value: str) -> bool:
 
 def parse_address(value: str) -> str:
     """Return an e-mail address in its normalised form; raise `ForetellError` for anything else."""
-    found = value.strip()
-    if not is_address(found):
+    address = value.strip()
+    if not is_address(address):
         raise ForetellError(f"{value!r} is not an e-mail address. Write it as ada@example.org.")
-    return plain(found)
+    return plain(address)
 
 
 def _address(value: str) -> str:
@@ -135,17 +135,17 @@ def provider_of(home: Path) -> Provider | None:
 
 def _secret(provider: Provider, home: Path) -> str:
     if provider.secret_variable is not None:
-        found = os.environ.get(provider.secret_variable, "")
-        if not found:
+        secret = os.environ.get(provider.secret_variable, "")
+        if not secret:
             raise ValueError("the environment variable that secret_variable names is not set. Set it.")
-        return found
+        return secret
     path = home / str(provider.secret_file)
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise ValueError("others may read the file that secret_file names. Run chmod 600 on it.")
-        found = path.read_text(encoding="utf-8").strip()
+        secret = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise ValueError("the file that secret_file names cannot be read. Create it.") from None
-    if not found:
+    if not secret:
         raise ValueError("the file that secret_file names is empty. Put the secret in.")
-    return found
+    return secret

@@ -64,7 +64,7 @@ def reconcile(
     theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
     sessions = {row["ext_person"]: ours[row["participant_id"]] for row in stored if row["participant_id"] in ours}
-    found = []
+    entries = []
     for participant in sorted({*theirs.index, *sessions}):
         status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
         session = sessions.get(participant)
@@ -72,9 +72,9 @@ def reconcile(
             quota.free_slot(db, session["session_id"])
         matter = _compare(status, code, session, manifest_of)
         if matter:
-            found.append((participant, status or "", session["stage"] if session else "", matter))
-    audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
-    return pd.DataFrame(found, columns=["person", "recruiter", "here", "matter"])
+            entries.append((participant, status or "", session["stage"] if session else "", matter))
+    audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(entries)})
+    return pd.DataFrame(entries, columns=["person", "recruiter", "here", "matter"])
 
 
 def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:

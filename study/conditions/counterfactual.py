@@ -42,12 +42,14 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     half = len(chosen) // 2
     shown = [_find_nearest(studio, material, side) for side in (chosen[:half], chosen[half:])]
     other = studio.classifier.preprocess(studio.pool.open(shown[1]))
-    found = find_counterfactual(studio.classifier, material.inputs[0], other, places=0)
+    counterfactual = find_counterfactual(studio.classifier, material.inputs[0], other, places=0)
 
     def mark(image: Image.Image) -> str:
-        return studio.write(mark_cells(image, found.cells, found.grid))
+        return studio.write(mark_cells(image, counterfactual.cells, counterfactual.grid))
 
-    evidence = np.isin(number_cells(found.grid, *other.shape[1:]).numpy(), found.cells).astype(np.float64)
+    evidence = np.isin(number_cells(counterfactual.grid, *other.shape[1:]).numpy(), counterfactual.cells).astype(
+        np.float64
+    )
     return ConditionAssets(
         target_map=mark(material.view.draw(studio.size)),
         examples={

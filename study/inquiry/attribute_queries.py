@@ -160,8 +160,8 @@ def _train(
 
 def _read(known: Relatives, trained: Metamodels, features: Tensor) -> Reading:
     held_out = np.stack([own.argmax(1).numpy() for own in trained.held_out], 1)
-    found = [(int(own.argmax()), float(own.max())) for own in trained.predict(features)]
-    return Reading(held_out == known.values, tuple(found))
+    results = [(int(own.argmax()), float(own.max())) for own in trained.predict(features)]
+    return Reading(held_out == known.values, tuple(results))
 
 
 def draw_images(open_image: Callable[[int], Image.Image], count: int) -> Image.Image:

@@ -179,7 +179,7 @@ def warn_of_chance(output: str, rows: list[dict[str, object]]) -> str | None:
 
 def warn_of_silence(known: Relatives, reading: Reading) -> str | None:
     """Name the attributes of which a single query disclosed nothing: the class predicted of it is no value's."""
-    silent = [name for name, found in zip(known.attributes, reading.predicted, strict=True) if found is None]
+    silent = [name for name, result in zip(known.attributes, reading.predicted, strict=True) if result is None]
     return f"The predicted class is no value's number, so nothing is known of: {', '.join(silent)}." if silent else None
 
 

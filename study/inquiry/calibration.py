@@ -108,11 +108,18 @@ class CalibrationResults:
             ("expected calibration error", one.calibration.expected_error, nan, nan),
             ("Brier score", one.calibration.brier, nan, nan),
         ]
-        found = one.detection
-        if found is None:
+        detection = one.detection
+        if detection is None:
             return rows
         # If every error has less confidence than every correct prediction, DeLong's error is 0: no interval.
-        return [*rows, ("AUROC of confidence for errors", found.area, *(found.interval if found.error else (nan, nan)))]
+        return [
+            *rows,
+            (
+                "AUROC of confidence for errors",
+                detection.area,
+                *(detection.interval if detection.error else (nan, nan)),
+            ),
+        ]
 
 
 def assess_calibration(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> CalibrationResults:
@@ -147,16 +154,16 @@ def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.in
             len(right), accuracy, _describe_confidence(probabilities, labels, None), None, None, (one_sided,)
         )
     lacking: list[str] = []
-    found = _try_measure(lambda: error_detection(_compute_uncertainty(probabilities), ~right), lacking)
-    given = _describe_confidence(probabilities, labels, found)
+    detection = _try_measure(lambda: error_detection(_compute_uncertainty(probabilities), ~right), lacking)
+    given = _describe_confidence(probabilities, labels, detection)
     fitted = _try_measure(lambda: cross_fit_temperatures(probabilities, labels), lacking)
     if fitted is None:
         return CalibrationResults(len(right), accuracy, given, None, None, tuple(lacking))
     temperatures, cooled = fitted
     # Each half has its own temperature, so confidence cannot be ranked across halves.
-    found = _try_measure(lambda: detection_by_halves(_compute_uncertainty(cooled), ~right), lacking)
+    detection = _try_measure(lambda: detection_by_halves(_compute_uncertainty(cooled), ~right), lacking)
     return CalibrationResults(
-        len(right), accuracy, given, _describe_confidence(cooled, labels, found), temperatures, tuple(lacking)
+        len(right), accuracy, given, _describe_confidence(cooled, labels, detection), temperatures, tuple(lacking)
     )
 
 
@@ -214,12 +221,12 @@ def _gap(differences: NDArray[np.float64]) -> Gap:
     return Gap(value, value - 1.96 * error, value + 1.96 * error)
 
 
-def _bin(name: str, found: Calibration) -> list[dict[str, object]]:
+def _bin(name: str, scores: Calibration) -> list[dict[str, object]]:
     rows = []
-    for k in np.flatnonzero(found.count):
-        count = int(found.count[k])
-        share = share_of(round(float(found.accuracy[k]) * count), count)
-        edges = {"from": found.edges[k], "to": found.edges[k + 1], "pictures": count}
-        told = {"confidence": found.confidence[k], "accuracy": share.value, "low": share.low, "high": share.high}
+    for k in np.flatnonzero(scores.count):
+        count = int(scores.count[k])
+        share = share_of(round(float(scores.accuracy[k]) * count), count)
+        edges = {"from": scores.edges[k], "to": scores.edges[k + 1], "pictures": count}
+        told = {"confidence": scores.confidence[k], "accuracy": share.value, "low": share.low, "high": share.high}
         rows.append({"answers": name, **edges, **told})
     return rows

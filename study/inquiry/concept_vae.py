@@ -96,9 +96,9 @@ def vae_files(request: VaeQuery, out: Path, progress: Progress = silent) -> tupl
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
     parts = out / "parts"
-    found = estimate_by_vae(classifier, request, images, parts, progress)
+    results = estimate_by_vae(classifier, request, images, parts, progress)
     stem = f"{classifier.file_name}.{request.target.replace(' ', '_')}.vae"
-    return table_files(out, stem, found.table, found.report, parts)
+    return table_files(out, stem, results.table, results.report, parts)
 
 
 def estimate_by_vae(
@@ -177,17 +177,17 @@ def _learn(
 ) -> _Learned:
     """Train the VAEs of one factor; the first whose reconstructions keep too few predictions ends the run."""
     fold = np.random.default_rng([request.seed, 2]).permutation(len(shown)) % FOLDS
-    found = []
+    runs = []
     for k in range(request.trainings):
         held = shown.only(np.flatnonzero(fold == k % FOLDS))
         train = partial(_train, classifier, request, shown.only(np.flatnonzero(fold != k % FOLDS)), held, k)
-        found.append(pieces.get(f"vae.{name}.{k}", train))
-        _refuse_reconstructions(classifier, held, share_of(round(float(found[-1]["kept"]) * len(held)), len(held)))
+        runs.append(pieces.get(f"vae.{name}.{k}", train))
+        _refuse_reconstructions(classifier, held, share_of(round(float(runs[-1]["kept"]) * len(held)), len(held)))
         progress(k + 1, request.trainings, f"training VAEs of {name}")
-    kept = float(np.mean([one["kept"] for one in found]))
+    kept = float(np.mean([one["kept"] for one in runs]))
     told = len(shown) // FOLDS
-    effects = {way: np.stack([one[way] for one in found]) for way in WAYS}
-    shown_share = np.stack([one["shown"] for one in found]).mean(0)
+    effects = {way: np.stack([one[way] for one in runs]) for way in WAYS}
+    shown_share = np.stack([one["shown"] for one in runs]).mean(0)
     return _Learned(effects, share_of(round(kept * told), told), shown_share)
 
 
@@ -256,22 +256,22 @@ def _row(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the row of a concept, and its effects on every class by every way, with their limits."""
     place = shown.values.index(concept.value) if concept.factor else 0
-    found = {way: _limit(learned.effects[way][:, place]) for way in WAYS}
+    estimates = {way: _limit(learned.effects[way][:, place]) for way in WAYS}
     if "causal" in own:
         half = 1.96 * own["causal_error"]
-        found["causal"] = np.stack([own["causal"], own["causal"] - half, own["causal"] + half])
+        estimates["causal"] = np.stack([own["causal"], own["causal"] - half, own["causal"] + half])
     seen = compute_observed_effect(classifier.probabilities(shown.inputs), shown.conditions[:, 0] == place)
     value, half = seen.value.numpy(), 1.96 * seen.error.numpy()
-    found["observed"] = np.stack([value, value - half, value + half])
+    estimates["observed"] = np.stack([value, value - half, value + half])
     row: dict[str, Any] = {"concept": concept.name}
     for way in (*WAYS, "causal", "observed"):
-        limits = found[way][:, target] if way in found else np.full(3, np.nan)
+        limits = estimates[way][:, target] if way in estimates else np.full(3, np.nan)
         row |= dict(zip((way, f"{way}_low", f"{way}_high"), limits.tolist(), strict=True))
     row |= {"kept": learned.kept.value, "kept_low": learned.kept.low, "shown": learned.shown[place]}
     row["images"] = len(shown)
-    own_class = {way: every[:, target] for way, every in found.items()}
+    own_class = {way: every[:, target] for way, every in estimates.items()}
     row["warning"] = " ".join(_warn(shown, place, own_class, float(learned.shown[place])))
-    return row, {way: _by_class(classifier, limits) for way, limits in found.items()}
+    return row, {way: _by_class(classifier, limits) for way, limits in estimates.items()}
 
 
 def _limit(effects: np.ndarray) -> np.ndarray:
@@ -285,7 +285,7 @@ def _by_class(classifier: Classifier, limits: np.ndarray) -> dict[str, list[floa
     return {plain(name): [round(float(x), 6) for x in limits[:, k]] for k, name in enumerate(classifier.categories)}
 
 
-def _warn(shown: ConditionedImages, place: int, found: Mapping[str, np.ndarray], seen: float) -> list[str]:
+def _warn(shown: ConditionedImages, place: int, estimates: Mapping[str, np.ndarray], seen: float) -> list[str]:
     """Say what the intervals leave out; ``seen`` is the share of the images drawn with the concept that show it."""
     warnings = list(shown.warnings)
     missing = shown.count_missing(place)
@@ -300,9 +300,9 @@ def _warn(shown: ConditionedImages, place: int, found: Mapping[str, np.ndarray],
             f"Only {seen:.0%} of the images drawn with it show it, so the effect is understated: give a smaller code "
             "(latent)."
         )
-    one, other = found["effect"], found["reencoded"]
+    one, other = estimates["effect"], estimates["reencoded"]
     if one[1] > other[2] or other[1] > one[2]:
         warnings.append("Each image's own code gives another effect: part of the concept is in the code.")
-    if "causal" in found and not one[1] <= found["causal"][0] <= one[2]:
+    if "causal" in estimates and not one[1] <= estimates["causal"][0] <= one[2]:
         warnings.append("The effect by intervention is outside the interval: believe the intervention.")
     return warnings

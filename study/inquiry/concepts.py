@@ -69,9 +69,9 @@ def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent)
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
     parts = out / "parts"
-    found = concepts(classifier, request, images, parts, progress)
+    results = concepts(classifier, request, images, parts, progress)
     stem = f"{classifier.file_name}.{request.target.replace(' ', '_')}"
-    return table_files(out, stem, found.table, found.report, parts)
+    return table_files(out, stem, results.table, results.report, parts)
 
 
 def concepts(
@@ -147,7 +147,7 @@ def _test_concept(
 ) -> Columns:
     """Test one concept at one layer (TCAV), its p-value corrected for all tests of the query."""
     seen = draw_inputs(classifier, concept, images, labels, target, request.count, request.seed)
-    (found,) = tcav(
+    (test,) = tcav(
         classifier,
         [layer],
         seen.concept,
@@ -159,12 +159,12 @@ def _test_concept(
         generator=torch.Generator().manual_seed(request.seed),
     )
     return {
-        "score": np.array(found.score),
-        "score_error": np.array(found.error),
-        "sensitivity": np.array(found.sensitivity),
-        "p_value": np.array(min(1.0, found.p_value * tests)),
-        "accuracy": np.array(found.accuracy),
-        "warning": np.array(" ".join(found.warnings)),
+        "score": np.array(test.score),
+        "score_error": np.array(test.error),
+        "sensitivity": np.array(test.sensitivity),
+        "p_value": np.array(min(1.0, test.p_value * tests)),
+        "accuracy": np.array(test.accuracy),
+        "warning": np.array(" ".join(test.warnings)),
     }
 
 
@@ -186,14 +186,14 @@ def estimate_effects(
         for value in images.factors[concept.factor].values
     }
     effect = against_others(under, concept.value)
-    found = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
+    columns = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
     known, rows = images.factors[concept.factor].known, draw_rows(len(images), seed, INTERVENED)
     has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
     if min(int(has.sum()), int((~has).sum())) < 2:
-        return found
+        return columns
     as_they_are = pieces.get("plain", partial(_predict_images, classifier, images, None, "", seed, progress))["answers"]
     seen = compute_observed_effect(torch.from_numpy(as_they_are), has)
-    return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
+    return columns | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
 
 
 def _predict_images(
@@ -201,13 +201,13 @@ def _predict_images(
 ) -> Columns:
     """Predict probabilities (N, K) of the set's images under do(factor = value), or unchanged."""
     rows = draw_rows(len(images), seed, INTERVENED)
-    found = predict_under_intervention(classifier, images, rows, factor, value)
+    probabilities = predict_under_intervention(classifier, images, rows, factor, value)
     progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "unchanged images")
-    return {"answers": found}
+    return {"answers": probabilities}
 
 
-def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target: int) -> dict[str, Any]:
-    row = {"concept": concept.name, "layer": layer, **{name: column.item() for name, column in found.items()}}
+def _row(concept: Concept, layer: str, columns: Columns, effects: Columns, target: int) -> dict[str, Any]:
+    row = {"concept": concept.name, "layer": layer, **{name: column.item() for name, column in columns.items()}}
     for name in ("causal", "causal_error", "observed", "observed_error"):
         row[name] = float(effects[name][target]) if name in effects else np.nan
     return row

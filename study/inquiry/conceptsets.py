@@ -49,10 +49,10 @@ def parse_concepts(images: ImageSet, names: Iterable[str], random: str | None) -
     ForetellError
         No concept, an unknown value, a missing folder, or a folder without ``random`` images.
     """
-    found = [concept for name in names for concept in _parse_concept(images, name, random)]
-    if not found:
+    concepts = [concept for name in names for concept in _parse_concept(images, name, random)]
+    if not concepts:
         raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of images.")
-    return list({concept.name: concept for concept in found}.values())
+    return list({concept.name: concept for concept in concepts}.values())
 
 
 def _parse_concept(images: ImageSet, name: str, random: str | None) -> list[Concept]:

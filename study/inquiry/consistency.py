@@ -34,7 +34,7 @@ class ComparedPair:
 
     layer: str
     other: str
-    found: Consistency
+    consistency: Consistency
     grid: tuple[int, int]
 
 
@@ -46,9 +46,11 @@ def consistency(inspected: LayerInspection, progress: Progress, *, places: int =
     """
     rows = []
     for pair in _compare(inspected, progress, places):
-        found = pair.found
-        blind = int((found.channels > MOST).sum())
-        rows.append([pair.layer, pair.other, *found.shares.tolist(), *found.errors.tolist(), found.inconsistent, blind])
+        compared = pair.consistency
+        blind = int((compared.channels > MOST).sum())
+        rows.append(
+            [pair.layer, pair.other, *compared.shares.tolist(), *compared.errors.tolist(), compared.inconsistent, blind]
+        )
         inspected.kept[f"{pair.layer} {pair.other}"] = pair
     orders = range(ORDERS + 1)
     named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
@@ -71,8 +73,8 @@ def draw_blind_spots(inspected: LayerInspection) -> dict[str, Image.Image]:
 def list_blind_spots(pair: ComparedPair) -> list[tuple[int, Tensor]]:
     """List the held-out images by their largest blind spot: the image's number, and what is left (h, w)."""
     size = pair.grid[0] * pair.grid[1]
-    images = pair.found.rows[::size] // size
-    maps = pair.found.left.reshape(-1, *pair.grid)
+    images = pair.consistency.rows[::size] // size
+    maps = pair.consistency.left.reshape(-1, *pair.grid)
     order = maps.flatten(1).amax(1).argsort(descending=True, stable=True)
     return [(int(images[i]), maps[i]) for i in order.tolist()]
 

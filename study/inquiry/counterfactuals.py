@@ -63,7 +63,7 @@ def write_counterfactuals(
     classifier = open_classifier(query.model, Path.cwd())
     pictures, others = find_images(query.images), find_images(query.others)
     names, inputs = _take_others(classifier, others, query)
-    found = []
+    counterfactuals = []
     for done, (name, file) in enumerate(pictures.items()):
         image = classifier.preprocess(open_image(file))
 
@@ -77,8 +77,10 @@ def write_counterfactuals(
         except ForetellError as error:
             raise ForetellError(f"{file}: {error}") from None
         drawn = draw_counterfactual(classifier, image, inputs[i], result)
-        found.append(_write(out / f"{name}.counterfactual", drawn, result, _Origin(file, names[i], classifier, query)))
-    return found
+        counterfactuals.append(
+            _write(out / f"{name}.counterfactual", drawn, result, _Origin(file, names[i], classifier, query))
+        )
+    return counterfactuals
 
 
 def _take_others(
@@ -112,23 +114,29 @@ class _Origin:
     query: CounterfactualQuery
 
 
-def _write(base: Path, drawn: Sequence[Image.Image], found: Counterfactual, origin: _Origin) -> WrittenCounterfactual:
+def _write(
+    base: Path, drawn: Sequence[Image.Image], counterfactual: Counterfactual, origin: _Origin
+) -> WrittenCounterfactual:
     names = [plain(name) for name in origin.classifier.categories]
-    sentence = describe_counterfactual(found, names)
+    sentence = describe_counterfactual(counterfactual, names)
     facts = {
         "image": str(origin.image),
         "other": str(origin.other),
         "model": origin.query.model,
         "fingerprint": origin.classifier.fingerprint,
-        "grid": found.grid,
-        "cells": [divmod(cell, found.grid) for cell in found.cells],
-        "predicted": names[found.old],
-        "predicted_after": names[found.new],
-        "probability": {names[k]: round(float(found.before[k]), 6) for k in (found.old, found.new)},
-        "probability_after": {names[k]: round(float(found.after[k]), 6) for k in (found.old, found.new)},
+        "grid": counterfactual.grid,
+        "cells": [divmod(cell, counterfactual.grid) for cell in counterfactual.cells],
+        "predicted": names[counterfactual.old],
+        "predicted_after": names[counterfactual.new],
+        "probability": {
+            names[k]: round(float(counterfactual.before[k]), 6) for k in (counterfactual.old, counterfactual.new)
+        },
+        "probability_after": {
+            names[k]: round(float(counterfactual.after[k]), 6) for k in (counterfactual.old, counterfactual.new)
+        },
         "as_many_at_random": {
-            "draws": len(found.as_many),
-            "changed": int((found.as_many.argmax(1) == found.new).sum()),
+            "draws": len(counterfactual.as_many),
+            "changed": int((counterfactual.as_many.argmax(1) == counterfactual.new).sum()),
         },
         "seed": origin.query.seed,
         "sentence": sentence,
@@ -142,11 +150,17 @@ def _write(base: Path, drawn: Sequence[Image.Image], found: Counterfactual, orig
 
 
 def draw_counterfactual(
-    classifier: Classifier, inputs: Tensor, other: Tensor, found: Counterfactual
+    classifier: Classifier, inputs: Tensor, other: Tensor, counterfactual: Counterfactual
 ) -> tuple[Image.Image, Image.Image, Image.Image]:
     """Draw an input (C, H, W) and the other one with the cells to exchange, and the input with them exchanged."""
-    image, source, exchanged = (_enlarge(classifier.render_input(one)) for one in (inputs, other, found.composite))
-    return mark_cells(image, found.cells, found.grid), mark_cells(source, found.cells, found.grid), exchanged
+    image, source, exchanged = (
+        _enlarge(classifier.render_input(one)) for one in (inputs, other, counterfactual.composite)
+    )
+    return (
+        mark_cells(image, counterfactual.cells, counterfactual.grid),
+        mark_cells(source, counterfactual.cells, counterfactual.grid),
+        exchanged,
+    )
 
 
 def _enlarge(image: Image.Image) -> Image.Image:
@@ -161,14 +175,15 @@ def join_images(images: Sequence[Image.Image]) -> Image.Image:
     return row
 
 
-def describe_counterfactual(found: Counterfactual, names: list[str]) -> str:
+def describe_counterfactual(counterfactual: Counterfactual, names: list[str]) -> str:
     """Describe what the exchange changes, and what as many cells at random change."""
-    count, total = len(found.cells), found.grid**2
+    count, total = len(counterfactual.cells), counterfactual.grid**2
     cells = "1 cell" if count == 1 else f"{count} cells"
-    changed = int((found.as_many.argmax(1) == found.new).sum())
-    sure = f"{float(found.before[found.old]):.0%}"
+    changed = int((counterfactual.as_many.argmax(1) == counterfactual.new).sum())
+    old, new = names[counterfactual.old], names[counterfactual.new]
+    before, after = counterfactual.before[counterfactual.old], counterfactual.after[counterfactual.new]
     return (
-        f"With {cells} of {total} exchanged, the AI predicts {names[found.new]} ({float(found.after[found.new]):.0%}) "
-        f"and no longer {names[found.old]} ({sure}). None of them can be left out. As many cells at random change the "
-        f"prediction to {names[found.new]} in {changed} of {len(found.as_many)} draws."
+        f"With {cells} of {total} exchanged, the AI predicts {new} ({float(after):.0%}) and no longer {old} "
+        f"({float(before):.0%}). None of them can be left out. As many cells at random change the prediction to {new} in "
+        f"{changed} of {len(counterfactual.as_many)} draws."
     )

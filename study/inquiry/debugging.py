@@ -88,11 +88,11 @@ class DebuggingResults:
     def find_label_errors(self, judge: Judge = "answers") -> list[int]:
         """List the images with likely label errors, the likeliest first: by the predictions, unless both must agree."""
         evidence = {"answers": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
-        found = [one for one in evidence if one is not None]
-        if len(found) < len(evidence):
+        errors = [one for one in evidence if one is not None]
+        if len(errors) < len(evidence):
             return []
-        order = np.argsort(np.sum([one.margin for one in found], axis=0), kind="stable")
-        return [int(i) for i in order if all(one.likely[i] for one in found)]
+        order = np.argsort(np.sum([one.margin for one in errors], axis=0), kind="stable")
+        return [int(i) for i in order if all(one.likely[i] for one in errors)]
 
     def outliers(self) -> list[int]:
         """List all images, the farthest from the others first."""
@@ -145,17 +145,17 @@ def debugging_files(
     classifier, images = open_classifier(query.model, Path.cwd()), set_named(query.image_set, query.settings)
     parts = out / "parts"  # other commands with this folder keep theirs there too
     cache = parts / "predictions"
-    found = debug_classifier(classifier, images, cache, progress)
+    results = debug_classifier(classifier, images, cache, progress)
     slices = pd.DataFrame()
-    if isinstance(found.slices, ErrorSlices):
-        slices = tabulate_slices(found.slices, images, found.predictions, found.class_names)
+    if isinstance(results.slices, ErrorSlices):
+        slices = tabulate_slices(results.slices, images, results.predictions, results.class_names)
     facts = facts_of(classifier, {"pictures": images.name, "digest": images.digest, "count": len(images)})
     rows = json.loads(slices.to_json(orient="records", double_precision=10))
-    report = facts | {"slices": rows, "label_errors": len(found.find_label_errors())}
+    report = facts | {"slices": rows, "label_errors": len(results.find_label_errors())}
     shutil.rmtree(cache, ignore_errors=True)
     stem = classifier.file_name
-    csv, told = table_files(out, f"{stem}.debugging", found.table(), report, parts)
-    return found, (csv, told, write_whole(out / f"{stem}.slices.csv", csv_text(slices).encode()))
+    csv, told = table_files(out, f"{stem}.debugging", results.table(), report, parts)
+    return results, (csv, told, write_whole(out / f"{stem}.slices.csv", csv_text(slices).encode()))
 
 
 def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> DebuggingResults:
@@ -184,9 +184,9 @@ def read_out_of_fold(predictions: Predictions, classes: int, progress: Progress)
     known = np.flatnonzero(predictions.truth != UNMATCHED)
     truth = torch.from_numpy(predictions.truth[known])
     names, _, p = out_of_fold(predictions.features[known], truth, folds=FOLDS, progress=progress)
-    found = np.zeros((len(predictions.truth), classes))
-    found[np.ix_(known, names)] = p
-    return found
+    probabilities = np.zeros((len(predictions.truth), classes))
+    probabilities[np.ix_(known, names)] = p
+    return probabilities
 
 
 def ends_linearly(classifier: Classifier) -> bool:
@@ -196,48 +196,48 @@ def ends_linearly(classifier: Classifier) -> bool:
     return False
 
 
-def label_evidence(found: DebuggingResults, i: int) -> list[str]:
+def label_evidence(results: DebuggingResults, i: int) -> list[str]:
     """Explain, line by line, why an image's label is likely to be wrong."""
-    assert found.labels is not None
-    assert found.near is not None
-    predictions, labels, names = found.predictions, found.labels, found.class_names
-    own, other = int(predictions.truth[i]), _find_other_class(found, i)
-    near = predictions.truth[found.near.indices[i].numpy()]
+    assert results.labels is not None
+    assert results.near is not None
+    predictions, labels, names = results.predictions, results.labels, results.class_names
+    own, other = int(predictions.truth[i]), _find_other_class(results, i)
+    near = predictions.truth[results.near.indices[i].numpy()]
     return [
-        f"labelled {found.label_names[i]}, rather {names[other]}",
+        f"labelled {results.label_names[i]}, rather {names[other]}",
         f"The AI gives {names[own]} {predictions.truth_probability[i]:.0%}; images with this label get "
         f"{labels.thresholds[own]:.0%} on average.",
         f"It predicts {names[predictions.predicted[i]]}, {predictions.probability[i]:.0%}.",
-        *_read_evidence(found, i),
+        *_read_evidence(results, i),
         f"Of the {len(near)} nearest {(near == own).sum()} are labelled {names[own]}, {(near == other).sum()} "
         f"{names[other]}.",
     ]
 
 
-def _find_other_class(found: DebuggingResults, i: int) -> int:
+def _find_other_class(results: DebuggingResults, i: int) -> int:
     """Name the other class suggested by the evidence against the label; the predictions' evidence comes first."""
-    evidence = [one for one in (found.labels, found.read) if one is not None]
+    evidence = [one for one in (results.labels, results.read) if one is not None]
     return int(next(one for one in evidence if one.likely[i]).instead[i])
 
 
-def _read_evidence(found: DebuggingResults, i: int) -> list[str]:
-    if found.read is None:
+def _read_evidence(results: DebuggingResults, i: int) -> list[str]:
+    if results.read is None:
         return []
-    names, other = found.class_names, int(found.read.instead[i])
-    says = f"predicts {names[other]} instead" if found.read.likely[i] else "agrees with the label"
+    names, other = results.class_names, int(results.read.instead[i])
+    says = f"predicts {names[other]} instead" if results.read.likely[i] else "agrees with the label"
     return [f"A linear probe of its features, trained without this image, {says}."]
 
 
-def outlier_evidence(found: DebuggingResults, i: int) -> list[str]:
+def outlier_evidence(results: DebuggingResults, i: int) -> list[str]:
     """Explain, line by line, why an image is an outlier."""
-    assert found.near is not None
-    away, near = found.near.isolation, found.near.indices[i].numpy()
-    verdict = "" if not found.has_known_label[i] else ", right" if found.predictions.correct[i] else ", wrong"
-    same = int((found.images.labels[near] == found.images.labels[i]).sum())
+    assert results.near is not None
+    away, near = results.near.isolation, results.near.indices[i].numpy()
+    verdict = "" if not results.has_known_label[i] else ", right" if results.predictions.correct[i] else ", wrong"
+    same = int((results.images.labels[near] == results.images.labels[i]).sum())
     return [
-        f"rank {found.near.rank[i]:,} of {len(away):,}",
-        f"Labelled {found.label_names[i]}; the AI predicts {found.class_names[found.predictions.predicted[i]]}, "
-        f"{found.predictions.probability[i]:.0%}{verdict}.",
+        f"rank {results.near.rank[i]:,} of {len(away):,}",
+        f"Labelled {results.label_names[i]}; the AI predicts {results.class_names[results.predictions.predicted[i]]}, "
+        f"{results.predictions.probability[i]:.0%}{verdict}.",
         f"Its {len(near)} nearest are within {away[i]:.2f}, of half of the images within {np.median(away):.2f}; "
         f"{same} of them {'is' if same == 1 else 'are'} labelled as it is.",
     ]

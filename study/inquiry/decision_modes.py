@@ -44,7 +44,7 @@ class ReadModes:
         The layer's outputs (N, K, h, w).
     """
 
-    found: DecisionModes
+    decision_modes: DecisionModes
     rows: tuple[int, ...]
     maps: Tensor
 
@@ -83,10 +83,12 @@ def modes(
         reading.logits[:, k].double().numpy(),
         (np.arange(len(rows)) < len(own)),
     )
-    found = find_modes(evidence, sparsity=sparsity, beta=beta, progress=progress)
-    inspected.kept["modes"] = ReadModes(found, tuple(rows.tolist()), reading.activation)
+    decision_modes = find_modes(evidence, sparsity=sparsity, beta=beta, progress=progress)
+    inspected.kept["modes"] = ReadModes(decision_modes, tuple(rows.tolist()), reading.activation)
     name = plain(classifier.categories[k])
-    table = [[name, layer, i, *_tell_mode(evidence, found, i - 1)] for i in range(1, len(found.modes) + 1)]
+    table = [
+        [name, layer, i, *_tell_mode(evidence, decision_modes, i - 1)] for i in range(1, len(decision_modes.modes) + 1)
+    ]
     return pd.DataFrame(
         table, columns=["class", "layer", "mode", "images", "share", "channels", "strongest", "explained"]
     )
@@ -97,20 +99,20 @@ def draw_modes(inspected: LayerInspection) -> dict[str, Image.Image]:
     read = inspected.kept.get("modes")
     if not isinstance(read, ReadModes):
         return {}
-    maps = [compute_mean_heatmap(read, i) for i in range(len(read.found.modes))]
+    maps = [compute_mean_heatmap(read, i) for i in range(len(read.decision_modes.modes))]
     scale = Scale(0.0, max(float(one.abs().max()) for one in maps) or 1.0)
     return {f"mode {i}": _draw(inspected, read, i - 1, one, scale) for i, one in enumerate(maps, 1)}
 
 
 def compute_mean_heatmap(read: ReadModes, i: int) -> Tensor:
     """Compute the sum of the channels, weighted by the mode, averaged over its images (h, w)."""
-    mode = read.found.modes[i]
+    mode = read.decision_modes.modes[i]
     weights = torch.from_numpy(mode.weights).float()
     return torch.einsum("k,nkhw->hw", weights, read.maps[list(mode.images)]) / len(mode.images)
 
 
-def _tell_mode(evidence: ModeEvidence, found: DecisionModes, i: int) -> list[object]:
-    mode = found.modes[i]
+def _tell_mode(evidence: ModeEvidence, decision_modes: DecisionModes, i: int) -> list[object]:
+    mode = decision_modes.modes[i]
     own = list(mode.images)
     weights = np.abs(mode.weights)
     used = int((weights > 0).sum())
@@ -143,7 +145,7 @@ def _choose_layer(inspected: LayerInspection, own: Tensor, k: int) -> str:
 
 
 def _draw(inspected: LayerInspection, read: ReadModes, i: int, mean: Tensor, scale: Scale) -> Image.Image:
-    own = [read.rows[row] for row in read.found.modes[i].images[:SHOWN]]
+    own = [read.rows[row] for row in read.decision_modes.modes[i].images[:SHOWN]]
     height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
     drawn = [inspected.classifier.render_input(inspected.inputs[row]).resize((SIDE, height)) for row in own]
     drawn.append(heatmap(mean, scale, (SIDE, height)))

@@ -65,7 +65,7 @@ class LearnedStack:
     pixels: Tensor
     contrast: Tensor
     scale: float
-    found: Decomposition
+    decomposition: Decomposition
 
     @cached_property
     def smooth(self) -> Tensor:
@@ -74,7 +74,7 @@ class LearnedStack:
 
     def find_strongest(self, layer: int, k: int, count: int) -> list[tuple[int, int, int]]:
         """Find the image, row and column of the largest activations of a filter by magnitude, one of each image."""
-        size = self.found.activations[layer][:, k].abs()
+        size = self.decomposition.activations[layer][:, k].abs()
         values, places = size.flatten(1).max(1)
         order = values.argsort(descending=True)[:count].tolist()
         return [(b, *divmod(int(places[b]), size.shape[2])) for b in order if values[b] > 0]
@@ -110,8 +110,8 @@ def decomposition(
     stack = LayerStack()
     for own in settings:
         stack = add_layer(stack, fitted, own, generator=inspected.generator(), progress=progress)
-    found = decompose(judged, stack)
-    learned = LearnedStack(stack, rows, pixels[len(learned_from) :], judged, scale, found)
+    layers = decompose(judged, stack)
+    learned = LearnedStack(stack, rows, pixels[len(learned_from) :], judged, scale, layers)
     inspected.kept["decomposition"] = learned
     tables = [_describe_layer(inspected, learned, layer) for layer in range(len(settings))]
     return pd.DataFrame([row for table in tables for row in table], columns=list(COLUMNS))
@@ -171,8 +171,8 @@ def measure_lost(rebuilt: Tensor, images: Tensor) -> Tensor:
 
 def _describe_layer(inspected: LayerInspection, learned: LearnedStack, layer: int) -> list[dict[str, object]]:
     """Return the row about a whole layer, then one about each of its filters."""
-    z = learned.found.activations[layer]
-    lost = measure_lost(learned.found.rebuilt[layer], learned.contrast)
+    z = learned.decomposition.activations[layer]
+    lost = measure_lost(learned.decomposition.rebuilt[layer], learned.contrast)
     random = _lose_at_random(inspected, learned, layer)
     row: dict[str, object] = {"layer": layer + 1, "filter": "all", "images": len(z)}
     row["lost"], row["lost_error"] = estimate_mean(lost)
@@ -250,9 +250,9 @@ def draw_filters_of(learned: LearnedStack, layer: int) -> Image.Image:
 def project_activation(learned: LearnedStack, layer: int, place: tuple[int, int, int, int]) -> Tensor:
     """Project one activation, of an image, filter, row and column, to the pixels (3, S, S) by the image's switches."""
     b, k, row, column = place
-    z = torch.zeros_like(learned.found.activations[layer][b : b + 1])
-    z[0, k, row, column] = learned.found.activations[layer][b, k, row, column]
-    switches = [one.only(slice(b, b + 1)) for one in learned.found.switches[:layer]]
+    z = torch.zeros_like(learned.decomposition.activations[layer][b : b + 1])
+    z[0, k, row, column] = learned.decomposition.activations[layer][b, k, row, column]
+    switches = [one.only(slice(b, b + 1)) for one in learned.decomposition.switches[:layer]]
     return reconstruct(z, learned.stack.filters[: layer + 1], switches)[0]
 
 
@@ -282,7 +282,7 @@ def draw_rebuilt(learned: LearnedStack) -> Image.Image:
     """Draw some held-out images, each above itself as every layer rebuilds it."""
     shown = slice(0, SHOWN)
     rows = [learned.pixels[shown]]
-    rows += [learned.smooth[shown] + learned.scale * rebuilt[shown] for rebuilt in learned.found.rebuilt]
+    rows += [learned.smooth[shown] + learned.scale * rebuilt[shown] for rebuilt in learned.decomposition.rebuilt]
     tiles = [image for row in rows for image in row]
     return _tile(tiles, len(learned.pixels[shown]))
 

@@ -101,8 +101,8 @@ class MethodComparison:
     def _correlate(self, rows: Sequence[int], methods: Sequence[str]) -> Values:
         inputs, predicted = self._open(rows)
         ranked = [self._rank(inputs, predicted, method) for method in methods]
-        found: Values = np.mean([correlate_ranks(a, b) for a, b in combinations(ranked, 2)], axis=0)
-        return found
+        correlations: Values = np.mean([correlate_ranks(a, b) for a, b in combinations(ranked, 2)], axis=0)
+        return correlations
 
     def _open(self, rows: Sequence[int]) -> tuple[Tensor, list[int]]:
         """Open images as the network sees them (B, C, H, W), with their predicted classes."""
@@ -115,8 +115,12 @@ class MethodComparison:
         return rank_pixels(METHODS[method](self.classifier, inputs, predicted, generator=generator))
 
     def _load(self) -> dict[int, float]:
-        found = load_columns(self._path)
-        return {} if found is None else dict(zip(found["image"].tolist(), found["correlation"].tolist(), strict=True))
+        columns = load_columns(self._path)
+        return (
+            {}
+            if columns is None
+            else dict(zip(columns["image"].tolist(), columns["correlation"].tolist(), strict=True))
+        )
 
     def _save(self, known: dict[int, float]) -> None:
         with open_replacement(self._path) as file:
@@ -192,11 +196,11 @@ def jensen_shannon(p: NDArray[np.floating], q: NDArray[np.floating]) -> Values:
     """
     a, b = (_rescale(np.asarray(rows, dtype=np.float64)) for rows in (p, q))
     middle = (a + b) / 2
-    found: Values = (rel_entr(a, middle) + rel_entr(b, middle)).sum(1) / (2 * np.log(2))
-    return found.clip(0.0, 1.0)
+    divergences: Values = (rel_entr(a, middle) + rel_entr(b, middle)).sum(1) / (2 * np.log(2))
+    return divergences.clip(0.0, 1.0)
 
 
 def _rescale(rows: Values) -> Values:
     total = rows.sum(1, keepdims=True)
-    found: Values = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[1]), where=total > 0)
-    return found
+    distributions: Values = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[1]), where=total > 0)
+    return distributions

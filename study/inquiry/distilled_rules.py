@@ -44,14 +44,20 @@ def rules(
     """
     features, columns, targets = _take_features(inspected, on, drawn, progress)
     predicted = targets.argmax(1).numpy()
-    found = fit_rules(features, columns, predicted, leaves=leaves, smallest=smallest, generator=inspected.generator())
-    rows: list[list[object]] = [["whole tree", None, len(found.fitted), len(found.judged), *found.fidelity]]
+    fitted_rules = fit_rules(
+        features, columns, predicted, leaves=leaves, smallest=smallest, generator=inspected.generator()
+    )
+    rows: list[list[object]] = [
+        ["whole tree", None, len(fitted_rules.fitted), len(fitted_rules.judged), *fitted_rules.fidelity]
+    ]
     if depth:
-        rows.append(_judge_soft_tree(inspected, found, features, targets, depth, progress))
-    rows.append(["most common prediction", None, len(found.fitted), len(found.judged), *found.chance])
+        rows.append(_judge_soft_tree(inspected, fitted_rules, features, targets, depth, progress))
+    rows.append(
+        ["most common prediction", None, len(fitted_rules.fitted), len(fitted_rules.judged), *fitted_rules.chance]
+    )
     names = [plain(name) for name in inspected.classifier.categories]
-    order = sorted(range(len(found.tree.leaves)), key=lambda i: -int(found.tree.leaves[i].counts.sum()))
-    rows += [_tell_rule(found, i, names) for i in order]
+    order = sorted(range(len(fitted_rules.tree.leaves)), key=lambda i: -int(fitted_rules.tree.leaves[i].counts.sum()))
+    rows += [_tell_rule(fitted_rules, i, names) for i in order]
     return pd.DataFrame(rows, columns=["rule", "predicts", "images", "judged", "share", "low", "high"])
 
 
@@ -87,7 +93,7 @@ def _read(inspected: LayerInspection, described: DescribedImages) -> Tensor:
 
 def _judge_soft_tree(
     inspected: LayerInspection,
-    found: Rules,
+    fitted_rules: Rules,
     features: NDArray[np.float64],
     targets: Tensor,
     depth: int,
@@ -95,7 +101,7 @@ def _judge_soft_tree(
 ) -> list[object]:
     """Return the row of a soft tree that is fitted to the network's probabilities of the same images."""
     x = torch.from_numpy(features)
-    fitted, judged = torch.from_numpy(found.fitted), torch.from_numpy(found.judged)
+    fitted, judged = torch.from_numpy(fitted_rules.fitted), torch.from_numpy(fitted_rules.judged)
     x = (x - x[fitted].mean(0)) / x[fitted].std(0).clamp(min=1e-9)
     tree = fit_soft_tree(x[fitted], targets[fitted], depth=depth, generator=inspected.generator(), progress=progress)
     agreeing = int((tree.predict(x[judged]).argmax(1) == targets[judged].argmax(1)).sum())
@@ -103,11 +109,11 @@ def _judge_soft_tree(
     return [f"soft tree of depth {depth}", None, len(fitted), len(judged), *share]
 
 
-def _tell_rule(found: Rules, i: int, names: list[str]) -> list[object]:
-    leaf, counts = found.tree.leaves[i], found.counts[i]
+def _tell_rule(fitted_rules: Rules, i: int, names: list[str]) -> list[object]:
+    leaf, counts = fitted_rules.tree.leaves[i], fitted_rules.counts[i]
     among = int(counts.sum())
     share = share_of(int(counts[leaf.most_common]), among) if among else (None, None, None)
-    text = " and ".join(map(describe_clause, found.read_rule(i))) or "every image"
+    text = " and ".join(map(describe_clause, fitted_rules.read_rule(i))) or "every image"
     return [text, names[leaf.most_common], int(leaf.counts.sum()), among, *share]
 
 

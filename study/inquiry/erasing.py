@@ -108,20 +108,25 @@ def evidence(
             chosen = list(block)
             x, (own, other) = inputs[chosen], order[chosen].T.tolist()
             maps = [method(network, x, k, generator=inspected.generator()).map for k in (own, other)]
-            found = log_odds_erasure(network, x, own, other, maps[0], maps[1], share=share, substrate=substrate)
-            random = _draw_pixels(found.erased, maps[0].shape, inspected.request.seed, block)
+            erasure = log_odds_erasure(network, x, own, other, maps[0], maps[1], share=share, substrate=substrate)
+            random = _draw_pixels(erasure.erased, maps[0].shape, inspected.request.seed, block)
             control = log_odds_erasure(
                 network, x, own, other, random, torch.zeros_like(random), share=share, substrate=substrate
             )
-            columns = {"before": found.before, "change": found.change, "random": control.change, "erased": found.erased}
+            columns = {
+                "before": erasure.before,
+                "change": erasure.change,
+                "random": control.change,
+                "erased": erasure.erased,
+            }
             return {key: value.numpy() for key, value in columns.items()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{name}", len(inputs), BLOCK)
-        found = kept.join(erase_evidence, progress, f"erasing evidence by {name}")
+        erasure = kept.join(erase_evidence, progress, f"erasing evidence by {name}")
         size = inputs[0, 0].numel()
-        more = found["change"] - found["random"]
-        own = [found["before"].mean(), *_mean(found["change"]), found["random"].mean(), *_mean(more)]
-        rows.append([name, *own, found["erased"].mean() / size, len(inputs)])
+        more = erasure["change"] - erasure["random"]
+        own = [erasure["before"].mean(), *_mean(erasure["change"]), erasure["random"].mean(), *_mean(more)]
+        rows.append([name, *own, erasure["erased"].mean() / size, len(inputs)])
         kept.forget()
     limits = ["change", "change_low", "change_high", "random", "above_random", "above_low", "above_high"]
     return pd.DataFrame(rows, columns=["method", "log_odds", *limits, "pixels", "images"])

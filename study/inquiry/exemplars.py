@@ -131,14 +131,14 @@ def exemplars(
         ranked = _rank_images(classifier, unit, pictures, count, report_progress)
     else:
         ranked = _strongest_places(classifier, unit, pictures, count, report_progress)
-    found, warnings = [], _warn_of_ties([activation for _, _, activation in ranked])
+    records, warnings = [], _warn_of_ties([activation for _, _, activation in ranked])
     for i, at, activation in ranked:
         one, said = _exemplar(classifier, at, pictures, i, activation)
-        found.append(one)
+        records.append(one)
         warnings |= dict.fromkeys(said)
-        progress(len(found), len(ranked), "projections")
-    warnings |= _warn_without_switches(classifier, ranked[0][1], found[0].projection)
-    return Exemplars(unit, pictures.name, total, tuple(found), tuple(warnings))
+        progress(len(records), len(ranked), "projections")
+    warnings |= _warn_without_switches(classifier, ranked[0][1], records[0].projection)
+    return Exemplars(unit, pictures.name, total, tuple(records), tuple(warnings))
 
 
 RankedImages = list[tuple[int, Unit, float]]

@@ -150,15 +150,15 @@ def find_named_parts(inspected: LayerInspection, rows: Sequence[int]) -> tuple[l
         return None
     height, width = inspected.inputs.shape[2:]
     numbers: dict[str, int] = {}
-    found = []
+    parts = []
     for row in rows:
         seen = view(inspected.classifier, inspected.images.open(row), inspected.inputs[row])
         own, names = known(row)
         drawn = np.full((height, width), -1)
         for k, name in enumerate(names):
             drawn[seen.cut(own == k, (width, height))] = numbers.setdefault(name, len(numbers))
-        found.append(drawn)
-    return found, list(numbers)
+        parts.append(drawn)
+    return parts, list(numbers)
 
 
 def describe_features(

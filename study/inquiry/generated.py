@@ -71,18 +71,18 @@ def write_generated(query: GeneratedQuery, out: Path, progress: Progress = silen
     manifold, kept = learn_manifold(
         classifier, inputs, epochs=query.epochs, latent=query.latent, seed=query.seed, progress=progress
     )
-    found = []
+    counterfactuals = []
     for name, file in pictures.items():
         inputs = classifier.preprocess(open_image(file))
         try:
             result = find_on_manifold(classifier, manifold, inputs, to)
         except ForetellError as error:
             raise ForetellError(f"{file}: {error}") from None
-        found.append((name, file, inputs, result))
+        counterfactuals.append((name, file, inputs, result))
     facts = {"model": query.model, "fingerprint": classifier.fingerprint, "learned_from": len(files),
              "epochs": query.epochs, "latent": query.latent, "seed": query.seed, "kept": list(kept)}  # fmt: skip
     return [_write(out / f"{name}.generated", classifier, facts | {"image": str(file)}, inputs, result)
-            for name, file, inputs, result in found]  # fmt: skip
+            for name, file, inputs, result in counterfactuals]  # fmt: skip
 
 
 def _read_inputs(classifier: Classifier, files: Sequence[Path]) -> Tensor:
@@ -149,27 +149,27 @@ def _make_conditions(count: int) -> Tensor:
 
 
 def _write(
-    base: Path, classifier: Classifier, facts: dict[str, Any], inputs: Tensor, found: GeneratedCounterfactual
+    base: Path, classifier: Classifier, facts: dict[str, Any], inputs: Tensor, counterfactual: GeneratedCounterfactual
 ) -> WrittenCounterfactual:
     names = [plain(name) for name in classifier.categories]
-    sentence = describe_generated(found, names)
-    share = partial(_name_probabilities, names, (found.old, found.new))
+    sentence = describe_generated(counterfactual, names)
+    share = partial(_name_probabilities, names, (counterfactual.old, counterfactual.new))
     facts |= {
-        "predicted": names[found.old],
-        "predicted_after": names[found.new],
-        "probability": share(found.before),
-        "probability_redrawn": share(found.redrawn),
-        "probability_after": share(found.after),
-        "distance": round(found.distance, 6),
-        "distance_redrawn": round(found.distance_redrawn, 6),
-        "moved": round(found.moved, 4),
-        "farther": round(found.farther, 6),
+        "predicted": names[counterfactual.old],
+        "predicted_after": names[counterfactual.new],
+        "probability": share(counterfactual.before),
+        "probability_redrawn": share(counterfactual.redrawn),
+        "probability_after": share(counterfactual.after),
+        "distance": round(counterfactual.distance, 6),
+        "distance_redrawn": round(counterfactual.distance_redrawn, 6),
+        "moved": round(counterfactual.moved, 4),
+        "farther": round(counterfactual.farther, 6),
         "sentence": sentence,
         "versions": versions(),
     }
     base.parent.mkdir(parents=True, exist_ok=True)
     file = base.with_name(f"{base.name}.png")
-    join_images(draw_generated(classifier, inputs, found)).save(file)
+    join_images(draw_generated(classifier, inputs, counterfactual)).save(file)
     write_whole(base.with_name(f"{base.name}.json"), (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     return WrittenCounterfactual(file, sentence)
 
@@ -178,24 +178,27 @@ def _name_probabilities(names: Sequence[str], classes: Sequence[int], probabilit
     return {names[k]: round(float(probabilities[k]), 6) for k in classes}
 
 
-def draw_generated(classifier: Classifier, inputs: Tensor, found: GeneratedCounterfactual) -> list[Image.Image]:
+def draw_generated(
+    classifier: Classifier, inputs: Tensor, counterfactual: GeneratedCounterfactual
+) -> list[Image.Image]:
     """Draw an input (C, H, W), its reconstruction, and the nearest drawn image with another prediction."""
-    drawn = [classifier.render_input(one) for one in (inputs, found.reconstruction, found.image)]
+    drawn = [classifier.render_input(one) for one in (inputs, counterfactual.reconstruction, counterfactual.image)]
     return [image.resize((SIDE, round(SIDE * image.height / image.width)), Image.Resampling.BICUBIC) for image in drawn]
 
 
-def describe_generated(found: GeneratedCounterfactual, names: Sequence[str]) -> str:
+def describe_generated(counterfactual: GeneratedCounterfactual, names: Sequence[str]) -> str:
     """Describe what the drawn image changes, and warn of one that is unlike those the generator learned from."""
-    old, new = names[found.old], names[found.new]
+    old, new = names[counterfactual.old], names[counterfactual.new]
     changed = (
         f"Of the images that the generator can draw, this is the nearest found that the AI predicts to be {new} "
-        f"({float(found.after[found.new]):.0%}) and no longer {old}, which it predicts of the image "
-        f"({float(found.before[found.old]):.0%}) and of its reconstruction ({float(found.redrawn[found.old]):.0%}). "
-        f"The code moved by {found.moved:.1f} standard deviations."
+        f"({float(counterfactual.after[counterfactual.new]):.0%}) and no longer {old}, which it predicts of the image "
+        f"({float(counterfactual.before[counterfactual.old]):.0%}) and of its reconstruction "
+        f"({float(counterfactual.redrawn[counterfactual.old]):.0%}). "
+        f"The code moved by {counterfactual.moved:.1f} standard deviations."
     )
-    if not found.is_unusual:
+    if not counterfactual.is_unusual:
         return changed
     return (
-        f"{changed} Caution: {found.farther:.1%} of the generator's codes are as unusual as this one, so the drawn "
-        "image may be none of its kind."
+        f"{changed} Caution: {counterfactual.farther:.1%} of the generator's codes are as unusual as this one, so the "
+        "drawn image may be none of its kind."
     )

@@ -28,15 +28,15 @@ def find_images(given: Sequence[Path]) -> dict[str, Path]:
     ForetellError
         A missing file (with the nearest name), or a folder or pattern without an image.
     """
-    found: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     for path in given:
         for file, name in _expand_path(path.expanduser()):
-            found.setdefault(file.absolute(), name)
-    if len(set(found.values())) < len(found):
-        shared = Path(os.path.commonpath([file.parent for file in found]))
-        found = {file: _name_file(file, shared) for file in found}
-    counts = Counter(found.values())
-    return {name + (file.suffix if counts[name] > 1 else ""): file for file, name in found.items()}
+            names.setdefault(file.absolute(), name)
+    if len(set(names.values())) < len(names):
+        shared = Path(os.path.commonpath([file.parent for file in names]))
+        names = {file: _name_file(file, shared) for file in names}
+    counts = Counter(names.values())
+    return {name + (file.suffix if counts[name] > 1 else ""): file for file, name in names.items()}
 
 
 def _expand_path(path: Path) -> list[tuple[Path, str]]:

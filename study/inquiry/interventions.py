@@ -24,8 +24,8 @@ def predict_under_intervention(
     """Predict probabilities (N, K) of these images under do(factor = value), or unchanged."""
     drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
     inputs = torch.stack([classifier.preprocess(picture) for picture in drawn])
-    found: np.ndarray = classifier.probabilities(inputs).numpy()
-    return found
+    probabilities: np.ndarray = classifier.probabilities(inputs).numpy()
+    return probabilities
 
 
 def against_others(under: Mapping[str, np.ndarray], value: str) -> ConceptEffect:

@@ -45,11 +45,11 @@ def probes(inspected: LayerInspection, progress: Progress, *, hidden: int = 0) -
     for layer in inspected.layers:
         features = means_of(inspected.classifier, inspected.inputs, layer)
         for of, known in labels.items():
-            linear = found = linear_probe(features, known, generator=inspected.generator())
+            linear = probe = linear_probe(features, known, generator=inspected.generator())
             if hidden:
-                found = perceptron_probe(features, known, hidden=hidden, generator=inspected.generator())
-            own = [layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance]
-            rows.append([*own, linear.accuracy, compare_probes(found, linear, known).p_value])
+                probe = perceptron_probe(features, known, hidden=hidden, generator=inspected.generator())
+            own = [layer, of, features.shape[1], probe.accuracy, probe.low, probe.high, probe.chance]
+            rows.append([*own, linear.accuracy, compare_probes(probe, linear, known).p_value])
             progress(len(rows), len(inspected.layers) * len(labels), "training probes")
     names = ["layer", "of", "channels", "accuracy", "low", "high", "chance", "linear", "p_value"]
     table = pd.DataFrame(rows, columns=names)
@@ -98,8 +98,8 @@ def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     }
     rows = []
     for one, other in product(own, others):
-        found = svcca(own[one], others[other], generator=inspected.generator())
-        rows.append([one, other, found.mean, found.chance, found.chance_error, *found.kept])
+        comparison = svcca(own[one], others[other], generator=inspected.generator())
+        rows.append([one, other, comparison.mean, comparison.chance, comparison.chance_error, *comparison.kept])
         progress(len(rows), len(own) * len(others), "comparing layers")
     return pd.DataFrame(rows, columns=["layer", "other", "similarity", "chance", "chance_sd", "kept", "other_kept"])
 
@@ -111,13 +111,13 @@ def dissection(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     rows = []
     for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
         maps = maps_of(inspected.classifier, inspected.inputs, layer)
-        found = dissect(
+        agreement = dissect(
             maps, masks, names, top=compute_lit_share(maps), generator=inspected.generator(), progress=progress
         )
-        best, concept = found.best
+        best, concept = agreement.best
         for k in range(len(best)):
             lights = names[int(concept[k])]
-            rows.append([layer, k, lights, float(best[k]), float(found.chance[k]), bool(found.detects[k])])
+            rows.append([layer, k, lights, float(best[k]), float(agreement.chance[k]), bool(agreement.detects[k])])
     return pd.DataFrame(rows, columns=["layer", "unit", "concept", "agreement", "chance", "detects"])
 
 
@@ -158,25 +158,27 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
 
         def delete_units(block: range, layer: str = layer) -> dict[str, np.ndarray]:
             rows = shown[list(block)]
-            found = predict_without_units(
+            deletions = predict_without_units(
                 inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent
             )
-            return {name: values.numpy() for name, values in found._asdict().items()}
+            return {name: values.numpy() for name, values in deletions._asdict().items()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
         columns = kept.join(delete_units, progress, f"deleting units of {layer}")
-        found = by_class(UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
-        units = range(len(found.drop))
+        deletions = by_class(
+            UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels
+        )
+        units = range(len(deletions.drop))
         tables.append(
             pd.DataFrame(
                 {
                     "layer": layer,
-                    "unit": np.repeat(units, len(found.classes)),
-                    "class": [plain(inspected.classifier.categories[int(k)]) for k in found.classes] * len(units),
-                    "drop": found.drop.flatten(),
-                    "error": found.error.flatten(),
-                    "accuracy_without": found.accuracy.flatten(),
-                    "accuracy": found.whole.repeat(len(units)),
+                    "unit": np.repeat(units, len(deletions.classes)),
+                    "class": [plain(inspected.classifier.categories[int(k)]) for k in deletions.classes] * len(units),
+                    "drop": deletions.drop.flatten(),
+                    "error": deletions.error.flatten(),
+                    "accuracy_without": deletions.accuracy.flatten(),
+                    "accuracy": deletions.whole.repeat(len(units)),
                 }
             )
         )

@@ -73,7 +73,7 @@ def memorisation(
     records = kept.join(train_kind, progress, "trainings")["moments"]
     kept.forget()
     counts = {"trained": len(training.labels), "judged": len(held_out.labels)}
-    tables = [_tabulate(kind, found, counts, len(classes)) for kind, found in zip(chosen, records, strict=True)]
+    tables = [_tabulate(kind, record, counts, len(classes)) for kind, record in zip(chosen, records, strict=True)]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -115,17 +115,17 @@ def divide_images(inspected: LayerInspection) -> tuple[Examples, Examples, Tenso
 def _tabulate(kind: str, moments: NDArray[np.float64], counts: dict[str, int], classes: int) -> pd.DataFrame:
     """Return one row for each measured epoch; frequencies are left out where pixels were moved."""
     table = pd.DataFrame(moments, columns=[field.name for field in fields(TrainingMoment)])
-    found = pd.DataFrame({"kind": kind, "epoch": table["epoch"].astype(int)})
+    frame = pd.DataFrame({"kind": kind, "epoch": table["epoch"].astype(int)})
     for name, images in SHARES.items():
         shares = [share_of(int(count), counts[images]) for count in table[name]]
-        found[[name, f"{name}_low", f"{name}_high"]] = shares
+        frame[[name, f"{name}_low", f"{name}_high"]] = shares
     if kind not in PLACED:
-        found[[f"{part}{end}" for part in ("coarse", "fine") for end in ("", "_low", "_high")]] = np.nan
-    found[["sensitivity", "gini"]] = table[["sensitivity", "gini"]]
-    found["chance"] = 1 / classes
-    found["note"] = None
-    found.loc[found.index[-1], "note"] = warn_of(kind, float(found["training"].iloc[-1]), int(found["epoch"].iloc[-1]))
-    return found
+        frame[[f"{part}{end}" for part in ("coarse", "fine") for end in ("", "_low", "_high")]] = np.nan
+    frame[["sensitivity", "gini"]] = table[["sensitivity", "gini"]]
+    frame["chance"] = 1 / classes
+    frame["note"] = None
+    frame.loc[frame.index[-1], "note"] = warn_of(kind, float(frame["training"].iloc[-1]), int(frame["epoch"].iloc[-1]))
+    return frame
 
 
 def warn_of(kind: str, training: float, epoch: int) -> str | None:

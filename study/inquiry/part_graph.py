@@ -244,15 +244,15 @@ def find_landmarks(inspected: LayerInspection, rows: Sequence[int]) -> Tensor | 
     if mask is None:
         return None
     height, width = inspected.inputs.shape[2:]
-    found = np.full((len(rows), 5, 2), np.nan)
+    landmarks = np.full((len(rows), 5, 2), np.nan)
     for at, row in enumerate(rows):
         seen = view(inspected.classifier, inspected.images.open(row), inspected.inputs[row])
         inside = seen.cut(np.asarray(mask(row), dtype=bool), (width, height))
         if inside.any():
             y, x = (np.flatnonzero(inside.any(axis)) + 0.5 for axis in (1, 0))
             corners = [(left, top) for left in (x[0], x[-1]) for top in (y[0], y[-1])]
-            found[at] = np.array([((x[0] + x[-1]) / 2, (y[0] + y[-1]) / 2), *corners]) / max(height, width)
-    return torch.from_numpy(found)
+            landmarks[at] = np.array([((x[0] + x[-1]) / 2, (y[0] + y[-1]) / 2), *corners]) / max(height, width)
+    return torch.from_numpy(landmarks)
 
 
 def describe_layer(own: LearnedLayer, landmarks: Tensor | None) -> list[dict[str, object]]:

@@ -180,7 +180,7 @@ def build_kernels(
         others = (None if one is None else intersect_histograms(one, one) for one in (random, whole))
         return Kernels(intersect_histograms(pyramids, pyramids), *others)
 
-    found: dict[str, Kernels] = {}
+    results: dict[str, Kernels] = {}
     known: list[Decomposition] | None = None
     for layer in range(len(stack.filters)):
         lower = replace(stack, filters=stack.filters[: layer + 1], settings=stack.settings[: layer + 1])
@@ -189,13 +189,13 @@ def build_kernels(
         pyramids = (
             count_words(partial(_project, one, of, layer, parts)) for one, of in ((learned, lower), (drawn, random))
         )
-        found[f"layer {layer + 1}"] = compare(*pyramids)
+        results[f"layer {layer + 1}"] = compare(*pyramids)
         known = learned
-    if len(found) > 1:
-        found["all layers"] = average_kernels(list(found.values()))
-    found["patches of pixels"] = compare(count_words(lambda b: y[b : b + 1]))
+    if len(results) > 1:
+        results["all layers"] = average_kernels(list(results.values()))
+    results["patches of pixels"] = compare(count_words(lambda b: y[b : b + 1]))
     linear = y.flatten(1) @ y.flatten(1).T
-    return found | {"pixels": Kernels(linear / linear.diagonal().mean())}
+    return results | {"pixels": Kernels(linear / linear.diagonal().mean())}
 
 
 def decompose_blocks(
@@ -203,11 +203,11 @@ def decompose_blocks(
 ) -> list[Decomposition]:
     """Take images (N, C, H, W) apart in blocks of `BLOCK`, from what is known of each block already."""
     blocks: tuple[Tensor, ...] = torch.split(y, BLOCK)
-    found: list[Decomposition] = []
+    results: list[Decomposition] = []
     for k, block in enumerate(blocks):
-        found.append(decompose(block, stack, known[k] if known else None))
+        results.append(decompose(block, stack, known[k] if known else None))
         progress(k + 1, len(blocks), f"activations of layer {len(stack.filters)}")
-    return found
+    return results
 
 
 def _project(blocks: list[Decomposition], stack: LayerStack, layer: int, parts: int, b: int) -> Tensor:
@@ -245,9 +245,9 @@ def describe_features(inspected: LayerInspection, shown: LabelledImages, name: s
             continue
         other = recognise(inspected, shown, kernel).right
         row[of] = float(other.mean())
-        found = compare_paired(int((own.right & ~other).sum()), int((other & ~own.right).sum()), len(other))
-        row |= {gain: found.value, f"{gain}_low": found.low, f"{gain}_high": found.high}
-        if of == "random" and found.low <= 0:
+        paired = compare_paired(int((own.right & ~other).sum()), int((other & ~own.right).sum()), len(other))
+        row |= {gain: paired.value, f"{gain}_low": paired.low, f"{gain}_high": paired.high}
+        if of == "random" and paired.low <= 0:
             notes.append(warn_of_random(name, accuracy.value, row[of]))
     if accuracy.low <= chance:
         notes.append(f"By {name}, held-out images are recognised no better than by chance ({chance:.1%}).")

@@ -64,9 +64,9 @@ def _probe_halves(inspected: LayerInspection, features: Tensor, labels: Tensor, 
     rarest = min(int(torch.unique(labels[half == k], return_counts=True)[1].min()) for k in range(2))
     predicted, chance, folds = torch.empty_like(labels), 0.0, max(2, min(FOLDS, rarest))
     for k in range(2):
-        found = linear_probe(features[half == k], labels[half == k], folds=folds, generator=inspected.generator())
-        predicted[half == k] = found.predicted
-        chance += found.chance / 2
+        probe = linear_probe(features[half == k], labels[half == k], folds=folds, generator=inspected.generator())
+        predicted[half == k] = probe.predicted
+        chance += probe.chance / 2
     return Probe(*share_of(int((predicted == labels).sum()), len(labels)), chance, predicted)
 
 

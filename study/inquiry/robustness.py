@@ -95,7 +95,7 @@ def margins(
         raise ForetellError("Directions between classes need images of two or more classes: give a set with more.")
 
     def walk_block(block: range) -> dict[str, NDArray[Any]]:
-        found = []
+        distances = []
         for i in block:
             own = int(answers[i])
             spans: list[Tensor | None] = [None]
@@ -104,13 +104,13 @@ def margins(
                 draws = torch.Generator().manual_seed(inspected.request.seed + i)
                 spans += [apart, torch.randn(apart.shape, generator=draws)]
             walks = [float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans]
-            found.append(walks + [np.nan] * (3 - len(walks)))
-        return {"margins": np.array(found)}
+            distances.append(walks + [np.nan] * (3 - len(walks)))
+        return {"margins": np.array(distances)}
 
     kept = Blocks(inspected.parts, inspected.key, count, 1)
-    found = kept.join(walk_block, progress, "walking to the boundary")["margins"]
+    distances = kept.join(walk_block, progress, "walking to the boundary")["margins"]
     kept.forget()
-    table = pd.DataFrame(found, columns=["anywhere", "discriminative", "random"])
+    table = pd.DataFrame(distances, columns=["anywhere", "discriminative", "random"])
     table.insert(0, "picture", [inspected.images.ids[int(i)] for i in shown[:count]])
     table.insert(1, "right", (answers == classes).numpy()[:count])
     return table
@@ -126,15 +126,15 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
     """Measure accuracy on the low and the high spatial frequencies of the images, by cutoff in cycles per image."""
     shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)
-    found = accuracy_by_radius(
+    curve = accuracy_by_radius(
         inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
     )
     size = len(shown)
     table = pd.DataFrame({"cycles": chosen})
-    for name, accuracy in (("coarse", found.low), ("fine", found.high)):
+    for name, accuracy in (("coarse", curve.low), ("fine", curve.high)):
         limits = [share_of(round(float(share) * size), size) for share in accuracy]
         table[[name, f"{name}_low", f"{name}_high"]] = limits
-    table["whole"] = found.whole
+    table["whole"] = curve.whole
     return table
 
 
@@ -157,11 +157,11 @@ def bands(
         }
 
     kept = Blocks(inspected.parts, inspected.key, count, 1)
-    found = np.sort(kept.join(walk_block, progress, "walking to the boundary in bands")["margins"], axis=0)
+    distances = np.sort(kept.join(walk_block, progress, "walking to the boundary in bands")["margins"], axis=0)
     kept.forget()
     rows = [
         [k, band.low, band.high, band.dimension, *_median(own), *_percentiles(own), np.isfinite(own).mean(), count]
-        for k, (band, own) in enumerate(zip(cut, found.T, strict=True))
+        for k, (band, own) in enumerate(zip(cut, distances.T, strict=True))
     ]
     columns = ["low", "high", "dimension", "median", "median_low", "median_high", "p5", "p95", "met", "images"]
     return pd.DataFrame(rows, columns=["band", *columns])

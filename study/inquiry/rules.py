@@ -214,14 +214,14 @@ def serve() -> None:
     Thread(target=listen, daemon=True).start()
     path, taken = inbox.get()
     try:
-        found = load_assertions(path, taken)
+        checks = load_assertions(path, taken)
     except ForetellError as error:
         return send(error)
-    send({name: (state(rule), find_window(rule, f"{path.name}:{name}")) for name, rule in found.items()})
+    send({name: (state(rule), find_window(rule, f"{path.name}:{name}")) for name, rule in checks.items()})
     while True:
         name, title, of, *given = inbox.get()
         try:
-            send(judge(partial(found[name], *_join_arguments(given, ask)), title, of))
+            send(judge(partial(checks[name], *_join_arguments(given, ask)), title, of))
         except ForetellError as error:
             send(error)
 
@@ -239,19 +239,19 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
     if not path.is_file():
         raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
     module = execute_file(path)
-    found: dict[str, Assertion] = {
+    checks: dict[str, Assertion] = {
         name: value
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
-    if not found:
+    if not checks:
         raise ForetellError(f"{path} has no assertion: write a function of (picture, answer) that gives True or False.")
-    for name, function in found.items():
+    for name, function in checks.items():
         if find_window(function, f"{path}:{name}") is None:
             _refuse_other_arguments(function, f"{path}:{name}")
         if name in taken:
             raise ForetellError(f"{path}:{name} has the name of one of the table's columns: rename it.")
-    return found
+    return checks
 
 
 def state(rule: Assertion) -> str:

@@ -69,12 +69,14 @@ def sampled_files(query: SampledQuery, out: Path, progress: Progress = silent) -
         A network that is no deep belief network, or no such unit.
     """
     classifier = open_classifier(query.model, Path.cwd())
-    found = sample(classifier, query, progress)
-    said, name = warn(found.samples), name_file(classifier, found.unit, HOW)
+    sampled_unit = sample(classifier, query, progress)
+    said, name = warn(sampled_unit.samples), name_file(classifier, sampled_unit.unit, HOW)
     files = {
-        "png": encode_png(draw_sheet(classifier, found, query, said)),
-        "npz": _pack(found),
-        "json": (json.dumps(_facts(classifier, found, query, said), indent=1, ensure_ascii=False) + "\n").encode(),
+        "png": encode_png(draw_sheet(classifier, sampled_unit, query, said)),
+        "npz": _pack(sampled_unit),
+        "json": (
+            json.dumps(_facts(classifier, sampled_unit, query, said), indent=1, ensure_ascii=False) + "\n"
+        ).encode(),
     }
     (out / f"{name}.json").unlink(missing_ok=True)
     return WrittenFiles(tuple(write_whole(out / f"{name}.{end}", content) for end, content in files.items()), said)
@@ -111,18 +113,23 @@ def warn(samples: ClampedSamples) -> tuple[str, ...]:
 
 
 def draw_sheet(
-    classifier: Classifier, found: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
+    classifier: Classifier, sampled_unit: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
 ) -> Image.Image:
     """Draw the mean and some samples in the first row, maximised images below, each with the unit's activation."""
     title = [
-        f"{classifier.name}: {name_of(classifier, found.unit)}",
+        f"{classifier.name}: {name_of(classifier, sampled_unit.unit)}",
         f"First row: the mean of {CHAINS * SAMPLES:,} images drawn with the unit clamped to 1 (largest Monte Carlo "
-        f"error of a value {float(found.samples.error.max()):.3f} of 1), then single ones.",
+        f"error of a value {float(sampled_unit.samples.error.max()):.3f} of 1), then single ones.",
         f"Below: images of bounded norm that maximise it, {query.steps} steps. Under each: the unit's activation.",
     ]
     names = ["mean", *(f"sample {k + 1}" for k in range(DRAWN))]
-    tiles = _tile(classifier, names, found.drawn, found.activations)
-    tiles += _tile(classifier, [f"start {k}" for k in range(len(found.maximised))], found.maximised, found.reached)
+    tiles = _tile(classifier, names, sampled_unit.drawn, sampled_unit.activations)
+    tiles += _tile(
+        classifier,
+        [f"start {k}" for k in range(len(sampled_unit.maximised))],
+        sampled_unit.maximised,
+        sampled_unit.reached,
+    )
     return unit_sheets.sheet([*title, *warnings], tiles, ACROSS)
 
 
@@ -135,23 +142,23 @@ def _tile(classifier: Classifier, names: list[str], inputs: Tensor, activations:
     ]
 
 
-def _pack(found: SampledUnit) -> bytes:
+def _pack(sampled_unit: SampledUnit) -> bytes:
     """Pack ``mean`` and ``error`` (V,), ``drawn`` (1 + C, C, H, W), ``maximised`` (S, C, H, W) and the activations."""
     buffer = io.BytesIO()
     np.savez(
         buffer,
-        mean=found.samples.mean.numpy(),
-        error=found.samples.error.numpy(),
-        drawn=found.drawn.numpy(),
-        activations=found.activations.numpy(),
-        maximised=found.maximised.numpy(),
-        maximised_activations=found.reached.numpy(),
+        mean=sampled_unit.samples.mean.numpy(),
+        error=sampled_unit.samples.error.numpy(),
+        drawn=sampled_unit.drawn.numpy(),
+        activations=sampled_unit.activations.numpy(),
+        maximised=sampled_unit.maximised.numpy(),
+        maximised_activations=sampled_unit.reached.numpy(),
     )
     return buffer.getvalue()
 
 
 def _facts(
-    classifier: Classifier, found: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
+    classifier: Classifier, sampled_unit: SampledUnit, query: SampledQuery, warnings: tuple[str, ...]
 ) -> dict[str, Any]:
     return {
         "model": classifier.name,
@@ -160,11 +167,11 @@ def _facts(
         "seed": query.seed,
         "sampling": {"chains": CHAINS, "burn_in": BURN_IN, "samples": SAMPLES, "apart": APART},
         "maximised": {"starts": query.starts, "steps": query.steps},
-        "mixing": round(found.samples.mixing, 4),
-        "largest_error": round(float(found.samples.error.max()), 6),
-        "activation_of_the_mean": round(float(found.activations[0]), 6),
-        "activation_of_samples": round(float(found.activations[1:].mean()), 6),
-        "activation_maximised": [round(float(one), 6) for one in found.reached],
+        "mixing": round(sampled_unit.samples.mixing, 4),
+        "largest_error": round(float(sampled_unit.samples.error.max()), 6),
+        "activation_of_the_mean": round(float(sampled_unit.activations[0]), 6),
+        "activation_of_samples": round(float(sampled_unit.activations[1:].mean()), 6),
+        "activation_maximised": [round(float(one), 6) for one in sampled_unit.reached],
         "warnings": list(warnings),
         "versions": versions(),
         "code": code_digest(),

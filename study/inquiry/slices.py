@@ -27,11 +27,11 @@ def find_labelled_slices(predictions: Predictions, probabilities: NDArray[np.flo
     """Find the error slices among the images whose label is a class of the network; say why there are none."""
     known = np.flatnonzero(predictions.truth != UNMATCHED)
     try:
-        found = find_slices(predictions.features[known].numpy(), predictions.truth[known], probabilities[known])
+        error_slices = find_slices(predictions.features[known].numpy(), predictions.truth[known], probabilities[known])
     except ForetellError as error:
         return str(error)
-    slices = tuple(replace(one, members=tuple(known[list(one.members)].tolist())) for one in found.slices)
-    return replace(found, slices=slices, tested=known[found.tested])
+    slices = tuple(replace(one, members=tuple(known[list(one.members)].tolist())) for one in error_slices.slices)
+    return replace(error_slices, slices=slices, tested=known[error_slices.tested])
 
 
 def describe_slice(
@@ -61,7 +61,7 @@ def _list_properties(
 
 
 def tabulate_slices(
-    found: ErrorSlices, images: ImageSet, predictions: Predictions, classes: Sequence[str] | NDArray[np.str_]
+    error_slices: ErrorSlices, images: ImageSet, predictions: Predictions, classes: Sequence[str] | NDArray[np.str_]
 ) -> pd.DataFrame:
     """Tabulate the slices, one row each."""
     rows = [
@@ -77,20 +77,20 @@ def tabulate_slices(
             "images_are": describe_slice(one, images, predictions, classes),
             "most_typical": images.ids[one.members[0]],
         }
-        for k, one in enumerate(found.slices, 1)
+        for k, one in enumerate(error_slices.slices, 1)
     ]
     return pd.DataFrame(rows)
 
 
-def describe_result(found: ErrorSlices) -> str:
+def describe_result(error_slices: ErrorSlices) -> str:
     """Describe how many slices there are, and what they were measured on."""
-    count = sum(one.is_found for one in found.slices)
+    count = sum(one.is_found for one in error_slices.slices)
     said = "no slice has" if count == 0 else "1 slice has" if count == 1 else f"{count} slices have"
     return (
-        f"Of {len(found.slices)} groups of similar images, {said} more errors than the others beyond chance (Fisher's "
-        f"exact test, Holm-corrected; overall the AI errs on {found.overall.value:.1%}). Groups were found on half of "
-        f"the images, with their errors; what is shown are the other {len(found.tested):,} images, assigned by their "
-        "features alone."
+        f"Of {len(error_slices.slices)} groups of similar images, {said} more errors than the others beyond chance "
+        f"(Fisher's exact test, Holm-corrected; overall the AI errs on {error_slices.overall.value:.1%}). Groups were "
+        f"found on half of the images, with their errors; what is shown are the other {len(error_slices.tested):,} "
+        "images, assigned by their features alone."
     )
 
 

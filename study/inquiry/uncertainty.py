@@ -78,9 +78,9 @@ def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress =
     parts = out / "parts"
     pictures, images = open_requested(request.images, request.image_set, request.settings)
     truth = None if images is None else class_of_labels(images, classifier)
-    found = uncertainty(classifier, request, pictures, truth, parts, progress)
+    results = uncertainty(classifier, request, pictures, truth, parts, progress)
     stem = f"{classifier.file_name}.{request.sampler}"
-    return table_files(out, stem, found.table, found.report, parts)
+    return table_files(out, stem, results.table, results.report, parts)
 
 
 def uncertainty(
@@ -183,20 +183,20 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
     ``columns`` are predictions (N, K) as `PLAIN` and `AVERAGED` and each measure (N,); ``labels`` (N,) true classes.
     """
     plain_answers, wrong = columns[PLAIN], columns[PLAIN].argmax(1) != labels
-    found: dict[str, Any] = {"labelled": len(labels)}
+    report: dict[str, Any] = {"labelled": len(labels)}
     for name in (PLAIN, AVERAGED):
         known = calibration(columns[name], labels)
         right = float((columns[name].argmax(1) == labels).mean())
-        found[name] = {"accuracy": right, "calibration_error": known.expected_error, "brier": known.brier}
-    found["temperature"] = _evaluate_temperature_scaling(plain_answers, labels)
+        report[name] = {"accuracy": right, "calibration_error": known.expected_error, "brier": known.brier}
+    report["temperature"] = _evaluate_temperature_scaling(plain_answers, labels)
     unsure = 1 - plain_answers.max(1)
     try:
-        found["detection"] = {"confidence": _detection(unsure, wrong)}
+        report["detection"] = {"confidence": _detection(unsure, wrong)}
         for name in UNCERTAINTY_MEASURES:
-            found["detection"][name] = _detection(columns[name], wrong) | _against(columns[name], unsure, wrong)
+            report["detection"][name] = _detection(columns[name], wrong) | _against(columns[name], unsure, wrong)
     except ForetellError as error:
-        found["detection"] = str(error)
-    return found
+        report["detection"] = str(error)
+    return report
 
 
 def _evaluate_temperature_scaling(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:

@@ -106,13 +106,13 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
     pictures = open_images(request.images) if request.images else None
-    found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
+    best_images = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
     made = request.settings.make(classifier, unit, progress, pictures)
-    files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
+    files, name = contents(classifier, made, request.settings, best_images), stem(classifier, made)
     for ending in ("json", "top.png"):
         (out / f"{name}.{ending}").unlink(missing_ok=True)
     paths = tuple(write_whole(out / f"{name}.{ending}", content) for ending, content in files.items())
-    return WrittenFiles(paths, made.warnings + (found.warnings if found else ()))
+    return WrittenFiles(paths, made.warnings + (best_images.warnings if best_images else ()))
 
 
 def check(request: UnitQuery) -> None:
@@ -169,13 +169,17 @@ def name_file(classifier: Classifier, unit: Unit, how: str) -> str:
 
 
 def contents(
-    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, best_images: Exemplars | None = None
 ) -> dict[str, bytes]:
     """Render the files by their endings, the facts last."""
     sheets = {"png": encode_png(draw_maximised_sheet(classifier, made, settings))}
-    if found is not None:
-        sheets["top.png"] = encode_png(draw_exemplar_sheet(classifier, found))
-    return {**sheets, "npz": npz(made, found), "json": facts_text(classifier, made, settings, found).encode()}
+    if best_images is not None:
+        sheets["top.png"] = encode_png(draw_exemplar_sheet(classifier, best_images))
+    return {
+        **sheets,
+        "npz": npz(made, best_images),
+        "json": facts_text(classifier, made, settings, best_images).encode(),
+    }
 
 
 def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings) -> Image.Image:
@@ -189,10 +193,10 @@ def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings
     return unit_sheets.sheet([*title, *made.warnings], unit_sheets.tile_maximised(made), ACROSS)
 
 
-def draw_exemplar_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
+def draw_exemplar_sheet(classifier: Classifier, best_images: Exemplars) -> Image.Image:
     """Draw the images found for a unit, with their source."""
-    title = [f"{classifier.name}: {name_of(classifier, found.unit)}", describe_exemplars(found)]
-    return unit_sheets.sheet([*title, *found.warnings], unit_sheets.tile_exemplars(found), STRIPS_ACROSS)
+    title = [f"{classifier.name}: {name_of(classifier, best_images.unit)}", describe_exemplars(best_images)]
+    return unit_sheets.sheet([*title, *best_images.warnings], unit_sheets.tile_exemplars(best_images), STRIPS_ACROSS)
 
 
 def describe_activation(classifier: Classifier, unit: Unit) -> str:
@@ -209,14 +213,14 @@ def describe_opacity(made: MaximisedImages) -> str:
     return f"The less a pixel mattered while the image was made, the more transparent it is; {opaque}."
 
 
-def describe_exemplars(found: Exemplars) -> str:
+def describe_exemplars(best_images: Exemplars) -> str:
     """Describe the images found for a unit, and the parts shown of each."""
-    most = ", each by its strongest place" if found.unit.row is None and found.exemplars[0].place else ""
-    of = f"The strongest {len(found.exemplars)} of {found.n_searched:,} images of {found.set_name}{most}."
-    return f"{of} Shown of each: {unit_sheets.parts(found)}."
+    most = ", each by its strongest place" if best_images.unit.row is None and best_images.exemplars[0].place else ""
+    shown = f"{len(best_images.exemplars)} of {best_images.n_searched:,} images of {best_images.set_name}"
+    return f"The strongest {shown}{most}. Shown of each: {unit_sheets.parts(best_images)}."
 
 
-def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
+def npz(made: MaximisedImages, best_images: Exemplars | None = None) -> bytes:
     """Pack ``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps), and ``top_`` arrays of exemplars.
 
     Of MACO also ``importance`` (S, H, W) and ``magnitude`` (C, H, W // 2 + 1).
@@ -228,12 +232,12 @@ def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
     }
     measured = {"importance": made.importance, "magnitude": made.magnitude}
     arrays |= {name: values.numpy() for name, values in measured.items() if values is not None}
-    if found is not None:
-        arrays["top_indices"] = np.array([one.index for one in found.exemplars])
-        arrays["top_activations"] = np.array([one.activation for one in found.exemplars], dtype=np.float32)
-        arrays["top_boxes"] = np.array([one.box for one in found.exemplars])
-        projections = [one.projection.numpy() for one in found.exemplars if one.projection is not None]
-        if len(projections) == len(found.exemplars):
+    if best_images is not None:
+        arrays["top_indices"] = np.array([one.index for one in best_images.exemplars])
+        arrays["top_activations"] = np.array([one.activation for one in best_images.exemplars], dtype=np.float32)
+        arrays["top_boxes"] = np.array([one.box for one in best_images.exemplars])
+        projections = [one.projection.numpy() for one in best_images.exemplars if one.projection is not None]
+        if len(projections) == len(best_images.exemplars):
             arrays["top_projections"] = np.stack(projections)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -241,14 +245,14 @@ def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
 
 
 def facts_text(
-    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, best_images: Exemplars | None = None
 ) -> str:
     """Format `facts` as JSON."""
-    return json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(facts(classifier, made, settings, best_images), indent=1, ensure_ascii=False) + "\n"
 
 
 def facts(
-    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, best_images: Exemplars | None = None
 ) -> Mapping[str, Any]:
     """Collect settings, results and provenance as plain values for JSON."""
     unit = asdict(made.unit)
@@ -264,13 +268,13 @@ def facts(
         "versions": versions(),
         "code": code_digest(),
     }
-    return known_facts if found is None else known_facts | {"top": _list_exemplar_facts(found)}
+    return known_facts if best_images is None else known_facts | {"top": _list_exemplar_facts(best_images)}
 
 
-def _list_exemplar_facts(found: Exemplars) -> dict[str, Any]:
+def _list_exemplar_facts(best_images: Exemplars) -> dict[str, Any]:
     pictures = [
         {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
-        for one in found.exemplars
+        for one in best_images.exemplars
     ]
-    listed = {"set": found.set_name, "looked_through": found.n_searched, "pictures": pictures}
-    return listed | {"warnings": list(found.warnings)}
+    listed = {"set": best_images.set_name, "looked_through": best_images.n_searched, "pictures": pictures}
+    return listed | {"warnings": list(best_images.warnings)}

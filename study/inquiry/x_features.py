@@ -78,7 +78,7 @@ class JudgedFeatures:
         What each place adds through each x-feature to the logit of these images (N, n, h, w).
     """
 
-    found: XFeatures
+    x_features: XFeatures
     rows: tuple[int, ...]
     maps: Tensor
 
@@ -119,18 +119,18 @@ def x_features(
     fitted, judged = divide_images(logits.argmax(1) == k, inspected.generator())
     maps = maps_of(classifier, inspected.inputs, layer)
     embedding = maps.mean((2, 3))
-    found = fit_x_features(
+    decoded = fit_x_features(
         embedding[fitted], logits[fitted, k], settings, generator=inspected.generator(), progress=progress
     )
     own = judged[logits[judged].argmax(1) == k]
-    read = JudgedFeatures(found, tuple(own.tolist()), found.draw_maps(maps[own]))
+    read = JudgedFeatures(decoded, tuple(own.tolist()), decoded.draw_maps(maps[own]))
     inspected.kept["x_features"] = read
     name = plain(classifier.categories[k])
-    rows = [_describe_all(found, embedding, logits, judged, k, name)]
+    rows = [_describe_all(decoded, embedding, logits, judged, k, name)]
     rows += [
         _describe_one(inspected, read, embedding[judged], logits[judged].argmax(1) == k, i) for i in range(features)
     ]
-    report_agreement(rows[1:], found, embedding[judged])
+    report_agreement(rows[1:], decoded, embedding[judged])
     changes = measure_changes(inspected, read, layer)
     for row, effects in zip(rows[1:], changes, strict=True):
         row.update(effects)
@@ -165,14 +165,14 @@ def _choose_class(inspected: LayerInspection, logits: Tensor, of: str) -> int:
 
 
 def _describe_all(
-    found: XFeatures, embedding: Tensor, logits: Tensor, judged: Tensor, k: int, name: str
+    decoded: XFeatures, embedding: Tensor, logits: Tensor, judged: Tensor, k: int, name: str
 ) -> dict[str, object]:
     """Return the row about all x-features, on held-out images."""
     z, own = embedding[judged], logits[judged].argmax(1) == k
-    every = measure_faithfulness(found.predict(z), logits[judged], k)
-    alone = measure_faithfulness(found.predict(z[own]), logits[judged][own], k)
-    errors = found.compute_errors(z)
-    o1, o2 = measure_orthogonality(found.encode(z))
+    every = measure_faithfulness(decoded.predict(z), logits[judged], k)
+    alone = measure_faithfulness(decoded.predict(z[own]), logits[judged][own], k)
+    errors = decoded.compute_errors(z)
+    o1, o2 = measure_orthogonality(decoded.encode(z))
     return {
         "x_feature": "all",
         "images": len(judged),
@@ -210,7 +210,7 @@ def _describe_one(
     inspected: LayerInspection, read: JudgedFeatures, embedding: Tensor, own: Tensor, i: int
 ) -> dict[str, object]:
     """Return the row of one x-feature, on held-out images."""
-    values = read.found.encode(embedding)[:, i] * read.found.weights[i]
+    values = read.x_features.encode(embedding)[:, i] * read.x_features.weights[i]
     maps = read.maps[:, i].abs()
     return {
         "x_feature": str(i + 1),
@@ -218,7 +218,7 @@ def _describe_one(
         "adds": float(values[own].mean() - values[~own].mean()),
         "locality": measure_locality(maps),
         "on_object": measure_share_on_object(inspected, read.rows, maps),
-        "note": _note_feature(values[own], float(read.found.weights[i])),
+        "note": _note_feature(values[own], float(read.x_features.weights[i])),
     }
 
 
@@ -228,14 +228,14 @@ def _note_feature(values: Tensor, weight: float) -> str | None:
     return "It lowers the logit: images of the class are those that have less of it." if weight < 0 else None
 
 
-def report_agreement(rows: Sequence[dict[str, object]], found: XFeatures, embedding: Tensor) -> None:
+def report_agreement(rows: Sequence[dict[str, object]], decoded: XFeatures, embedding: Tensor) -> None:
     """Add to each x-feature's row its correlation with its partner in the rival fit, and warn where it is low.
 
     Over images with this embedding (M, S); without a rival nothing is added.
     """
-    if found.rival is None:
+    if decoded.rival is None:
         return
-    adds, rival = (one.encode(embedding) * one.weights for one in (found, found.rival))
+    adds, rival = (one.encode(embedding) * one.weights for one in (decoded, decoded.rival))
     for row, value in zip(rows, match_features(adds, rival).tolist(), strict=True):
         row["agreement"] = value
         if value < AGREEING and row["note"] is None:
@@ -250,9 +250,9 @@ def measure_changes(inspected: LayerInspection, read: JudgedFeatures, layer: str
 
     By factor of a generated set, the mean over the held-out images of the class; empty for other sets.
     """
-    classifier, found = inspected.classifier, read.found
-    changes: list[dict[str, float]] = [{} for _ in found.weights]
-    before = found.encode(means_of(classifier, inspected.inputs[list(read.rows)], layer)) * found.weights
+    classifier, decoded = inspected.classifier, read.x_features
+    changes: list[dict[str, float]] = [{} for _ in decoded.weights]
+    before = decoded.encode(means_of(classifier, inspected.inputs[list(read.rows)], layer)) * decoded.weights
     for name, factor in inspected.images.factors.items():
         draws = np.random.default_rng(inspected.request.seed)
         inputs = []
@@ -260,7 +260,7 @@ def measure_changes(inspected: LayerInspection, read: JudgedFeatures, layer: str
             own = None if factor.known is None else factor.known[row]
             other = str(draws.choice([value for value in factor.values if value != own]))
             inputs.append(classifier.preprocess(factor.do(row, other)))
-        after = found.encode(means_of(classifier, torch.stack(inputs), layer)) * found.weights
+        after = decoded.encode(means_of(classifier, torch.stack(inputs), layer)) * decoded.weights
         for change, value in zip(changes, (before - after).mean(0).tolist(), strict=True):
             change[f"do_{name}"] = value
     return changes

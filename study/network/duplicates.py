@@ -25,13 +25,13 @@ def sketches(inputs: Tensor) -> Tensor:
     """
     grid = torch.nn.functional.adaptive_avg_pool2d(inputs.float().mean(1, keepdim=True), GRID)[:, 0]
     steps = torch.cat([grid.diff(dim=2).flatten(1), grid.diff(dim=1).flatten(1)], 1)
-    found: Tensor = steps / steps.norm(dim=1, keepdim=True).clamp(min=1e-6)
-    return found
+    sketch: Tensor = steps / steps.norm(dim=1, keepdim=True).clamp(min=1e-6)
+    return sketch
 
 
-def repeats(found: Tensor) -> dict[int, int]:
+def repeats(vectors: Tensor) -> dict[int, int]:
     """Find each image that repeats an earlier one by its sketch (N, d): its index and that of the one kept."""
-    alike = found @ found.T >= SAME
+    alike = vectors @ vectors.T >= SAME
     left_out: dict[int, int] = {}
     for later, earlier in torch.nonzero(alike.tril(-1)).tolist():
         if earlier not in left_out:

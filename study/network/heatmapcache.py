@@ -41,11 +41,11 @@ class MapCache:
             self._one(picture[None], k, seed, progress, record)
             for picture, k, record in zip(inputs, classes, records, strict=True)
         ]
-        errors = [found.error for found in each if found.error is not None]
+        errors = [explanation.error for explanation in each if explanation.error is not None]
         return Explanation(
-            torch.cat([found.map for found in each]),
-            torch.cat([found.zeros for found in each]),
-            tuple(found.certificates[0] for found in each),
+            torch.cat([explanation.map for explanation in each]),
+            torch.cat([explanation.zeros for explanation in each]),
+            tuple(explanation.certificates[0] for explanation in each),
             torch.cat(errors) if errors else None,
         )
 
@@ -54,9 +54,9 @@ class MapCache:
         stored = _load_explanation(path)
         if stored is not None:
             return stored
-        found = self._make(picture, category, seed, progress, record)
-        _store(path, found)
-        return found
+        explanation = self._make(picture, category, seed, progress, record)
+        _store(path, explanation)
+        return explanation
 
     def _make(self, picture: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
         given = parse_parameters(self.method, self.saliency.parameters) | records_for(self.method, [record])
@@ -75,10 +75,12 @@ class MapCache:
         return hashlib.sha256(text.encode() + picture.numpy().tobytes()).hexdigest()
 
 
-def _store(path: Path, found: Explanation) -> None:
-    tensors = {"map": found.map, "zero": found.zeros} | ({} if found.error is None else {"error": found.error})
+def _store(path: Path, explanation: Explanation) -> None:
+    tensors = {"map": explanation.map, "zero": explanation.zeros} | (
+        {} if explanation.error is None else {"error": explanation.error}
+    )
     whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_whole(path, save(whole, {"certificate": json.dumps(found.certificates[0].as_dict())}))
+    write_whole(path, save(whole, {"certificate": json.dumps(explanation.certificates[0].as_dict())}))
 
 
 def _load_explanation(path: Path) -> Explanation | None:

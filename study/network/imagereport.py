@@ -47,12 +47,12 @@ def report_images(images: ImageSet, progress: Progress) -> ImageSetReport:
 def _find_duplicates(images: ImageSet, progress: Progress) -> tuple[tuple[str, str], ...] | None:
     if len(images) > MOST_COMPARED:
         return None
-    found = []
+    groups = []
     for i in range(len(images)):
         progress(i, len(images), "comparing images")
         grey = np.asarray(images.open(i).convert("L").resize((SKETCHED_PX, SKETCHED_PX)), dtype=np.float32)
-        found.append(sketches(torch.from_numpy(grey.copy())[None, None]))
-    pairs = repeats(torch.cat(found))
+        groups.append(sketches(torch.from_numpy(grey.copy())[None, None]))
+    pairs = repeats(torch.cat(groups))
     return tuple((images.ids[later], images.ids[earlier]) for later, earlier in sorted(pairs.items()))
 
 
@@ -60,5 +60,5 @@ def match_categories(images: ImageSet, classifier: Classifier) -> dict[str, str 
     """Find the class of a network that each category is the label of; None where it has no such class."""
     classes = class_of_labels(images, classifier, refuse=False)
     first = {int(label): int(classes[i]) for i, label in reversed(list(enumerate(images.labels)))}
-    found = {images.categories[label]: k for label, k in sorted(first.items())}
-    return {name: None if k == UNMATCHED else plain(classifier.categories[k]) for name, k in found.items()}
+    matches = {images.categories[label]: k for label, k in sorted(first.items())}
+    return {name: None if k == UNMATCHED else plain(classifier.categories[k]) for name, k in matches.items()}

@@ -38,16 +38,18 @@ def describe_misplacement(manifest: Manifest, geometries: Iterable[Geometry | No
     """Say how far the heatmaps of a frozen study are misplaced over images of these geometries; none if in place."""
     if not _is_suspect(manifest):
         return []
-    found = list(geometries)
-    known = [misplacement(geometry) for geometry in found if geometry is not None]
-    unknown = len(found) - len(known)
+    measured_geometries = list(geometries)
+    known = [misplacement(geometry) for geometry in measured_geometries if geometry is not None]
+    unknown = len(measured_geometries) - len(known)
     means, most = np.array(known).reshape(-1, 2).T
     off = int((most > ENOUGH).sum())
     if not off and not unknown:
         return []
-    of_some = f"{off} of {len(found)} target images by {means.mean():.1%} of the side on average and up to "
+    of_some = (
+        f"{off} of {len(measured_geometries)} target images by {means.mean():.1%} of the side on average and up to "
+    )
     parts = [of_some + f"{most.max():.0%}"] if off else []
-    parts += [f"{unknown} of {len(found)} by an unknown distance"] if unknown else []
+    parts += [f"{unknown} of {len(measured_geometries)} by an unknown distance"] if unknown else []
     return [
         "The study was frozen by an earlier version, which drew heatmaps in the wrong place: over "
         + " and over ".join(parts)

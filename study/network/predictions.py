@@ -83,13 +83,13 @@ def predict(
     images, so that a killed run resumes.
     """
     shards = _shards(classifier, images, cache, progress, features)
-    probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
+    probabilities, vectors, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
     truth = class_of_labels(images, classifier, refuse=labelled)
     predicted = probabilities.argmax(1).astype(np.int64)
     mean = _mean_by_class(truth, probabilities)
     own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))
     bits = entr(probabilities).sum(1) / np.log(2)
-    tensors = torch.from_numpy(found), torch.from_numpy(seen)
+    tensors = torch.from_numpy(vectors), torch.from_numpy(seen)
     return Predictions(truth, predicted, probabilities.max(1), mean, tensors[0], own, bits, tensors[1])
 
 
@@ -136,8 +136,8 @@ def _shards(
 
 def _load_shard(path: Path) -> list[Floats] | None:
     """Load a shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
-    found = load_columns(path)
-    return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
+    columns = load_columns(path)
+    return None if columns is None or not columns.keys() >= set(PARTS) else [columns[name] for name in PARTS]
 
 
 def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
@@ -145,9 +145,9 @@ def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: 
     made: list[list[Tensor]] = []
     for batch in read_batches(classifier, images.open, start, min(start + SHARD, len(images))):
         if features:  # one pass for both
-            found = classifier.features(batch)
-            logits = with_bias(found) @ classifier.head.T
-            made.append([logits.softmax(1).float(), found, sketches(batch)])
+            vectors = classifier.features(batch)
+            logits = with_bias(vectors) @ classifier.head.T
+            made.append([logits.softmax(1).float(), vectors, sketches(batch)])
         else:
             nothing = torch.zeros(len(batch), 0)
             made.append([classifier.probabilities(batch), nothing, nothing])

@@ -119,8 +119,8 @@ def _find_condition(manifest: Manifest, name: str) -> Condition:
     """Return the study's condition of a name, or the one that shows most."""
     if name and name not in manifest.conditions:
         raise ForetellError(f"The study has no condition {name!r}. It has: {', '.join(manifest.conditions)}.")
-    found: Condition = CONDITIONS[name or find_fullest(manifest.conditions)]
-    return found
+    condition: Condition = CONDITIONS[name or find_fullest(manifest.conditions)]
+    return condition
 
 
 def _refuse_faults(manifest: Manifest) -> None:
@@ -133,9 +133,9 @@ def _refuse_faults(manifest: Manifest) -> None:
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = content.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = content.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
-def _list(found: Any) -> list[str]:
-    return [str(one) for one in found] if isinstance(found, list | tuple) else []
+def _list(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []

@@ -139,10 +139,10 @@ class Participant(Arrivals):
         self._limit_codes(address)
         known = ending.code_hash_of(self._workspace.key, ending.tidy(code))
         # Looked for outside the writer: codes tried at random must not hold up participants.
-        found = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
-        if found is None:
+        row = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
+        if row is None:
             raise Refusal(404, "No participation has this code.", "refused_code")
-        mine = found["session_id"]
+        mine = row["session_id"]
 
         def work(db: Connection) -> dict[str, Any]:
             session = repository.session_by_id(db, mine)

@@ -81,10 +81,10 @@ def check(home: Path, study: str, recruit: Recruit | None, now_s: float) -> bool
     Refused
         403: there is no signature, or it is not Prolific's, is too old, or is for other ids or another study.
     """
-    found = signatures_of(home)
-    if found is None or study not in found[0].studies:
+    signatures = signatures_of(home)
+    if signatures is None or study not in signatures[0].studies:
         return False
-    settings, keys = found
+    settings, keys = signatures
     if recruit is None or recruit.source != "prolific" or recruit.token is None:
         raise _refusal("This link is not signed by Prolific. Open the study from its page at Prolific.")
     claims = _claims(recruit.token, keys, now_s)

@@ -100,9 +100,9 @@ class Strata(Section):
     """
 
     measure: str
-    sampler: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    sampler: str | None = Field(default=None, exclude_if=lambda value: value is None)
     parameters: dict[str, Any] = Field(default_factory=dict)
-    passes: Annotated[int, Field(ge=2)] | None = Field(default=None, exclude_if=lambda found: found is None)
+    passes: Annotated[int, Field(ge=2)] | None = Field(default=None, exclude_if=lambda value: value is None)
     bins: Annotated[int, Field(ge=2, le=10)] = 2
     candidates: Annotated[int, Field(ge=2)] = 24
 
@@ -163,7 +163,7 @@ class Trials(Section):
     practice: Annotated[int, Field(ge=0, le=12)] = 3
     spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
     confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
-    strata: Strata | None = Field(default=None, exclude_if=lambda found: found is None)
+    strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
 
 

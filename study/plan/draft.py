@@ -70,12 +70,12 @@ class StudyDraft:
 
     def get(self, place: str) -> Any:
         """Return the value at a place as plain Python; `MISSING` where the file does not set it."""
-        found: Any = self.content
+        value: Any = self.content
         for key in place.split("."):
-            if not isinstance(found, Mapping) or key not in found:
+            if not isinstance(value, Mapping) or key not in value:
                 return MISSING
-            found = found[key]
-        return found
+            value = value[key]
+        return value
 
     def set(self, place: str, value: Any) -> None:
         """Set the value at a place; the tables it needs are added, and a table that is there keeps its comments.

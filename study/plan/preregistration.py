@@ -138,7 +138,7 @@ class AnalysisPlan(PlanSection):
     exclusions: Exclusions = Exclusions()
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     participants: Annotated[int, Field(ge=1)] | None = None
-    stopping: Stopping | None = Field(default=None, exclude_if=lambda found: found is None)
+    stopping: Stopping | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there is none: plans frozen before this setting existed keep their hash."""
 
     @model_validator(mode="after")

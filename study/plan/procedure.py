@@ -144,7 +144,7 @@ class Recruiter(Section):
     partial: Code = ""
     url: Annotated[str, Field(pattern=r"^(https://\S+)?$")] = ""
     retention_days: Annotated[int, Field(ge=1)] = 180
-    exclude: tuple[StudyName, ...] = Field(default=(), exclude_if=lambda found: not found)
+    exclude: tuple[StudyName, ...] = Field(default=(), exclude_if=lambda value: not value)
     """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
 
 
@@ -161,10 +161,10 @@ class Procedure(Section):
 
     language: Language = "en"
     consent: Consent = Consent()
-    contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
+    contact: Contact = Field(default=Contact(), exclude_if=lambda value: value == Contact())
     """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
     device: DeviceRequirements = DeviceRequirements()
-    keys: Keys = Field(default=Keys(), exclude_if=lambda found: found == Keys())
+    keys: Keys = Field(default=Keys(), exclude_if=lambda value: value == Keys())
     """Omitted from the settings if they are the defaults."""
     check: ComprehensionCheck = ComprehensionCheck()
     road: Pacing = Pacing()

@@ -73,9 +73,9 @@ def describe_id(manifest: Manifest) -> str:
     return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
 
 
-def _format_contact(found: dict[str, Any]) -> list[str]:
-    address = [found["email"]] if found["email"] else []
-    return [" ".join([*found["lines"], *address])] if found["lines"] else []
+def _format_contact(details: dict[str, Any]) -> list[str]:
+    address = [details["email"]] if details["email"] else []
+    return [" ".join([*details["lines"], *address])] if details["lines"] else []
 
 
 def apply_condition_words(texts: dict[str, str], condition: Condition) -> dict[str, str]:

@@ -90,11 +90,11 @@ def find_link(db: Connection, token_hash: str, now: int) -> Row | None:
 
 def use_up_link(db: Connection, token_hash: str, now: int) -> Row | None:
     """Remove an account's link and return it; None if it is unknown, expired or used before."""
-    found = find_link(db, token_hash, now)
-    if found is None or found["person"] is None:
+    link = find_link(db, token_hash, now)
+    if link is None or link["person"] is None:
         return None
     db.execute(delete(login_link).where(login_link.c.token_hash == token_hash))
-    return found
+    return link
 
 
 def set_own_password(db: Connection, address: str, hashed: str, at: int, by: str) -> None:

@@ -129,14 +129,14 @@ def session_by_token(db: Connection, token_hash: str) -> SessionRow | None:
 
 def session_by_id(db: Connection, session_id: str) -> SessionRow:
     """Load one participant's session."""
-    (found,) = every(db, select(session).where(session.c.session_id == session_id))
-    return cast(SessionRow, found)
+    (row,) = every(db, select(session).where(session.c.session_id == session_id))
+    return cast(SessionRow, row)
 
 
 def session_of(db: Connection, study: str, mode: str, participant_id: str) -> SessionRow | None:
     """Find the session of a returning participant."""
-    found = at_most_one(db, _OF_PERSON, {"study": study, "mode": mode, "person": participant_id})
-    return cast(SessionRow | None, found)
+    row = at_most_one(db, _OF_PERSON, {"study": study, "mode": mode, "person": participant_id})
+    return cast(SessionRow | None, row)
 
 
 def session_by_code(db: Connection, code_hash: str) -> SessionRow | None:
@@ -205,14 +205,14 @@ def set_batch(db: Connection, session_ids: list[str], batch: int) -> None:
 def sessions(db: Connection, study: str, modes: Sequence[str]) -> list[SessionRow]:
     """List every participant of a study, in the order of arrival."""
     where = and_(session.c.study == study, session.c.mode.in_(modes))
-    found = every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
-    return cast(list[SessionRow], found)
+    rows = every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
+    return cast(list[SessionRow], rows)
 
 
 def every_session(db: Connection) -> list[SessionRow]:
     """List every participant of every study, in the order of arrival."""
-    found = every(db, select(session).order_by(session.c.started_at, session.c.session_id))
-    return cast(list[SessionRow], found)
+    rows = every(db, select(session).order_by(session.c.started_at, session.c.session_id))
+    return cast(list[SessionRow], rows)
 
 
 def erase_rest(db: Connection, session_id: str) -> None:
@@ -275,8 +275,8 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
 
 def list_planned_trials(db: Connection, session_id: str, first: int, count: int) -> list[PlannedRow]:
     """List up to `count` planned trials from index `first` on."""
-    found = every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
-    return cast(list[PlannedRow], found)
+    rows = every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
+    return cast(list[PlannedRow], rows)
 
 
 def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:

@@ -34,9 +34,9 @@ def find_responses(
 ) -> tuple[ResponseRow | None, ResponseRow | None]:
     """Find the response to a trial, and the response of the same session with an attempt id."""
     like = {"session": session_id, "trial": trial_index, "attempt": attempt_id}
-    found = cast(list[ResponseRow], every(db, _RESPONSES_LIKE, like))
-    of_trial = next((row for row in found if row["trial_index"] == trial_index), None)
-    return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
+    rows = cast(list[ResponseRow], every(db, _RESPONSES_LIKE, like))
+    of_trial = next((row for row in rows if row["trial_index"] == trial_index), None)
+    return of_trial, next((row for row in rows if row["attempt_id"] == attempt_id), None)
 
 
 def count_responses(db: Connection, session_id: str) -> int:
@@ -96,12 +96,12 @@ def of_session(db: Connection, session_id: str) -> list[ResponseRow]:
 
 def hashes_of(db: Connection, session_id: str) -> list[str]:
     """List the hashes of a participant's responses in the order they came, even after erasure."""
-    found = [
+    hashes = [
         tuple(row)
         for table in _CHAIN
         for row in db.execute(select(table.c.seq, table.c.row_hash).where(table.c.session_id == session_id))
     ]
-    return [row_hash for _, row_hash in sorted(found)]
+    return [row_hash for _, row_hash in sorted(hashes)]
 
 
 def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:

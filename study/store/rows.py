@@ -121,9 +121,9 @@ class ResponseRow(TypedDict):
 
 def every(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> list[Row]:
     """Return all rows; `values` are the query's own parameters."""
-    found = db.execute(query, values)
-    names = list(map(str, found.keys()))
-    return [dict(zip(names, row, strict=True)) for row in found]
+    cursor = db.execute(query, values)
+    names = list(map(str, cursor.keys()))
+    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def at_most_one(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> Row | None:

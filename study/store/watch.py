@@ -13,10 +13,10 @@ def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[s
     fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
     away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
     query = _of_study(select(response.c.session_id, func.count().label("answers"), fast, away), study)
-    found = {row["session_id"]: {**row, "run": 0} for row in every(db, query.group_by(response.c.session_id))}
+    summaries = {row["session_id"]: {**row, "run": 0} for row in every(db, query.group_by(response.c.session_id))}
     for row in every(db, _longest_runs(study)):
-        found[row["session_id"]]["run"] = row["run"]
-    return found
+        summaries[row["session_id"]]["run"] = row["run"]
+    return summaries
 
 
 def count_missed_catches(db: Connection, study: str) -> dict[str, int]:
@@ -49,8 +49,8 @@ def incidents(db: Connection, study: str, kinds: tuple[str, ...]) -> dict[str, i
     )
     same = session.c.session_id == response_conflict.c.session_id
     second = select(func.count()).select_from(response_conflict).join(session, same).where(mine)
-    found = {row["kind"]: row["n"] for row in every(db, noticed)}
-    return {**found, "conflict": int(db.execute(second).scalar_one())}
+    counts = {row["kind"]: row["n"] for row in every(db, noticed)}
+    return {**counts, "conflict": int(db.execute(second).scalar_one())}
 
 
 def _of_study(query: Select[tuple[object, ...]], study: str) -> Select[tuple[object, ...]]:

@@ -46,12 +46,12 @@ def ends_of(db: Connection) -> Ends:
 def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
     """Yield one sentence per chain whose stored end is not in the database."""
     now = ends_of(db)
-    for what, number, row_hash, at, found in (
+    for what, number, row_hash, at, newest in (
         ("response", kept.response, kept.response_hash, kept.response_at, now.response),
         ("audit entry", kept.act, kept.act_hash, kept.act_at, now.act),
     ):
         if number and _hash_of(db, what, number) != row_hash:
-            lost = f"{number - found:,} at the end are missing" if found < number else "others took their place"
+            lost = f"{number - newest:,} at the end are missing" if newest < number else "others took their place"
             yield (
                 f"The {what} number {number:,} ({_format_time(at)}) is not the one that was acknowledged: {lost}. "
                 "Restore the database with its -wal file, or the newest backup."
@@ -82,8 +82,8 @@ def keep(path: Path, ends: Ends) -> None:
 
 def _hash_of(db: Connection, what: str, number: int) -> str | None:
     tables: tuple[Table, ...] = (audit,) if what == "audit entry" else (response, erased_answer)
-    found = at_most_one(db, union_all(*(select(t.c.row_hash).where(t.c.seq == number) for t in tables)))
-    return None if found is None else str(found["row_hash"])
+    row = at_most_one(db, union_all(*(select(t.c.row_hash).where(t.c.seq == number) for t in tables)))
+    return None if row is None else str(row["row_hash"])
 
 
 def _format_time(at: int) -> str:

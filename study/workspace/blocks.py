@@ -47,12 +47,12 @@ class Blocks:
 
     def join(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
         """Join the columns of all images, computing missing blocks by ``compute``."""
-        found = []
+        blocks = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)
-            found.append(load_columns(path) or _save_columns(path, compute(rows)))
+            blocks.append(load_columns(path) or _save_columns(path, compute(rows)))
             progress(rows[-1] + 1, self._count, what)
-        return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def forget(self) -> None:
         """Remove the blocks after their result has been written."""

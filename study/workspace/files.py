@@ -138,13 +138,13 @@ def _result(
     unit: ClaimedUnit, path: Path, load: Callable[[ClaimedUnit], Result | None], make: Callable[[ClaimedUnit], Result]
 ) -> Result | None:
     """Return the unit as it is on disk, or made here; None where another process is at it."""
-    found = load(unit)
-    if found is not None:
-        return found
+    result = load(unit)
+    if result is not None:
+        return result
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(path.with_name(f".{path.name}.lock"), blocking=False):
-            found = load(unit)  # another may have made it since
-            return make(unit) if found is None else found
+            result = load(unit)  # another may have made it since
+            return make(unit) if result is None else result
     except Timeout:
         return None

@@ -46,8 +46,8 @@ _VIEWS = TypeAdapter(dict[str, SavedView])
 
 def read_notes(home: Path, images: str) -> dict[str, ImageNote]:
     """Read the notes on the images of a set, by the image's id."""
-    found: dict[str, dict[str, ImageNote]] = _read(home / FOLDER / "images.json", _NOTES)
-    return found.get(images, {})
+    notes: dict[str, dict[str, ImageNote]] = _read(home / FOLDER / "images.json", _NOTES)
+    return notes.get(images, {})
 
 
 def write_note(home: Path, images: str, image: str, note: ImageNote) -> None:
@@ -60,13 +60,13 @@ def write_note(home: Path, images: str, image: str, note: ImageNote) -> None:
     """
     if len(note.text) > LONGEST_NOTE:
         raise ForetellError(f"The note has {len(note.text):,} characters. Shorten it to {LONGEST_NOTE:,}.")
-    with _change(home / FOLDER / "images.json", _NOTES) as found:
-        of_set = found.setdefault(images, {})
+    with _change(home / FOLDER / "images.json", _NOTES) as notes:
+        of_set = notes.setdefault(images, {})
         of_set.pop(image, None)
         if note.text or note.label_is_wrong:
             of_set[image] = note
         if not of_set:
-            del found[images]
+            del notes[images]
 
 
 def tabulate_notes(notes: dict[str, ImageNote]) -> pd.DataFrame:
@@ -77,8 +77,8 @@ def tabulate_notes(notes: dict[str, ImageNote]) -> pd.DataFrame:
 
 def read_views(home: Path) -> dict[str, SavedView]:
     """Read the saved views by name, in the order of their names."""
-    found: dict[str, SavedView] = _read(home / FOLDER / "views.json", _VIEWS)
-    return dict(sorted(found.items(), key=lambda pair: pair[0].casefold()))
+    views: dict[str, SavedView] = _read(home / FOLDER / "views.json", _VIEWS)
+    return dict(sorted(views.items(), key=lambda pair: pair[0].casefold()))
 
 
 def save_view(home: Path, name: str, view: SavedView) -> None:
@@ -93,16 +93,16 @@ def save_view(home: Path, name: str, view: SavedView) -> None:
         raise ForetellError(f"Give the view a name of 1 to {LONGEST_NAME} characters.")
     if len(view.query) > LONGEST_QUERY:
         raise ForetellError("This view has too many settings to be saved: choose fewer images or methods.")
-    with _change(home / FOLDER / "views.json", _VIEWS) as found:
-        if name not in found and len(found) >= MOST_VIEWS:
+    with _change(home / FOLDER / "views.json", _VIEWS) as views:
+        if name not in views and len(views) >= MOST_VIEWS:
             raise ForetellError(f"{MOST_VIEWS} views are saved. Remove one first.")
-        found[name] = view
+        views[name] = view
 
 
 def remove_view(home: Path, name: str) -> None:
     """Remove a saved view; one that is not there is removed already."""
-    with _change(home / FOLDER / "views.json", _VIEWS) as found:
-        found.pop(name, None)
+    with _change(home / FOLDER / "views.json", _VIEWS) as views:
+        views.pop(name, None)
 
 
 @contextmanager
@@ -110,9 +110,9 @@ def _change(path: Path, kind: TypeAdapter[Any]) -> Iterator[dict[str, Any]]:
     """Change a file that no other process changes meanwhile; after an exception nothing has changed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f".{path.name}.lock"), timeout=30):
-        found = _read(path, kind)
-        yield found
-        content = {name: _plain(value) for name, value in found.items()}
+        entries = _read(path, kind)
+        yield entries
+        content = {name: _plain(value) for name, value in entries.items()}
         write_whole(path, json.dumps(content, ensure_ascii=False, indent=1).encode())
 
 

@@ -52,15 +52,15 @@ def close_to_others() -> Iterator[str]:
     The folder's own mode keeps them out of everything below it.
     """
     folder = _folder()
-    found = readable_by_others(folder) if folder.is_dir() else []
+    paths = readable_by_others(folder) if folder.is_dir() else []
     failed = []
-    for path in found:
+    for path in paths:
         try:
             path.chmod(0o700 if path.is_dir() else 0o600)
         except OSError:
             failed.append(path)
-    if len(failed) < len(found):
-        closed = ", ".join(str(path) for path in found if path not in failed)
+    if len(failed) < len(paths):
+        closed = ", ".join(str(path) for path in paths if path not in failed)
         yield f"Other users of this machine could read the workspace. Closed to them now: {closed}."
     if failed:
         named = ", ".join(map(str, failed))
@@ -82,11 +82,11 @@ def bundle_named(home: Path, name: str) -> Bundle:
     """Open the newest bundle of a study name, or the bundle in a folder."""
     if (Path(name) / MANIFEST).is_file():
         return Bundle(Path(name))
-    found = bundles(home)
-    for path in found:
+    candidates = bundles(home)
+    for path in candidates:
         if name in (path.name, study_name(path)):
             return Bundle(path)
-    known = ", ".join(sorted({study_name(path) for path in found})) or "none yet"
+    known = ", ".join(sorted({study_name(path) for path in candidates})) or "none yet"
     raise ForetellError(f"There is no built study {name!r} in {home} (built: {known}). Build it first.")
 
 

@@ -62,10 +62,10 @@ class _Exchange:
         trials = torch.tensor([*self.chosen, -1][:size]).repeat(len(free), 1)
         trials[:, place] = free
         labels = torch.tensor(self.sides[:size], dtype=torch.float64)
-        found = ScoredSets(trials, self.scorer.score(trials, labels))
+        scored_sets = ScoredSets(trials, self.scorer.score(trials, labels))
         self.scored += len(free)
-        index = found.extreme(1)
-        return int(free[index]), float(found.probabilities[index])
+        index = scored_sets.extreme(1)
+        return int(free[index]), float(scored_sets.probabilities[index])
 
 
 GREEDY = Policy(choose_greedily, "searched image by image over the whole pool, so P can exceed that of every set drawn")

@@ -61,8 +61,8 @@ def choose_influential(query: TeachingQuery) -> ChosenExamples:
     """
     copies = query.copies
     labels = query.labels.repeat_interleave(copies.shape[1])
-    found = compute_influence(query.prior, copies.flatten(0, 1), labels, query.image, query.classes[0])
-    return ChosenExamples(query.take_highest(found.view(copies.shape[:2]).mean(1)))
+    influence = compute_influence(query.prior, copies.flatten(0, 1), labels, query.image, query.classes[0])
+    return ChosenExamples(query.take_highest(influence.view(copies.shape[:2]).mean(1)))
 
 
 INFLUENCE = Policy(choose_influential, "the two images of each category that most raise the prediction's logit")

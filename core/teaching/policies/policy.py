@@ -90,11 +90,11 @@ class TeachingQuery:
 
 
 def _list_highest(scores: Tensor, tolerance: float) -> list[int]:
-    left, found = scores.clone(), []
+    left, indices = scores.clone(), []
     for _ in range(PER_CATEGORY):
-        found.append(int(torch.nonzero(left >= left.max() - tolerance)[0]))
-        left[found[-1]] = -torch.inf
-    return found
+        indices.append(int(torch.nonzero(left >= left.max() - tolerance)[0]))
+        left[indices[-1]] = -torch.inf
+    return indices
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ EXAMPLE = '''def same_when_mirrored(picture, answer):
 OnPick = Callable[[int], None]
 
 
-def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
+def show(classifier: Classifier, results: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     """Choose a file and show its results; without a file, say where to put one."""
     offered = cache.list_rule_files()
     if not offered:
@@ -54,14 +54,14 @@ def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name
     if chosen == NOT:
         return
     file = home() / cache.RULES / chosen
-    task = make_assertions_task(classifier, file, file.read_bytes(), found.images)
+    task = make_assertions_task(classifier, file, file.read_bytes(), results.images)
     asserted: AssertionResults | None = get_result(task, "_assertions")
     if asserted is not None:
         _draw_report(asserted, gallery, f"{name}.{file.stem}", picked)
 
 
-def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: OnPick) -> None:
-    report: Mapping[str, Mapping[str, Any]] = found.report["assertions"]
+def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked: OnPick) -> None:
+    report: Mapping[str, Mapping[str, Any]] = results.report["assertions"]
     left, right = st.columns(2, gap="large")
     with left:
         st.plotly_chart(figure(report), key="assertions", config={"displayModeBar": False})
@@ -72,9 +72,9 @@ def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: O
         "as a random sample."
     )
     rule = st.selectbox("Rule", list(report), key="rule", bind="query-params", width=320)
-    worst = found.worst(rule)
+    worst = results.worst(rule)
     if worst:
-        picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
+        picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(results, rule, i))
     else:
         st.caption("No image breaks it.")
     with st.expander("Data table"):
@@ -83,7 +83,7 @@ def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: O
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
         st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
-        numbers.table(found.table, f"{name}.pictures")
+        numbers.table(results.table, f"{name}.pictures")
 
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
@@ -152,8 +152,8 @@ def _counts(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("broken", "applied", "share", "low", "high")}
 
 
-def evidence(found: AssertionResults, rule: str, i: int) -> list[str]:
+def evidence(results: AssertionResults, rule: str, i: int) -> list[str]:
     """Describe how badly an image breaks a rule, with its label and prediction."""
-    row, severities = found.table.iloc[i], found.table[rule].dropna()
+    row, severities = results.table.iloc[i], results.table[rule].dropna()
     how = "breaks it" if set(severities) <= {0, 1} else f"broken by {row[rule]:.3g}"
     return [how, f"Labelled {row['label']}; the AI predicts {row[PREDICTED]}, {row[CONFIDENCE]:.0%}."]

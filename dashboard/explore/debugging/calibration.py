@@ -23,36 +23,36 @@ COUNTS = 0.2
 """Share of the figure's height for the number of predictions in each bin."""
 
 
-def show(classifier: Classifier, found: DebuggingResults, name: str) -> None:
+def show(classifier: Classifier, results: DebuggingResults, name: str) -> None:
     """Show the curve, the measures and their meaning; without labels, why there are none."""
-    known = int(found.has_known_label.sum())
+    known = int(results.has_known_label.sum())
     if known < LEAST:
         st.info(explain_few(known))
         return
-    task = make_calibration_task(classifier, found.images)
+    task = make_calibration_task(classifier, results.images)
     draw_when_ready(task, lambda measured: _draw_result(measured, name), "_calibration")
 
 
-def _draw_result(found: CalibrationResults, name: str) -> None:
+def _draw_result(results: CalibrationResults, name: str) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left:
-        st.plotly_chart(figure(found), key="calibration", config={"displayModeBar": False})
+        st.plotly_chart(figure(results), key="calibration", config={"displayModeBar": False})
     with right:
-        st.table(make_measure_table(found), border="horizontal", hide_index=True)
-        for sentence in found.lacking:
+        st.table(make_measure_table(results), border="horizontal", hide_index=True)
+        for sentence in results.lacking:
             st.info(escape_markdown(sentence))
-    st.caption(describe_calibration(found))
+    st.caption(describe_calibration(results))
     with st.expander("Data table"):
-        numbers.table(found.bins(), f"{name}.calibration")
-        numbers.table(found.measures(), f"{name}.calibration.measures")
+        numbers.table(results.bins(), f"{name}.calibration")
+        numbers.table(results.measures(), f"{name}.calibration.measures")
 
 
-def figure(found: CalibrationResults) -> go.Figure:
+def figure(results: CalibrationResults) -> go.Figure:
     """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
-    table = found.bins()
+    table = results.bins()
     drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="accuracy", x_title="confidence")
     for k, (_, part) in enumerate(table.groupby("answers", sort=False)):
-        wide = (part["to"] - part["from"]) / len(found.predictions)
+        wide = (part["to"] - part["from"]) / len(results.predictions)
         drawn.add_bar(
             x=part["from"] + wide * (k + 0.5),
             y=part["pictures"],
@@ -79,23 +79,23 @@ def figure(found: CalibrationResults) -> go.Figure:
     return plots.diagonal(drawn)
 
 
-def make_measure_table(found: CalibrationResults) -> pd.DataFrame:
+def make_measure_table(results: CalibrationResults) -> pd.DataFrame:
     """Return one row per measure, before and after temperature scaling; accuracy, which is unchanged, once."""
-    right = found.accuracy
+    right = results.accuracy
     rows = [("Accuracy", f"{right.value:.1%} {_limits(right.low, right.high)}", "the same")]
     for measure, told in MEASURE_FORMATS.items():
-        rows.append((measure, told(found.given), NONE if found.cooled is None else told(found.cooled)))
-    halves = NONE if found.temperatures is None else " and ".join(f"{one:.2f}" for one in found.temperatures)
+        rows.append((measure, told(results.given), NONE if results.cooled is None else told(results.cooled)))
+    halves = NONE if results.temperatures is None else " and ".join(f"{one:.2f}" for one in results.temperatures)
     rows.append(("Temperature", "1", halves))
-    if found.cooled is None:
+    if results.cooled is None:
         rows = [(measure, before, NONE) for measure, before, _ in rows]
     return pd.DataFrame(rows, columns=["Measure", GIVEN.capitalize(), COOLED.capitalize()])
 
 
-def _format_detection(found: Detection | None) -> str:
-    if found is None:
+def _format_detection(detection: Detection | None) -> str:
+    if detection is None:
         return NONE
-    return f"{found.area:.3f} {_limits(*found.interval, '.3f')}" if found.error else f"{found.area:.3f}"
+    return f"{detection.area:.3f} {_limits(*detection.interval, '.3f')}" if detection.error else f"{detection.area:.3f}"
 
 
 def _limits(low: float, high: float, form: str = ".1%") -> str:
@@ -110,15 +110,15 @@ MEASURE_FORMATS: dict[str, Callable[[ConfidenceCalibration], str]] = {
 }
 
 
-def describe_calibration(found: CalibrationResults) -> str:
+def describe_calibration(results: CalibrationResults) -> str:
     """Describe what the numbers mean."""
     said = (
-        f"On {found.count:,} images the AI's mean confidence is {found.given.confidence:.1%} and its accuracy "
-        f"{found.accuracy.value:.1%}: {_verdict(found.given.gap)}."
+        f"On {results.count:,} images the AI's mean confidence is {results.given.confidence:.1%} and its accuracy "
+        f"{results.accuracy.value:.1%}: {_verdict(results.given.gap)}."
     )
-    if found.cooled is not None and found.temperatures is not None:
+    if results.cooled is not None and results.temperatures is not None:
         said += (
-            f" After temperature scaling it is {found.cooled.confidence:.1%}: {_verdict(found.cooled.gap)}. "
+            f" After temperature scaling it is {results.cooled.confidence:.1%}: {_verdict(results.cooled.gap)}. "
             "A temperature above 1 lowers every confidence, one below 1 raises it; predictions do not change. To avoid "
             "optimism, each half of the images is scaled by the temperature fitted to the other half."
         )

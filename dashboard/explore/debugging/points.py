@@ -37,11 +37,11 @@ class Axis:
     values: NDArray[np.floating]
 
 
-def kinds(found: DebuggingResults, confident: float) -> list[str]:
+def kinds(results: DebuggingResults, confident: float) -> list[str]:
     """Classify each image as correct or a kind of error; errors are confident from this probability on."""
-    answers = found.predictions
+    answers = results.predictions
     errors = np.where(answers.probability >= confident, CONFIDENT, OTHER_ERROR)
-    return [str(kind) for kind in np.where(~found.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
+    return [str(kind) for kind in np.where(~results.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
 
 
 def commonest(names: Sequence[str]) -> list[str]:
@@ -50,14 +50,14 @@ def commonest(names: Sequence[str]) -> list[str]:
     return [name if name in kept else OTHER for name in names]
 
 
-def figure(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
+def figure(results: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
     """Draw the points, each with its image's number for selection; many are drawn by WebGL."""
     order = _order(groups)
     looks = KIND_STYLES | dict(
         zip([g for g in order if g not in KIND_STYLES], zip(PALETTE, MARKS, strict=True), strict=False)
     )
     drawn = px.scatter(
-        _frame(found, x, y, groups),
+        _frame(results, x, y, groups),
         x="x",
         y="y",
         color="group",
@@ -79,16 +79,16 @@ def figure(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> 
     return drawn
 
 
-def _frame(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
+def _frame(results: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "index": np.arange(len(found.images)),
+            "index": np.arange(len(results.images)),
             "x": x.values,
             "y": y.values,
             "group": list(groups),
-            "says": found.class_names[found.predictions.predicted],
-            "label": found.label_names,
-            "picture": found.images.ids,
+            "says": results.class_names[results.predictions.predicted],
+            "label": results.label_names,
+            "picture": results.images.ids,
         }
     )
 

@@ -15,17 +15,17 @@ from study.inquiry.debugging import DebuggingResults
 from study.inquiry.slices import describe_result, describe_slice, format_slice, tabulate_slices
 
 
-def show(found: DebuggingResults, gallery: Gallery, name: str, picked: Callable[[int], None]) -> None:
+def show(results: DebuggingResults, gallery: Gallery, name: str, picked: Callable[[int], None]) -> None:
     """Show the slices as a list, and the images of the chosen one."""
-    if isinstance(found.slices, str):
-        st.info(escape_markdown(found.slices))
+    if isinstance(results.slices, str):
+        st.info(escape_markdown(results.slices))
         return
-    slices, names = found.slices.slices, found.class_names
+    slices, names = results.slices.slices, results.class_names
 
     def tell(one: ErrorSlice) -> str:
-        return describe_slice(one, found.images, found.predictions, names)
+        return describe_slice(one, results.images, results.predictions, names)
 
-    st.markdown(escape_markdown(describe_result(found.slices)))
+    st.markdown(escape_markdown(describe_result(results.slices)))
     chosen = st.selectbox(
         "Slice",
         range(len(slices)),
@@ -33,17 +33,17 @@ def show(found: DebuggingResults, gallery: Gallery, name: str, picked: Callable[
         key="slice",
     )
     members = list(slices[chosen].members)
-    wrong = {i for i in members if not found.predictions.correct[i]}
+    wrong = {i for i in members if not results.predictions.correct[i]}
     picker.show_ranked(
         gallery,
         f"{name}_slice_{chosen}",
         [i for i in members if i in wrong] + [i for i in members if i not in wrong],
         picked,
         lambda i: [
-            f"labelled {found.label_names[i]}",
-            "predicted " + found.class_names[found.predictions.predicted[i]],
+            f"labelled {results.label_names[i]}",
+            "predicted " + results.class_names[results.predictions.predicted[i]],
         ],
     )
     with st.expander("Data table"):
-        table = tabulate_slices(found.slices, found.images, found.predictions, names)
+        table = tabulate_slices(results.slices, results.images, results.predictions, names)
         numbers.table(table, f"{name}.slices")

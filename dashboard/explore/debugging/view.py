@@ -53,31 +53,31 @@ NO_READER = f"There is no linear probe as a second judge, because some label has
 OnPick = Callable[[int], None]
 
 
-def show(found: DebuggingResults, model: str, name: str, picked: OnPick, controls: DeltaGenerator) -> None:
+def show(results: DebuggingResults, model: str, name: str, picked: OnPick, controls: DeltaGenerator) -> None:
     """Show one of `SECTIONS` of the set ``name``, chosen in ``controls``; a click on an image is ``picked``."""
     section = controls.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
-    gallery = Gallery(found.images, found.predictions, found.categories)
+    gallery = Gallery(results.images, results.predictions, results.categories)
     if section == POINTS:
         with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-            chosen = _choose_points(found)
-        _show_points(found, gallery, (model, name), chosen, picked)
+            chosen = _choose_points(results)
+        _show_points(results, gallery, (model, name), chosen, picked)
     elif section == SLICES:
-        slices.show(found, gallery, name, picked)
+        slices.show(results, gallery, name, picked)
     elif section == LABELS:
-        _labels(found, gallery, name, picked)
+        _labels(results, gallery, name, picked)
     elif section == OUTLIERS:
-        _outliers(found, gallery, name, picked)
+        _outliers(results, gallery, name, picked)
     elif section == ASSERTIONS:
-        assertions.show(cache.load_classifier(model), found, gallery, name, picked)
+        assertions.show(cache.load_classifier(model), results, gallery, name, picked)
     else:
-        calibration.show(cache.load_classifier(model), found, name)
-    downloads.show_downloads(lambda: _file(found, name))
+        calibration.show(cache.load_classifier(model), results, name)
+    downloads.show_downloads(lambda: _file(results, name))
 
 
-def _file(found: DebuggingResults, name: str) -> None:
-    content = found.table()
+def _file(results: DebuggingResults, name: str) -> None:
+    content = results.table()
     files.offer_download("All images (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
 
 
@@ -91,25 +91,25 @@ class _PointOptions:
     groups: list[str]
 
 
-def _choose_points(found: DebuggingResults) -> _PointOptions:
-    places = PLACES if found.places is not None else PLACES[:1]
+def _choose_points(results: DebuggingResults) -> _PointOptions:
+    places = PLACES if results.places is not None else PLACES[:1]
     place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
     noise = _noise_box() if place == CONFIDENCE else ENTROPY
     measure = _measure_box() if noise != ENTROPY else ""
-    return _PointOptions(place, noise, measure, _groups(found))
+    return _PointOptions(place, noise, measure, _groups(results))
 
 
 def _show_points(
-    found: DebuggingResults, gallery: Gallery, names: tuple[str, str], how: _PointOptions, picked: OnPick
+    results: DebuggingResults, gallery: Gallery, names: tuple[str, str], how: _PointOptions, picked: OnPick
 ) -> None:
     """Draw every image as a point, and below them the images; ``names`` are those of the network and the set."""
     model, name = names
-    axes = _plane(found) if how.place == FEATURES else _sure(found, model, how.noise, how.measure)
+    axes = _plane(results) if how.place == FEATURES else _sure(results, model, how.noise, how.measure)
     if axes is None:
         return
     x, y = axes
     chosen = st.plotly_chart(
-        points.figure(found, x, y, how.groups),
+        points.figure(results, x, y, how.groups),
         key=f"points_{model}_{name}_{x.title}_{y.title}",  # elsewhere the line that was drawn means nothing
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
@@ -121,12 +121,12 @@ def _show_points(
     picker.show_whole_set(gallery, name, picked, among or None)
 
 
-def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
+def _sure(results: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
     """Return confidence and uncertainty; None until the predictions under noise are computed."""
-    confidence = Axis("confidence: probability of the prediction", found.predictions.probability)
+    confidence = Axis("confidence: probability of the prediction", results.predictions.probability)
     if noise == ENTROPY:
-        return confidence, Axis("entropy of the prediction, bits", found.predictions.entropy)
-    task = make_noise_task(cache.load_classifier(model), noise, found.images)
+        return confidence, Axis("entropy of the prediction, bits", results.predictions.entropy)
+    task = make_noise_task(cache.load_classifier(model), noise, results.images)
     table: pd.DataFrame | None = get_result(task, "_noise")
     if table is None:
         return None
@@ -137,11 +137,12 @@ def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tupl
     )
 
 
-def _plane(found: DebuggingResults) -> tuple[Axis, Axis]:
-    assert found.places is not None
-    assert found.shares is not None
+def _plane(results: DebuggingResults) -> tuple[Axis, Axis]:
+    assert results.places is not None
+    assert results.shares is not None
     first, second = (
-        Axis(f"principal component {k + 1}: {found.shares[k]:.0%} of the variance", found.places[:, k]) for k in (0, 1)
+        Axis(f"principal component {k + 1}: {results.shares[k]:.0%} of the variance", results.places[:, k])
+        for k in (0, 1)
     )
     return first, second
 
@@ -163,34 +164,34 @@ def _measure_box() -> str:
     )
 
 
-def _groups(found: DebuggingResults) -> list[str]:
+def _groups(results: DebuggingResults) -> list[str]:
     """Return the group of each image by the chosen colouring; error types only if labels are known."""
-    known = bool(found.has_known_label.any())
+    known = bool(results.has_known_label.any())
     offered = [*([BY_KIND] if known else []), BY_PREDICTION, BY_LABEL, BY_NOTHING]
     by = st.selectbox("Colour by", offered, key="colour", bind=BIND, width=180)
     if by == BY_KIND:
         confident = st.slider("Confident from, %", 1, 100, CONFIDENT, key="confident", bind=BIND, width=180)
-        return points.kinds(found, confident / 100)
+        return points.kinds(results, confident / 100)
     if by == BY_NOTHING:
-        return [points.ALL] * len(found.images)
-    names = found.class_names[found.predictions.predicted] if by == BY_PREDICTION else found.label_names
+        return [points.ALL] * len(results.images)
+    names = results.class_names[results.predictions.predicted] if by == BY_PREDICTION else results.label_names
     return points.commonest([str(name) for name in names])
 
 
-def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
-    if found.labels is None:
+def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
+    if results.labels is None:
         st.info(
             "Finding label errors needs a network that has at least two of the labels as classes and ends in one "
             "linear layer. Name the folders after the classifier's classes."
         )
         return
-    judge = _judge_box(found)
-    likely, right = found.find_label_errors(judge), float(found.predictions.correct[found.has_known_label].mean())
+    judge = _judge_box(results)
+    likely, right = results.find_label_errors(judge), float(results.predictions.correct[results.has_known_label].mean())
     st.caption(
-        f"Likely label errors by confident learning: {len(likely):,} of {int(found.has_known_label.sum()):,}. "
+        f"Likely label errors by confident learning: {len(likely):,} of {int(results.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
         f"wrong label from a confident error; the AI is right about {right:.0%} of these images. "
-        f"{NO_READER if found.read is None else READER} Inspect the images, the likeliest errors first, and "
+        f"{NO_READER if results.read is None else READER} Inspect the images, the likeliest errors first, and "
         "the labels of their nearest neighbours in the AI's features."
     )
     if right < HARDLY:
@@ -198,19 +199,19 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
             "The AI errs too often on these images to judge their labels: most of these are probably errors of the AI."
         )
     if likely:
-        picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(found, i))
+        picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(results, i))
         with st.expander("Data table"):
-            numbers.table(found.table().iloc[likely], f"{name}.labels")
+            numbers.table(results.table().iloc[likely], f"{name}.labels")
 
 
-def _judge_box(found: DebuggingResults) -> Judge:
+def _judge_box(results: DebuggingResults) -> Judge:
     """Choose the method that finds label errors, with counts; the predictions if there is no other."""
-    if found.read is None:
+    if results.read is None:
         return "answers"
     judge: Judge = st.segmented_control(
         "Judged by",
         list(JUDGES),
-        format_func=lambda one: f"{JUDGES[one]}: {len(found.find_label_errors(one)):,}",
+        format_func=lambda one: f"{JUDGES[one]}: {len(results.find_label_errors(one)):,}",
         default="answers",
         required=True,
         key="judge",
@@ -219,15 +220,15 @@ def _judge_box(found: DebuggingResults) -> Judge:
     return judge
 
 
-def _outliers(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
-    if found.near is None:
+def _outliers(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
+    if results.near is None:
         st.info("Finding outliers needs at least two images, and a network that ends in one linear layer.")
         return
-    ranked = found.outliers()
+    ranked = results.outliers()
     st.caption(
-        f"Farthest first, by the distance to the {found.near.indices.shape[1]}th nearest image in the AI's features "
+        f"Farthest first, by the distance to the {results.near.indices.shape[1]}th nearest image in the AI's features "
         "(0: the same; 1.41: nothing in common). Few training images may resemble them, or they do not belong here."
     )
-    picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
+    picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(results, i))
     with st.expander("Data table"):
-        numbers.table(found.table().iloc[ranked], f"{name}.outliers")
+        numbers.table(results.table().iloc[ranked], f"{name}.outliers")

@@ -80,14 +80,14 @@ class ConfusionMatrix:
 
 def count_confusions(gallery: Gallery, fit: NDArray[np.bool_], most: int = MOST_CLASSES) -> ConfusionMatrix:
     """Count the scored images that fit; of more than ``most`` classes, those with the most errors are kept."""
-    found, images = gallery.predictions, gallery.images
+    predictions, images = gallery.predictions, gallery.images
     names, classes = name_classes(gallery.categories), len(gallery.categories)
     scored = fit & gallery.has_known_label
-    cells = images.labels[scored] * classes + found.predicted[scored]
+    cells = images.labels[scored] * classes + predictions.predicted[scored]
     everything = np.bincount(cells, minlength=len(images.categories) * classes).reshape(-1, classes)
     truths = np.full(len(images.categories), -1)
-    truths[images.labels] = found.truth
-    truth, predicted = found.truth[scored], found.predicted[scored]
+    truths[images.labels] = predictions.truth
+    truth, predicted = predictions.truth[scored], predictions.predicted[scored]
     wrong = truth != predicted
     errors = np.bincount(truth[wrong], minlength=classes) + np.bincount(predicted[wrong], minlength=classes)
     occurring = np.union1d(truth, predicted)

@@ -59,15 +59,15 @@ class ImageFilter:
 
     def fits(self, gallery: Gallery) -> NDArray[np.bool_]:
         """Return whether each image of a set fits (N,); an image that cannot be scored is neither right nor wrong."""
-        found, images = gallery.predictions, gallery.images
+        predictions, images = gallery.predictions, gallery.images
         low, high = (share / 100 for share in self.confidence)
-        fit: NDArray[np.bool_] = (found.probability >= low) & (found.probability <= high + 1e-6)
+        fit: NDArray[np.bool_] = (predictions.probability >= low) & (predictions.probability <= high + 1e-6)
         if self.truth != ANY:
             fit &= images.labels == list(images.categories).index(self.truth)
         if self.predicted != ANY:
-            fit &= found.predicted == name_classes(gallery.categories).index(self.predicted)
+            fit &= predictions.predicted == name_classes(gallery.categories).index(self.predicted)
         if self.verdict != EITHER:
-            fit &= gallery.has_known_label & (found.correct == (self.verdict == "Right"))
+            fit &= gallery.has_known_label & (predictions.correct == (self.verdict == "Right"))
         if self.text:
             asked = self.text.casefold()
             fit &= np.fromiter((asked in name.casefold() for name in images.ids), dtype=bool, count=len(images))

@@ -63,8 +63,10 @@ def make_class_task(classifier: Classifier, gallery: Gallery) -> Task:
 
     def compute(progress: Progress) -> pd.DataFrame:
         scored = gallery.has_known_label
-        found = probabilities_of(classifier, gallery.images, home() / "cache", progress).astype(np.float64)
-        return tabulate_classes(found[scored], gallery.predictions.truth[scored], name_classes(gallery.categories))
+        probabilities = probabilities_of(classifier, gallery.images, home() / "cache", progress).astype(np.float64)
+        return tabulate_classes(
+            probabilities[scored], gallery.predictions.truth[scored], name_classes(gallery.categories)
+        )
 
     key = digest("classes", classifier.fingerprint, gallery.images.digest, *gallery.categories)
     return Task(

@@ -65,13 +65,13 @@ def rank_by_methods(gallery: Gallery, model: str, fitting: Sequence[int]) -> Ran
         "1: the same pixels matter most; 0: nothing in common. "
         + (f"Compared are the first {len(rows):,} of {len(fitting):,} images." if len(rows) < len(fitting) else "")
     )
-    found = get_result(make_method_task(cache.load_classifier(model), gallery.images, rows), "_methods")
-    if found is None:
+    comparison = get_result(make_method_task(cache.load_classifier(model), gallery.images, rows), "_methods")
+    if comparison is None:
         return Ranking(rows, is_final=False)
-    for method, reason in found.refused.items():
+    for method, reason in comparison.refused.items():
         st.caption(escape_markdown(f"{format_name(method)} does not apply to this network: {reason}"))
-    ranked = sorted(rows, key=lambda i: found.correlations[i])
-    return Ranking(ranked, {i: f"agreement {found.correlations[i]:.2f}" for i in ranked})
+    ranked = sorted(rows, key=lambda i: comparison.correlations[i])
+    return Ranking(ranked, {i: f"agreement {comparison.correlations[i]:.2f}" for i in ranked})
 
 
 def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fitting: Sequence[int]) -> Ranking:
@@ -81,8 +81,8 @@ def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fittin
         links.check("other", others, "network to compare with")
         other = st.selectbox("Compared with", others, key="other", bind="query-params")
     first, second = cache.load_classifier(model), cache.load_classifier(other)
-    found = get_result(make_network_task(first, second, gallery.images), "_networks")
-    if found is None:
+    comparison = get_result(make_network_task(first, second, gallery.images), "_networks")
+    if comparison is None:
         return Ranking(list(fitting), is_final=False)
     st.caption(
         escape_markdown(
@@ -90,5 +90,5 @@ def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fittin
             "the largest first. 0: the same prediction; 1: no class in common."
         )
     )
-    ranked = sorted(fitting, key=lambda i: -found[i])
-    return Ranking(ranked, {i: f"divergence {found[i]:.2f}" for i in ranked})
+    ranked = sorted(fitting, key=lambda i: -comparison[i])
+    return Ranking(ranked, {i: f"divergence {comparison[i]:.2f}" for i in ranked})

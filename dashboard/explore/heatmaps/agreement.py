@@ -21,13 +21,13 @@ def show_agreement(shown: HeatmapTable, stem: str) -> None:
         if not part.open:  # ranking every pixel takes a while
             return
         keys = [f"{cell.request.key} {cell.explanation is None}" for _, cell in shown.cells]
-        found = _correlate(digest(*keys), shown)
+        correlations = _correlate(digest(*keys), shown)
         st.caption(
             "Spearman's rank correlation of the size of the evidence at each pixel: the correlation of the ranks, ties "
             "by their mean rank (Spearman 1904, doi:10.2307/1412159), averaged over the columns of the grid. 1: the "
             "same pixels matter most; 0: nothing in common. Directions, for or against the class, are not compared."
         )
-        numbers.table(found, f"{stem}.agreement")
+        numbers.table(correlations, f"{stem}.agreement")
 
 
 @st.cache_data(max_entries=24, show_spinner=False)

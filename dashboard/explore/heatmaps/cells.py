@@ -57,8 +57,8 @@ class ClassifiedImage:
     @cached_property
     def ranked_classes(self) -> list[int]:
         """Return the classes, the likeliest first."""
-        found: list[int] = self.probabilities.argsort(descending=True).tolist()
-        return found
+        order: list[int] = self.probabilities.argsort(descending=True).tolist()
+        return order
 
     @property
     def predicted_class(self) -> int:
@@ -116,8 +116,8 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
     if not measured:
         return Cell(request, job.result)
     measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))
-    found = measures.result if measures is not None and measures.state == "done" else None
-    return Cell(request, job.result, faithfulness=found)
+    faithfulness = measures.result if measures is not None and measures.state == "done" else None
+    return Cell(request, job.result, faithfulness=faithfulness)
 
 
 def with_robustness(asking: JobCollector, cell: Cell) -> Cell:

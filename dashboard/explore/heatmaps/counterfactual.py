@@ -49,17 +49,17 @@ def show(seen: ClassifiedImage, images: str, seed: int) -> None:
     if name != NOTHING:
         other = seen.classifier.preprocess(gallery.images.open(offered[name]))
         task = make_counterfactual_task(seen.classifier, seen.inputs, other, seed)
-        draw_when_ready(task, lambda found: _show_found(seen, other, found), "_counterfactual")
+        draw_when_ready(task, lambda counterfactual: _show_found(seen, other, counterfactual), "_counterfactual")
     generated.show(seen, gallery, seed)
 
 
 def list_other_classes(gallery: Gallery, predicted: int) -> dict[str, int]:
     """List the other classes that are predicted in the set, by name, each with its most confident image."""
-    found = gallery.predictions
+    predictions = gallery.predictions
     chosen = {}
-    for k in np.unique(found.predicted[found.predicted != predicted]):
-        mine = np.flatnonzero(found.predicted == k)
-        chosen[plain(gallery.categories[k])] = int(mine[found.probability[mine].argmax()])
+    for k in np.unique(predictions.predicted[predictions.predicted != predicted]):
+        mine = np.flatnonzero(predictions.predicted == k)
+        chosen[plain(gallery.categories[k])] = int(mine[predictions.probability[mine].argmax()])
     return dict(sorted(chosen.items()))
 
 
@@ -74,10 +74,10 @@ def make_counterfactual_task(classifier: Classifier, inputs: Tensor, other: Tens
     return Task(key, compute, lambda: estimate_seconds(classifier, Cost(STEPS * GRID**2 + PLACES)))
 
 
-def _show_found(seen: ClassifiedImage, other: Tensor, found: Counterfactual) -> None:
-    drawn = draw_counterfactual(seen.classifier, seen.inputs, other, found)
+def _show_found(seen: ClassifiedImage, other: Tensor, counterfactual: Counterfactual) -> None:
+    drawn = draw_counterfactual(seen.classifier, seen.inputs, other, counterfactual)
     captions = "The image, with the cells to exchange", "The other image, with the same cells", "Exchanged"
     for place, caption, picture in zip(st.columns(3), captions, drawn, strict=True):
         place.image(picture, caption=caption, width="stretch", alt=caption)
     names = [plain(name) for name in seen.classifier.categories]
-    st.markdown(escape_markdown(describe_counterfactual(found, names)))
+    st.markdown(escape_markdown(describe_counterfactual(counterfactual, names)))

@@ -42,7 +42,7 @@ def show(seen: ClassifiedImage, gallery: Gallery, seed: int) -> None:
     manifold: Manifold | None = get_result(learned, "_manifold")
     if manifold is not None:
         task = make_generated_task(seen.classifier, manifold, learned.key, seen.inputs)
-        draw_when_ready(task, lambda found: _show_found(seen, found), "_generated")
+        draw_when_ready(task, lambda counterfactual: _show_found(seen, counterfactual), "_generated")
 
 
 def make_manifold_task(classifier: Classifier, gallery: Gallery, seed: int) -> Task:
@@ -67,9 +67,9 @@ def make_generated_task(classifier: Classifier, manifold: Manifold, learned: str
     return Task(digest("generated", learned, tensor_digest(inputs)), compute)
 
 
-def _show_found(seen: ClassifiedImage, found: GeneratedCounterfactual) -> None:
-    drawn = draw_generated(seen.classifier, seen.inputs, found)
+def _show_found(seen: ClassifiedImage, counterfactual: GeneratedCounterfactual) -> None:
+    drawn = draw_generated(seen.classifier, seen.inputs, counterfactual)
     for place, caption, image in zip(st.columns(3), CAPTIONS, drawn, strict=True):
         place.image(image, caption=caption, width="stretch", alt=caption)
     names = [plain(name) for name in seen.classifier.categories]
-    st.markdown(escape_markdown(describe_generated(found, names)))
+    st.markdown(escape_markdown(describe_generated(counterfactual, names)))

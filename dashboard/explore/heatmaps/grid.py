@@ -138,10 +138,10 @@ def _showing(
             }
             return HeatmapTable(title, tuple(column for _, _, column in explained), rows, scaling, look)
 
-        def draw(found: HeatmapTable) -> None:
-            _draw(found, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
+        def draw(table: HeatmapTable) -> None:
+            _draw(table, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
             if kind == CLASSIFIERS:
-                show_difference(found)
+                show_difference(table)
 
         draw_live(collect, draw)
 
@@ -222,21 +222,21 @@ def _digest(shown: HeatmapTable) -> str:
 
 
 def _numbers(column: Column, cell: Cell) -> dict[str, Any]:
-    found, measures = cell.certificate, cell.faithfulness
+    certificate, measures = cell.certificate, cell.faithfulness
     row: dict[str, Any] = {
         "method": cell.request.method,
         "picture": column.source.name,
         "classifier": column.source.model,
         "class": plain(column.classifier.categories[cell.request.target]),
     }
-    if found is None:
+    if certificate is None:
         return row | {"note": cell.note}
     row |= {
-        "probability": found.probability,
-        "completeness": found.completeness,
-        "standard error": found.standard_error,
-        "effective samples": found.effective_samples,
-        "seed": None if found.seed is None else str(found.seed),
+        "probability": certificate.probability,
+        "completeness": certificate.completeness,
+        "standard error": certificate.standard_error,
+        "effective samples": certificate.effective_samples,
+        "seed": None if certificate.seed is None else str(certificate.seed),
     }
     if measures is not None:
         areas = {curve.measure: float(curve.area[0]) for curve in (measures.deletion, measures.insertion)}

@@ -52,7 +52,7 @@ def show(seen: ClassifiedImage, seed: int) -> None:
     target = seen.predicted_class if asked is None else asked
     task = make_region_task(seen.classifier, seen.inputs, region, SUBSTRATES[by], seed)
     with right:
-        draw_when_ready(task, lambda found: _show_effect(seen, target, found), "_region")
+        draw_when_ready(task, lambda effect: _show_effect(seen, target, effect), "_region")
 
 
 def make_region_task(classifier: Classifier, inputs: torch.Tensor, region: Region, substrate: str, seed: int) -> Task:
@@ -138,27 +138,27 @@ def _figure(picture: Image.Image) -> go.Figure:
     return figure
 
 
-def _show_effect(seen: ClassifiedImage, target: int, found: RegionEffect) -> None:
-    replaced = seen.classifier.render_input(found.replaced)
+def _show_effect(seen: ClassifiedImage, target: int, effect: RegionEffect) -> None:
+    replaced = seen.classifier.render_input(effect.replaced)
     names = [plain(name) for name in seen.classifier.categories]
     image, words = st.columns(2, gap="large")
     image.image(replaced, caption="With the region replaced", width="stretch", alt="With the region replaced")
     with words:
-        st.markdown("\n\n".join(escape_markdown(line) for line in describe_effect(found, names, target)))
+        st.markdown("\n\n".join(escape_markdown(line) for line in describe_effect(effect, names, target)))
     st.plotly_chart(
-        draw_change(found.before, found.after, names), key="region.change", config={"displayModeBar": False}
+        draw_change(effect.before, effect.after, names), key="region.change", config={"displayModeBar": False}
     )
 
 
-def describe_effect(found: RegionEffect, names: Sequence[str], target: int) -> list[str]:
+def describe_effect(effect: RegionEffect, names: Sequence[str], target: int) -> list[str]:
     """Describe the new prediction, the change of one class, and how much the same shape elsewhere changes it."""
-    kept = describe_change(found.before, found.after, names)
-    before, after, others = found.before[target], found.after[target], found.elsewhere[:, target]
+    kept = describe_change(effect.before, effect.after, names)
+    before, after, others = effect.before[target], effect.after[target], effect.elsewhere[:, target]
     lines = [
-        f"{kept} {found.share:.0%} of the image is replaced.",
+        f"{kept} {effect.share:.0%} of the image is replaced.",
         f"Probability of {names[target]}: {float(before):.1%}, then {float(after):.1%}.",
     ]
-    if found.share > WIDE:
+    if effect.share > WIDE:
         return [*lines, "The region covers most of the image: no other place can be compared with it."]
     changed = int(((others - before).abs() >= (after - before).abs()).sum())
     spread = f"{float(others.min()):.1%} to {float(others.max()):.1%}"

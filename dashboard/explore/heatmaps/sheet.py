@@ -154,15 +154,15 @@ class _Drawing:
         limit = f"scale ±{scale.limit:.3g}" if self.table.scaling == "Own" else ""
         return " ".join(part for part in (zero, limit) if part)
 
-    def _draw_measures(self, found: Faithfulness, x: float, y: float) -> float:
+    def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
         self.items.append(Rectangle(x, y + 3, SIDE, CURVES, PALE))
-        curves = ((found.deletion, DELETION), (found.insertion, INSERTION))
+        curves = ((faithfulness.deletion, DELETION), (faithfulness.insertion, INSERTION))
         self.items += [Line(_place_curve(curve, x, y + 3), colour, 1.2) for curve, colour in curves]
         y += CURVES + 6
         for curve, colour in curves:
             y = self.write(format_area(curve), x, y, size=TINY, colour=colour)
-        inside = " · ".join([format_infidelity(found), *format_localisation(found)])
+        inside = " · ".join([format_infidelity(faithfulness), *format_localisation(faithfulness)])
         return self.write(inside, x, y, size=TINY, colour=FAINT)
 
 

@@ -109,37 +109,37 @@ def _trust(seen: ClassifiedImage, cell: Cell) -> None:
         _robust(cell.robustness)
 
 
-def _curves(found: Faithfulness) -> None:
+def _curves(faithfulness: Faithfulness) -> None:
     """Draw the AI's confidence as the strongest pixels are removed and added."""
     figure = go.Figure()
-    for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
+    for curve, colour in ((faithfulness.deletion, DELETION), (faithfulness.insertion, INSERTION)):
         figure.add_scatter(
             x=100 * curve.fractions.numpy(),
             y=curve.values[0].numpy(),
             name=curve.measure,
             line={"color": colour},
-            fill="tozeroy" if curve is found.deletion else None,
+            fill="tozeroy" if curve is faithfulness.deletion else None,
         )
     figure.update_layout(
         height=230,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         xaxis={"title": "pixels removed or added, %", "range": [0, 100]},
-        yaxis={"title": found.deletion.output, "range": [0, 1.02]},
+        yaxis={"title": faithfulness.deletion.output, "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    places = ", ".join(facts.format_localisation(found))
+    places = ", ".join(facts.format_localisation(faithfulness))
     st.caption(
-        f"Area under the curve: {facts.format_area(found.deletion)}, smaller is better; "
-        f"{facts.format_area(found.insertion)}, larger is better."
+        f"Area under the curve: {facts.format_area(faithfulness.deletion)}, smaller is better; "
+        f"{facts.format_area(faithfulness.insertion)}, larger is better."
         + (f" Localisation: {places}." if places else "")
-        + f" {facts.format_infidelity(found).capitalize()}."
+        + f" {facts.format_infidelity(faithfulness).capitalize()}."
     )
 
 
-def _robust(found: Robustness) -> None:
+def _robust(robustness: Robustness) -> None:
     """Report whether the heatmap depends on the trained weights, and how stable it is under small changes."""
-    forgetting, moved = found.randomisation, found.sensitivity
+    forgetting, moved = robustness.randomisation, robustness.sensitivity
     left = float(forgetting.correlations[-1, 0])
     said = (
         f"With all {len(forgetting.layers)} layers re-initialised, the heatmap's rank correlation with this one is "

@@ -119,30 +119,30 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
         )
         return
     request = LayerRequest(asked, classifier, compared, images, count)
-    draw_when_ready(request.task, lambda found: _draw_result(request, found), "_layers")
+    draw_when_ready(request.task, lambda result: _draw_result(request, result), "_layers")
     downloads.show_downloads(None)
 
 
-def _draw_result(request: LayerRequest, found: LayerResult) -> None:
+def _draw_result(request: LayerRequest, result: LayerResult) -> None:
     question, name = request.query.question, f"{request.classifier.file_name}.{request.query.question}"
-    if question in FIGURES and len(found.table):
-        st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
-        st.caption(f"{READ.get(question, '')} {_count_images(request, found)}")
-    for note in found.table.get("note", pd.Series(dtype=object)).dropna():
+    if question in FIGURES and len(result.table):
+        st.plotly_chart(FIGURES[question](result.table), key="layers_figure", config={"displaylogo": False})
+        st.caption(f"{READ.get(question, '')} {_count_images(request, result)}")
+    for note in result.table.get("note", pd.Series(dtype=object)).dropna():
         st.warning(escape_markdown(note))
-    for caption, image in found.drawings.items():
+    for caption, image in result.drawings.items():
         st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
-    numbers.table(found.table, name)
+    numbers.table(result.table, name)
     files.offer_download(
-        f"{name}.json, how it was computed", lambda: _format_facts(found.facts), f"{name}.json", "application/json"
+        f"{name}.json, how it was computed", lambda: _format_facts(result.facts), f"{name}.json", "application/json"
     )
 
 
-def _count_images(request: LayerRequest, found: LayerResult) -> str:
+def _count_images(request: LayerRequest, result: LayerResult) -> str:
     if request.query.question in OWN_IMAGES:
         return "The images of the set are not used."
     most = int(request.query.parameters.get("pictures", request.image_count))
-    asked = len(found.table) if "picture" in found.table else min(most, request.image_count)
+    asked = len(result.table) if "picture" in result.table else min(most, request.image_count)
     return f"{asked:,} of the {len(request.images):,} images."
 
 

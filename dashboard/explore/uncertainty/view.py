@@ -43,25 +43,25 @@ def show(seen: ClassifiedImage, seed: int) -> None:
     if chosen == NOT:
         return
     task = make_uncertainty_task(seen.classifier, chosen, seen.inputs, seed)
-    draw_when_ready(task, lambda found: _draw_result(seen, found), "_uncertainty")
+    draw_when_ready(task, lambda result: _draw_result(seen, result), "_uncertainty")
 
 
-def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
+def _draw_result(seen: ClassifiedImage, result: UncertaintyResult) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.plotly_chart(figure(seen, found), key="uncertainty", config={"displayModeBar": False})
+        st.plotly_chart(figure(seen, result), key="uncertainty", config={"displayModeBar": False})
         st.caption(
             "Bars: mean prediction under noise; lines: middle 90% of the passes. Diamonds: prediction without noise."
         )
     with right:
-        st.table(make_measure_table(found), border="horizontal", hide_index=True)
+        st.table(make_measure_table(result), border="horizontal", hide_index=True)
 
 
-def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
+def figure(seen: ClassifiedImage, result: UncertaintyResult) -> go.Figure:
     """Draw mean and middle 90% of the passes for the likeliest classes, with the prediction without noise."""
-    mean, names = found.probabilities.mean(0), class_names(seen.classifier)
+    mean, names = result.probabilities.mean(0), class_names(seen.classifier)
     top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
-    low, high = np.quantile(found.probabilities[:, top].numpy(), [0.05, 0.95], axis=0)
+    low, high = np.quantile(result.probabilities[:, top].numpy(), [0.05, 0.95], axis=0)
     middle = mean[top].numpy()
     drawn = go.Figure()
     drawn.add_bar(
@@ -84,7 +84,7 @@ def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
     return drawn
 
 
-def make_measure_table(found: UncertaintyResult) -> pd.DataFrame:
+def make_measure_table(result: UncertaintyResult) -> pd.DataFrame:
     """Return each measure with its Monte Carlo error."""
     rows = [
         {
@@ -92,6 +92,6 @@ def make_measure_table(found: UncertaintyResult) -> pd.DataFrame:
             "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
             "Meaning": MEANINGS[name],
         }
-        for name, estimate in found.measures.items()
+        for name, estimate in result.measures.items()
     ]
     return pd.DataFrame(rows)

@@ -48,22 +48,22 @@ def show(classifier: Classifier, target: int, images: ImageSet) -> None:
 
 
 def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
-    def draw(found: InterventionEffects) -> None:
-        st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
+    def draw(effects: InterventionEffects) -> None:
+        st.plotly_chart(changes(effects, target), key="reliance", config={"displayModeBar": False})
         st.caption(
             f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this "
-            f"factor is set in {found.count:,} of the images, compared with its other values, with 95% intervals. "
+            f"factor is set in {effects.count:,} of the images, compared with its other values, with 95% intervals. "
             "Orange: for the class. Blue: against it."
         )
 
     draw_when_ready(make_intervention_task(classifier, images), draw, "_interventions")
 
 
-def changes(found: InterventionEffects, target: int) -> go.Figure:
+def changes(effects: InterventionEffects, target: int) -> go.Figure:
     """Draw the largest effects on a class as bars, with intervals."""
-    value = {name: float(effect.value[target]) for name, effect in found.effects.items()}
+    value = {name: float(effect.value[target]) for name, effect in effects.effects.items()}
     largest = sorted(value, key=lambda name: abs(value[name]))[-TOP:]
-    errors = [float(found.effects[name].error[target]) for name in largest]
+    errors = [float(effects.effects[name].error[target]) for name in largest]
     drawn = bars([format_concept(name) for name in largest], [value[n] for n in largest], errors, "probability gained")
     return drawn.update_layout(height=320)
 
@@ -100,30 +100,30 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.info("Choose one to three layers.")
         return
     task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
-    draw_when_ready(task, lambda found: _draw_tests(found, class_names(classifier)[target]), "_tcav")
+    draw_when_ready(task, lambda effect: _draw_tests(effect, class_names(classifier)[target]), "_tcav")
 
 
-def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:
-    st.table(make_test_table(found), border="horizontal", hide_index=True)
-    chance = len(found[0].random)
+def _draw_tests(tests: tuple[Tcav, ...], name: str) -> None:
+    st.table(make_test_table(tests), border="horizontal", hide_index=True)
+    chance = len(tests[0].random)
     st.caption(
         f"Score: share of the images of {escape_markdown(name)} whose logit rises towards the concept. "
         f"p: how often one of "
         f"{chance} random concepts has as large an effect, times the number of layers; its smallest possible value is "
-        f"{len(found) / (1 + chance):.3f}. The bars show how much the class depends on the concept."
+        f"{len(tests) / (1 + chance):.3f}. The bars show how much the class depends on the concept."
     )
-    for warning in (warning for one in found for warning in one.warnings):
+    for warning in (warning for one in tests for warning in one.warnings):
         st.warning(escape_markdown(warning))
 
 
-def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
+def make_test_table(tests: tuple[Tcav, ...]) -> pd.DataFrame:
     """Return one row per layer, with its interpretation."""
     return pd.DataFrame(
         {
-            "Layer": [one.layer for one in found],
-            "Score": [f"{one.score:.2f}\u00a0±\u00a0{one.error:.2f}" for one in found],
-            "p": [f"{one.p_value:.3f}" for one in found],
-            "Effect on the class": [_verdict(one) for one in found],
+            "Layer": [one.layer for one in tests],
+            "Score": [f"{one.score:.2f}\u00a0±\u00a0{one.error:.2f}" for one in tests],
+            "p": [f"{one.p_value:.3f}" for one in tests],
+            "Effect on the class": [_verdict(one) for one in tests],
         }
     )
 

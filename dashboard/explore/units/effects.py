@@ -24,28 +24,28 @@ def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
     """Show both analyses of a channel, once they are computed."""
     st.markdown("**Effects of the channel**")
     task = make_effects_task(classifier, unit, images)
-    draw_when_ready(task, lambda found: _draw_result(classifier, found), "_effects")
+    draw_when_ready(task, lambda effects: _draw_result(classifier, effects), "_effects")
 
 
-def _draw_result(classifier: Classifier, found: ChannelEffects) -> None:
+def _draw_result(classifier: Classifier, effects: ChannelEffects) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.plotly_chart(losses(classifier, found), key="unit_losses", config={"displayModeBar": False})
+        st.plotly_chart(losses(classifier, effects), key="unit_losses", config={"displayModeBar": False})
         st.caption(
-            f"Loss in each class's probability on {found.count:,} of its own images when the channel is set "
+            f"Loss in each class's probability on {effects.count:,} of its own images when the channel is set "
             "to 0, with 95% intervals. Orange: the channel supports the class. Blue: it opposes the class."
         )
     with right:
-        if found.dissection is None:
+        if effects.dissection is None:
             st.info("Concepts of a channel can be named only for sets with known object locations: the scenes.")
             return
-        st.table(agreements(found.dissection), border="horizontal", hide_index=True)
-        st.caption(_describe_detector(found.dissection))
+        st.table(agreements(effects.dissection), border="horizontal", hide_index=True)
+        st.caption(_describe_detector(effects.dissection))
 
 
-def losses(classifier: Classifier, found: ChannelEffects) -> go.Figure:
+def losses(classifier: Classifier, effects: ChannelEffects) -> go.Figure:
     """Draw the largest effects as bars, with intervals."""
-    names, deletion = class_names(classifier), found.deletion
+    names, deletion = class_names(classifier), effects.deletion
     drop, error = deletion.drop[0], deletion.error[0]
     largest = drop.abs().argsort(descending=True)[:TOP].flip(0)
     shown = [names[int(deletion.classes[k])] for k in largest]
@@ -67,19 +67,19 @@ def bars(names: list[str], values: list[float], errors: list[float], title: str)
     return drawn
 
 
-def agreements(found: Dissection) -> pd.DataFrame:
+def agreements(dissection: Dissection) -> pd.DataFrame:
     """Return the three concepts the channel agrees with best."""
-    best = found.agreement[0].argsort(descending=True)[:3].tolist()
+    best = dissection.agreement[0].argsort(descending=True)[:3].tolist()
     return pd.DataFrame(
         {
-            "Responds to": [found.concepts[k] for k in best],
-            "Agreement (IoU)": [f"{float(found.agreement[0, k]):.3f}" for k in best],
+            "Responds to": [dissection.concepts[k] for k in best],
+            "Agreement (IoU)": [f"{float(dissection.agreement[0, k]):.3f}" for k in best],
         }
     )
 
 
-def _describe_detector(found: Dissection) -> str:
-    chance = f"{float(found.chance[0]):.3f} is the best it reaches with masks shuffled across images"
-    if bool(found.detects[0]):
+def _describe_detector(dissection: Dissection) -> str:
+    chance = f"{float(dissection.chance[0]):.3f} is the best it reaches with masks shuffled across images"
+    if bool(dissection.detects[0]):
         return f"It detects the first: {chance}."
     return f"It detects none of them: {chance}, and the threshold is .04."

@@ -52,7 +52,7 @@ def show(classifier: Classifier, target: int, images: ImageSet, format_concept: 
     query = _choose_query(classifier, target, images, format_concept)
     if query is not None:
         name = class_names(classifier)[target]
-        draw_when_ready(make_vae_task(classifier, images, query), lambda found: _draw(found, name), "_vae")
+        draw_when_ready(make_vae_task(classifier, images, query), lambda result: _draw(result, name), "_vae")
 
 
 def list_recorded(images: ImageSet) -> list[str]:
@@ -129,8 +129,8 @@ def list_ways(row: pd.Series) -> pd.DataFrame:
     )
 
 
-def _draw(found: VaeResults, name: str) -> None:
-    row = found.table.iloc[0]
+def _draw(result: VaeResults, name: str) -> None:
+    row = result.table.iloc[0]
     table(list_ways(row), "vae_effects")
     shown = "not checked" if np.isnan(row["shown"]) else f"{row['shown']:.0%}"
     st.caption(
@@ -141,5 +141,5 @@ def _draw(found: VaeResults, name: str) -> None:
     )
     if row["warning"]:
         st.warning(escape_markdown(row["warning"]))
-    report = json.dumps(found.report, indent=1, ensure_ascii=False) + "\n"
+    report = json.dumps(result.report, indent=1, ensure_ascii=False) + "\n"
     files.offer_download("vae.json, how it was computed", lambda: report, "vae.json", "application/json")

@@ -115,9 +115,9 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
         raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 
     def collect(asking: JobCollector) -> UnitJobs:
-        found = asking(make_exemplars_task(classifier, unit, images)) if images else None
+        exemplars = asking(make_exemplars_task(classifier, unit, images)) if images else None
         made = asking(make_synthesis_task(classifier, unit, settings, images))
-        return UnitJobs(classifier, settings, made, found)
+        return UnitJobs(classifier, settings, made, exemplars)
 
     def draw(shown: UnitJobs) -> None:
         _show_maximised(shown, unit)

@@ -42,19 +42,19 @@ def main(words: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     inputs, labels = draw_inputs(Material(given.images))
     queries = shrink(stack([np.asarray(open_query(k)) for k in range(2 * EACH)]))
-    start, found, networks = time.perf_counter(), [], []
+    start, relatives, networks = time.perf_counter(), [], []
     for number in tqdm(range(RELATIVES), desc="Training", unit="network"):
         network, values = train_numbered(number, inputs, labels)
-        found.append((number_values(values), _predict(network, queries)))
+        relatives.append((number_values(values), _predict(network, queries)))
         networks.append(network)
     seconds = time.perf_counter() - start
     if given.networks is not None:
         save_networks(networks, given.networks)
-    store(np.array([values for values, _ in found]), np.stack([log_p for _, log_p in found]))
+    store(np.array([values for values, _ in relatives]), np.stack([log_p for _, log_p in relatives]))
     network, values = train_numbered(EXAMPLE, inputs, labels)
     save_file({name: value.half().contiguous() if value.is_floating_point() else value
                for name, value in network.state_dict().items()}, FOLDER / "example.safetensors")  # fmt: skip
-    right = np.stack([log_p.argmax(1) for _, log_p in found]) == list_query_labels()
+    right = np.stack([log_p.argmax(1) for _, log_p in relatives]) == list_query_labels()
     card = {
         "relatives": RELATIVES,
         "training": {"steps": STEPS, "batch": BATCH, "seconds": round(seconds)},

@@ -68,7 +68,7 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
 
 def measure(network: nn.Module, material: Material) -> dict[str, Any]:
     """Compare the mean of draws with the plain prediction, and the uncertainty of right and wrong predictions."""
-    found: dict[str, Any] = {"draws": DRAWS}
+    figures: dict[str, Any] = {"draws": DRAWS}
     for split in ("standard", "adversarial"):
         images = material.held_out(split, 2_000)  # type: ignore[arg-type]
         pixels, labels = images.pixels[:500], images.labels[:500]
@@ -76,11 +76,11 @@ def measure(network: nn.Module, material: Material) -> dict[str, Any]:
         mean = draws.mean(0)
         shared = _entropy(mean) - _entropy(draws).mean(0)
         wrong = mean.argmax(1) != labels
-        found[split] = {
+        figures[split] = {
             "calibration_error": {"plain": _calibration(plain, labels), "mean_of_draws": _calibration(mean, labels)},
             "mutual_information": {"right": _mean(shared[~wrong]), "wrong": _mean(shared[wrong])},
         }
-    return found
+    return figures
 
 
 def draw(network: nn.Module, pixels: Tensor, seed: int = 0) -> Tensor:

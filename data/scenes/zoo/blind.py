@@ -57,11 +57,11 @@ def ablate(material: Material) -> dict[str, Any]:
         "randomised_contexts_alone": ("randomised", 0.0),
         "both": ("randomised", SHORT_WEIGHT),
     }
-    found: dict[str, Any] = {"images": len(sets["usual"]), "epochs": SHORT_EPOCHS, "lambda": SHORT_WEIGHT}
+    figures: dict[str, Any] = {"images": len(sets["usual"]), "epochs": SHORT_EPOCHS, "lambda": SHORT_WEIGHT}
     for name, (images, weight) in trials.items():
         network, read = fit_with_stethoscope(sets[images], weight, SHORT_EPOCHS, SEED)
-        found[name] = _measure(network, material) | {"context_read_by_the_perceptron": read}
-    return found
+        figures[name] = _measure(network, material) | {"context_read_by_the_perceptron": read}
+    return figures
 
 
 def _measure(network: nn.Module, material: Material) -> dict[str, Any]:

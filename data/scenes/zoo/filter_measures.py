@@ -94,14 +94,14 @@ def measure_filters(maps: Tensor, truth: Truth) -> dict[str, np.ndarray]:
     heights, cells = maps.flatten(2).max(2)
     chosen = (heights >= heights.quantile(1 - SHARE, 0)) & (heights > 0)
     chosen &= torch.from_numpy(~np.isnan(truth.landmarks).any((1, 2)))[:, None]
-    found: dict[str, list[float]] = {"purity": [], "instability": [], "part": []}
+    figures: dict[str, list[float]] = {"purity": [], "instability": [], "part": []}
     for k in range(maps.shape[1]):
         rows = torch.nonzero(chosen[:, k])[:, 0].numpy()
         y, x = np.divmod(cells[rows, k].numpy(), maps.shape[3])
         measured = _measure_one(rows, stride * x, stride * y, stride, truth)
-        for name, value in zip(found, measured, strict=True):
-            found[name].append(value if len(rows) > SHARE * len(maps) / 2 else -1 if name == "part" else math.nan)
-    return {name: np.array(values) for name, values in found.items()}
+        for name, value in zip(figures, measured, strict=True):
+            figures[name].append(value if len(rows) > SHARE * len(maps) / 2 else -1 if name == "part" else math.nan)
+    return {name: np.array(values) for name, values in figures.items()}
 
 
 def _measure_one(

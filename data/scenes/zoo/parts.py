@@ -57,8 +57,8 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
     if not CONTROL.is_file():
         control = fine_tune(material, 0.0)
         halve(control)
-        found = measure_filters(compute_maps(control, _first(material)), draw_truth())
-        without = {name: found[name].round(4).tolist() for name in ("purity", "instability")}
+        figures = measure_filters(compute_maps(control, _first(material)), draw_truth())
+        without = {name: figures[name].round(4).tolist() for name in ("purity", "instability")}
         CONTROL.write_text(json.dumps(without) + "\n", encoding="utf-8")
     settings = {"images": len(material.training()), "epochs": EPOCHS, "seed": SEED, "tau": TAU, "weight": WEIGHT}
     return fine_tune(material, WEIGHT), settings

@@ -136,7 +136,7 @@ def push(network: PrototypeNet, images: Images) -> list[dict[str, Any]]:
         for index in torch.arange(len(images)).split(BATCH):
             least, where = network.distances(normalise(images.pixels[index])).flatten(2).min(2)
             nearest[:, index], place[:, index] = least.T, where.T
-        found, taken = [], set()
+        patches, taken = [], set()
         for j in range(len(network.prototypes)):
             allowed = images.labels == owner_of(torch.tensor(j))
             allowed[sorted(taken)] = False
@@ -144,8 +144,8 @@ def push(network: PrototypeNet, images: Images) -> list[dict[str, Any]]:
             taken.add(i)
             row, column = divmod(int(place[j, i]), 12)
             network.prototypes[j] = network.describe(normalise(images.pixels[i : i + 1]))[0, :, row, column]
-            found.append({"category": CATEGORIES[j // PER_CLASS], "training_image": i, "row": row, "column": column})
-    return found
+            patches.append({"category": CATEGORIES[j // PER_CLASS], "training_image": i, "row": row, "column": column})
+    return patches
 
 
 def _fit_last_layer(network: PrototypeNet, images: Images) -> None:

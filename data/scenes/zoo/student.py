@@ -68,13 +68,13 @@ def train(material: Material) -> tuple[nn.Module, dict[str, Any]]:
 
 def measure(network: nn.Module, material: Material) -> dict[str, Any]:
     """Measure fidelity: the share of held-out images for which both networks predict the same class."""
-    teacher, found = build_teacher(), {}
+    teacher, shares = build_teacher(), {}
     for split in ("standard", "adversarial"):
         pixels = material.held_out(split).pixels  # type: ignore[arg-type]
         same = predict(network, pixels).argmax(1) == predict(teacher, pixels).argmax(1)
         count = int(same.sum())
-        found[split] = {"share": round(count / len(same), 4), "interval_95": wilson(count, len(same))}
-    return {"same_class_as_the_built_in_network": found}
+        shares[split] = {"share": round(count / len(same), 4), "interval_95": wilson(count, len(same))}
+    return {"same_class_as_the_built_in_network": shares}
 
 
 def _block(inside: int, outside: int, stride: int) -> nn.Sequential:

@@ -50,13 +50,13 @@ def concept_sensitivity(
         rng = np.random.default_rng(ground.seed)
         shown, others = draw_concept_inputs(ground.classifier, known, pool, np.arange(len(pool)), pictures, rng)
         draws = torch.Generator().manual_seed(ground.seed)
-        found = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
-        if found.accuracy < KNOWN:
+        vectors = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
+        if vectors.accuracy < KNOWN:
             raise ForetellError(
-                f"trials.strata: layer {where} barely represents {known.name}: vectors classify {found.accuracy:.0%} "
+                f"trials.strata: layer {where} barely represents {known.name}: vectors classify {vectors.accuracy:.0%} "
                 "of held-out images correctly. Name another layer, more images or another concept in the parameters."
             )
-        return found
+        return vectors
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         slopes = derivatives(ground.classifier, ground.inputs(candidate), [candidate.target], learn_directions())[0]
@@ -97,8 +97,8 @@ def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concep
     """Return the one concept of that name, folders relative to the study file."""
     if name.partition("=")[0] not in images.factors:
         name = str(ground.base / Path(name).expanduser())
-    found = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
-    if len(found) != 1:
-        values = ", ".join(one.name for one in found)
+    concepts = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
+    if len(concepts) != 1:
+        values = ", ".join(one.name for one in concepts)
         raise ForetellError(f"trials.strata: the strata need one concept: name one of {values}.")
-    return found[0]
+    return concepts[0]

@@ -31,12 +31,12 @@ class ConceptEffects:
 
     def strongest(self, k: int) -> list[tuple[str, float]]:
         """Return the values that do most to class ``k``, each with its effect against its factor's other values."""
-        found = []
+        pairs = []
         for factor, values in self.values.items():
             column = self.answers[factor][:, k]
             effects = (column - column.mean()) * len(column) / (len(column) - 1)
-            found += list(zip(values, effects.tolist(), strict=True))
-        return sorted(found, key=lambda one: -abs(one[1]))[:BARS]
+            pairs += list(zip(values, effects.tolist(), strict=True))
+        return sorted(pairs, key=lambda one: -abs(one[1]))[:BARS]
 
     def gain(self, seen: Mapping[str, str], one: int, other: int) -> float:
         """Log odds of class ``one`` against ``other`` that an image with these values adds to those of any image."""

@@ -52,15 +52,17 @@ def choose_parts(features: ClassFeatures, maps: Tensor) -> tuple[ShownPart, ...]
     ``maps`` (S, h, w) are the layer's outputs for the image. An x-feature that an image has less of than usual is
     nowhere in the image, so it is left out.
     """
-    found = features.found
-    drawn = found.draw_maps(maps[None])[0]
+    x_features = features.x_features
+    drawn = x_features.draw_maps(maps[None])[0]
     adds = drawn.sum((1, 2))
     excess = adds - features.usual
-    has_more = excess * found.weights > 0
+    has_more = excess * x_features.weights > 0
     order = excess.abs().argsort(descending=True, stable=True)
     chosen = [i for i in order.tolist() if has_more[i]][:COUNT]
     return tuple(
-        ShownPart(find_part(drawn[i] * found.weights[i].sign()), float(excess[i]), float(excess[i]) / features.reach)
+        ShownPart(
+            find_part(drawn[i] * x_features.weights[i].sign()), float(excess[i]), float(excess[i]) / features.reach
+        )
         for i in chosen
     )
 

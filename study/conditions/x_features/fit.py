@@ -54,7 +54,7 @@ class ClassFeatures:
         What all of them add to the logit of images of the class, more than to that of others, in logits.
     """
 
-    found: XFeatures
+    x_features: XFeatures
     usual: Tensor
     reach: float
 
@@ -98,11 +98,11 @@ def fit_class(read: ReadPool, k: int, name: str, generator: torch.Generator) -> 
     embedding, logits = read.embedding[rows], read.logits[rows]
     is_own = predicted[rows] == k
     fitted, judged = divide_images(is_own, generator)
-    found = fit_x_features(embedding[fitted], logits[fitted, k], SETTINGS, generator=generator)
-    _check_faithfulness(found, embedding[judged], logits[judged], k, name)
-    adds = found.encode(embedding) * found.weights
+    x_features = fit_x_features(embedding[fitted], logits[fitted, k], SETTINGS, generator=generator)
+    _check_faithfulness(x_features, embedding[judged], logits[judged], k, name)
+    adds = x_features.encode(embedding) * x_features.weights
     usual = adds[~is_own].mean(0)
-    return ClassFeatures(found, usual, float((adds[is_own].mean(0) - usual).sum()))
+    return ClassFeatures(x_features, usual, float((adds[is_own].mean(0) - usual).sum()))
 
 
 def _check_count(own: int, others: int, count: int, name: str) -> None:
@@ -113,12 +113,12 @@ def _check_count(own: int, others: int, count: int, name: str) -> None:
         )
 
 
-def _check_faithfulness(found: XFeatures, embedding: Tensor, logits: Tensor, k: int, name: str) -> None:
+def _check_faithfulness(x_features: XFeatures, embedding: Tensor, logits: Tensor, k: int, name: str) -> None:
     own = logits.argmax(1) == k
     every = torch.ones_like(own)
     held_out = f"{int(own.sum())} held-out images that the AI calls so"
     for chosen, which in ((own, held_out), (every, f"{len(own)} held-out images")):
-        explained = measure_faithfulness(found.predict(embedding[chosen]), logits[chosen], k).explained
+        explained = measure_faithfulness(x_features.predict(embedding[chosen]), logits[chosen], k).explained
         if not explained >= FAITHFUL:
             share = 0.0 if math.isnan(explained) else max(explained, 0.0)
             raise ForetellError(

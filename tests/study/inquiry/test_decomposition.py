@@ -58,11 +58,11 @@ def test_layers_are_learned_from_two_thirds_and_judged_on_the_rest(inspected, ta
     torch.testing.assert_close(learned.smooth + learned.scale * learned.contrast, learned.pixels)
     whole = table[table["filter"] == "all"]
     for layer, (_, row) in enumerate(whole.iterrows()):
-        difference = (learned.found.rebuilt[layer] - learned.contrast).numpy()
+        difference = (learned.decomposition.rebuilt[layer] - learned.contrast).numpy()
         lost = (difference**2).sum((1, 2, 3)) / (learned.contrast.numpy() ** 2).sum((1, 2, 3))
         assert row["lost"] == pytest.approx(lost.mean(), rel=1e-4)
         assert row["lost_error"] == pytest.approx(lost.std(ddof=1) / 2, rel=1e-4)
-        assert row["active"] == pytest.approx(float((learned.found.activations[layer] != 0).float().mean()))
+        assert row["active"] == pytest.approx(float((learned.decomposition.activations[layer] != 0).float().mean()))
     assert whole["lost"].iloc[0] < whole["lost_random"].iloc[0]
     first = DeconvolutionSettings(4, size=3, weight=2.0, epochs=3)
     mixed = set(range(15)) - set(rows)
@@ -74,7 +74,7 @@ def test_each_filter_has_its_share_and_its_strongest_images(inspected, table) ->
     """Against the activations. Catches a share of another layer, and images that are named for another filter."""
     learned = inspected.kept["decomposition"]
     for layer in range(2):
-        z = learned.found.activations[layer].abs()
+        z = learned.decomposition.activations[layer].abs()
         own = table[(table["layer"] == layer + 1) & (table["filter"] != "all")]
         assert own["share"].tolist() == pytest.approx((z.sum((0, 2, 3)) / z.sum()).tolist())
         assert own["images"].tolist() == [int(sum(bool(z[b, k].any()) for b in range(4))) for k in range(z.shape[1])]
@@ -107,9 +107,9 @@ def test_what_is_lost_is_a_share_of_the_energy() -> None:
 def test_an_activation_is_projected_by_the_switches_of_its_image(inspected, table) -> None:
     """The projections of all activations of an image sum to what its layer rebuilds, because R is linear."""
     learned = inspected.kept["decomposition"]
-    z = learned.found.activations[1]
+    z = learned.decomposition.activations[1]
     total = sum(project_activation(learned, 1, (2, *place)) for place in torch.nonzero(z[2]).tolist())
-    torch.testing.assert_close(total, learned.found.rebuilt[1][2], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(total, learned.decomposition.rebuilt[1][2], rtol=1e-3, atol=1e-4)
     for k in range(3):
         for b, row, column in learned.find_strongest(1, k, 1):
             assert z[b, k, row, column].abs() == z[:, k].abs().max()

@@ -58,8 +58,8 @@ def test_the_table_is_about_held_out_images_of_the_class(inspected, table) -> No
     assert len(read.rows) == round(len(own) / 3)
     assert set(read.rows) < set(own)
     maps = maps_of(network, inspected.inputs[list(read.rows)], every["layer"])
-    torch.testing.assert_close(read.maps, read.found.draw_maps(maps), rtol=1e-3, atol=1e-5)
-    total = read.maps.sum((1, 2, 3)) + read.found.intercept
+    torch.testing.assert_close(read.maps, read.x_features.draw_maps(maps), rtol=1e-3, atol=1e-5)
+    total = read.maps.sum((1, 2, 3)) + read.x_features.intercept
     assert float((total - logits[list(read.rows), k]).abs().mean()) < 1
     assert float(table["adds"].sum()) == pytest.approx(
         float(logits[own, k].mean() - logits[logits.argmax(1) != k, k].mean()), rel=0.25
