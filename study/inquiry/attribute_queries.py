@@ -18,8 +18,8 @@ from core.types import Progress
 from data.types import Relatives
 from study.network.sources import match_classes
 
-COLUMNS, GAP = 20, 4
-"""Images in a row of a drawing, and the gap between them, px."""
+GAP = 4
+"""Gap between the images of a drawing, px."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +164,10 @@ def _read(known: Relatives, trained: Metamodels, features: Tensor) -> Reading:
     return Reading(held_out == known.values, tuple(results))
 
 
-def draw_images(open_image: Callable[[int], Image.Image], count: int) -> Image.Image:
-    """Draw images of one size next to and below each other."""
+def draw_images(open_image: Callable[[int], Image.Image], count: int, columns: int) -> Image.Image:
+    """Draw images of one size, so many in a row."""
     images = [open_image(k) for k in range(count)]
     width, height = (side + GAP for side in images[0].size)
-    columns = min(COLUMNS, count)
     sheet = Image.new("RGB", (columns * width - GAP, -(-count // columns) * height - GAP), "white")
     for k, image in enumerate(images):
         sheet.paste(image, (k % columns * width, k // columns * height))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Literal
@@ -187,8 +188,9 @@ def draw_queries(inspected: LayerInspection) -> dict[str, Image.Image]:
     """Draw the crafted images that the network was asked about."""
     known, queries, chosen = inspected.kept["attributes"]
     if queries == "single":
-        return {"each attribute": draw_images(known.single.open, len(known.attributes))}
+        return {"each attribute": draw_images(known.single.open, len(known.attributes), 4)}
     if queries == "images":
         return {}
     sets = {output: known.crafted[output] for output in chosen}
-    return {output: draw_images(own.open, own.outputs.shape[0] * own.outputs.shape[2]) for output, own in sets.items()}
+    shapes = {output: (own.outputs.shape[0], own.outputs.shape[2]) for output, own in sets.items()}
+    return {output: draw_images(own.open, math.prod(shapes[output]), shapes[output][1]) for output, own in sets.items()}

@@ -152,7 +152,10 @@ def test_what_was_asked_is_drawn(inspected, network) -> None:
         own = replace(inspected, kept={})
         QUESTIONS["attributes"](own, silent, queries=queries, outputs=outputs, epochs=1)
         (image,) = draw_result(own).values()
+        columns = (image.width + 4) // 100
+        assert columns == (4 if queries == "single" else 20)
         assert np.array_equal(np.asarray(image)[:96, 200:296], np.asarray(opened.open(2)))
+        assert np.array_equal(np.asarray(image)[100:196, 100:196], np.asarray(opened.open(columns + 1)))
     QUESTIONS["attributes"](own, silent, outputs="top-1", epochs=1)
     assert draw_result(own) == {}
 
