@@ -149,10 +149,8 @@ def craft_queries(
 
         def compute_loss(r: int, logits: Tensor, trained: Metamodels = trained) -> Tensor:
             inputs = _soften(logits.view(folds, -1, logits.shape[1]), output, floor)
-            logits = trained.compute_logits(inputs)
-            losses = [
-                cross_entropy(part, values[r, a].expand(folds), reduction="none") for a, part in enumerate(logits)
-            ]
+            told = enumerate(trained.compute_logits(inputs))
+            losses = [cross_entropy(part, values[r, a].expand(folds), reduction="none") for a, part in told]
             return torch.stack(losses).sum(0)[used[r]].sum()
 
         _descend(queries, networks, compute_loss, each, settings.rate, generator, silent)

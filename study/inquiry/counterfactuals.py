@@ -184,6 +184,6 @@ def describe_counterfactual(counterfactual: Counterfactual, names: list[str]) ->
     before, after = counterfactual.before[counterfactual.old], counterfactual.after[counterfactual.new]
     return (
         f"With {cells} of {total} exchanged, the AI predicts {new} ({float(after):.0%}) and no longer {old} "
-        f"({float(before):.0%}). None of them can be left out. As many cells at random change the prediction to {new} in "
-        f"{changed} of {len(counterfactual.as_many)} draws."
+        f"({float(before):.0%}). None of them can be left out. As many cells at random change the prediction to "
+        f"{new} in {changed} of {len(counterfactual.as_many)} draws."
     )
