@@ -9,24 +9,39 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dashboard.shared import warming
+from dashboard.shared import popovers, warming
 
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 4rem; }
+.stMain { scroll-padding-block: 4.5rem 1rem; } /* what gets the focus is not below the header: WCAG 2.2, 2.4.11 */
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 .stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
 .stApp [data-testid=stCaptionContainer] a { color: inherit; text-decoration: underline; }
 /* White on the light blue of the dark theme has a contrast of 2.8. */
-.stApp [data-testid^=stBaseButton-primary]:enabled :is(p, span) { color: light-dark(#fff, #141830); }
+.stApp :is([data-testid^=stBaseButton-primary]:enabled, [data-testid^=stBaseLinkButton-primary])
+  :is(p, span), .stMultiSelect [data-tag] :is(span, button) { color: light-dark(#fff, #141830); }
+/* Nor has the ink on the darker blue of a button under the pointer or in the focus: 3.2. */
+.stApp :is([data-testid^=stBaseButton-primary]:enabled, [data-testid^=stBaseLinkButton-primary]):is(
+  :hover, :focus-visible, :active) { background-color: light-dark(#2b3886, #a8b2f6); }
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
-.door a { color: inherit; }
+.door a { color: inherit; padding-block: .25rem; }
+.go { display: inline-block; padding: .45rem .9rem; border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
+  border-radius: .7rem; color: inherit !important; text-decoration: none !important; }
+.go:hover, .go:focus-visible { border-color: currentColor; }
+.st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
+  white-space: pre; overflow-x: auto; }
+.stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
   .st-key-explore_filters > * { flex: 1 1 40%; }
+  /* Titles are in the heading of the study; the words of a sheet of heatmaps need a width. */
+  .st-key-studies_overview [data-testid=stTable] :is(th, td):nth-child(2) { display: none; }
+  .st-key-explore_sheet { overflow-x: auto; }
+  .st-key-explore_sheet [data-testid=stImage] img { min-width: 42rem; }
   .modebar { display: none; } /* always shown on a touch screen, over the legend and the title */
   [data-testid=stTable] :is(th, td) { padding: .3rem .2rem !important; font-size: .7rem; }
 }
@@ -112,6 +127,7 @@ def main() -> None:
     st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
     st.html(DOOR)
+    popovers.follow_keyboard()
     st.logo(LOGO.format(ink=INK.get(st.context.theme.type or "light", INK["light"])), size="large")
     warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")

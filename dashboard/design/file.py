@@ -26,7 +26,8 @@ def show_text(path: Path) -> None:
     key = f"design.text.{path.stem}.{hash(text)}"  # a file that changed is shown as it is now
     st.caption(escape_markdown(f"{path}. Every other section of this page keeps the comments."))
     lines = max(LINES, text.count("\n") + 2)
-    edited = st.text_area("Study file", text, key=key, height=21 * lines, label_visibility="collapsed")
+    with st.container(key="design_file_text"):  # in a font of code: comments are aligned
+        edited = st.text_area("Study file", text, key=key, height=21 * lines, label_visibility="collapsed")
     with st.container(horizontal=True):
         st.button("Save", type="primary", key=f"{key}.save", on_click=replace_text, args=(path, edited))
         files.offer_download("Download", lambda: text.encode(), path.name, "application/toml")

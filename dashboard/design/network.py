@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import streamlit as st
 
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import show, show_faults
-from dashboard.design.places import UP, image_settings
+from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
 from dashboard.shared import cache
 from study.building.splitting import ROLES
@@ -108,9 +107,3 @@ def _choose_role(editor: Editor, role: str) -> None:
         label_visibility="collapsed",
     )
     show_faults(editor, place)
-
-
-def describe_set(settings: dict[str, Any]) -> str:
-    """Describe an image set of a study file in one line."""
-    rest = ", ".join(f"{key} {value}" for key, value in settings.items() if key != "set")
-    return f"{settings.get('set', '?')}: {rest}" if rest else str(settings.get("set", "?"))

@@ -13,3 +13,9 @@ UP = ".."
 def image_settings(name: str) -> dict[str, Any]:
     """Return the settings of an image set of the workspace."""
     return {"set": "folder", "path": f"{UP}/{cache.SETS}/{name}"}
+
+
+def describe_set(settings: dict[str, Any]) -> str:
+    """Describe an image set of a study file in one line."""
+    rest = ", ".join(f"{key} {value}" for key, value in settings.items() if key != "set")
+    return f"{settings.get('set', '?')}: {rest}" if rest else str(settings.get("set", "?"))

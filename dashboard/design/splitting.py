@@ -10,10 +10,11 @@ import streamlit as st
 
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
-from dashboard.design.places import image_settings
+from dashboard.design.places import describe_set, image_settings
 from dashboard.shared import cache, service
 from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
+from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from study.building.splitting import ROLES, split_by_errors
 from study.collection.door import name_of_file
@@ -31,11 +32,11 @@ MOST_ROWS = 3000
 
 def show_split(editor: Editor) -> None:
     """Draw the division of one image set, which writes a list of images for each role."""
+    _describe_images(editor)
     sets = cache.list_image_sets()
     if not sets:
-        st.info("There is no image set yet. [Add images](/library)")
+        st.info("There is no image set in the workspace yet that could replace them. [Add images](/library)")
         return
-    _describe_lists(editor)
     name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")
     st.caption(
         "Of the images that the network gets wrong, the more confident half of each category becomes adversarial and "
@@ -115,11 +116,15 @@ def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:
         change(path, changes)
 
 
-def _describe_lists(editor: Editor) -> None:
-    """Say what the file uses now, where it uses lists."""
+def _describe_images(editor: Editor) -> None:
+    """Say which images the file uses now."""
     for role in ROLES:
         value = editor.draft.get(f"sets.{role}")
-        listed = value.get("images") if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            continue
+        listed = value.get("images")
         if isinstance(listed, str) and (editor.path.parent / listed).is_file():
             count = sum(1 for line in (editor.path.parent / listed).read_text().splitlines() if line.strip())
             st.caption(f"{role.capitalize()}: {count:,} images listed in `{listed}`.")
+        else:
+            st.caption(escape_markdown(f"{role.capitalize()}: {describe_set(value)}."))

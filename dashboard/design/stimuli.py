@@ -87,10 +87,12 @@ def _choose_method(editor: Editor) -> None:
     st.caption(escape_markdown(summary(method)))
     given = editor.draft.get(PARAMETERS)
     with st.expander("Parameters", expanded=bool(given) and isinstance(given, dict)):
+        grid = st.grid(3, min_column_width=180)
         for parameter in list_parameters(method):
             if parameter.name not in HIDDEN:
                 rule: Rule = rule_of(parameter)
-                show(editor, Setting(f"{PARAMETERS}.{parameter.name}", format_name(parameter.name)), rule)
+                with grid.container():
+                    show(editor, Setting(f"{PARAMETERS}.{parameter.name}", format_name(parameter.name)), rule)
 
 
 def _show_preview(editor: Editor) -> None:

@@ -13,6 +13,7 @@ _HANDLE = """
 .drawer { display: none; }
 @media (hover: none) { .st-key-hover { display: none; } } /* the choice of a heatmap for the mouse */
 @media (max-width: 640px) {
+  .stMain:has(.drawer) { scroll-padding-bottom: 4.5rem; }
   .stMainBlockContainer:has(.drawer) { padding-bottom: 6rem; } /* the last of the page above the handle */
   .drawer { display: block; position: fixed; z-index: 1001; inset: auto 0 0 0; }
   .drawer summary { display: block; padding: .85rem 1rem; cursor: pointer; text-align: center; font-weight: 600;

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attribution import METHODS
 from dashboard.explore import source
-from dashboard.shared import cache
+from dashboard.shared import cache, links
 from dashboard.shared.keys import HANDED_IMAGES, HANDED_METHOD, HANDED_MODEL, NEW_STUDY
 
 
@@ -19,4 +19,4 @@ def show_study_link(model: str, method: str) -> None:
         handed[HANDED_IMAGES] = str(images)
     if method in METHODS:
         handed[HANDED_METHOD] = method
-    st.link_button("Test this on participants", f"/design?{urlencode(handed)}", icon=":material/science:")
+    links.show_link("Test this on participants", f"/design?{urlencode(handed)}")

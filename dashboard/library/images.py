@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard.library import jobs
+from dashboard.library import dropping, jobs
 from dashboard.library.jobs import ReadSet
-from dashboard.shared import cache
+from dashboard.shared import cache, links
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import await_result, watch
@@ -28,9 +28,9 @@ CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library
 """Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
 said about the last one."""
 MOST_NAMED = 20
-DROPPED = (
-    "These files arrived without their folders, which name their classes: browsers leave them out of a folder that is "
-    "dropped. Remove the files and choose the folder by a click here, or drop a zip of it under “Zip or images”."
+LOOSE = (
+    "Some of these files are in no folder, which would name their class. Remove them, and add the folder itself: drop "
+    "it here, or choose it under “Folder”."
 )
 
 
@@ -103,22 +103,26 @@ def _uploads(way: str) -> tuple[jobs.Opening | None, str]:
     """Return how to open the uploaded files, and a name for the set."""
     endings = [ending.removeprefix(".") for ending in EXTENSIONS]
     number = st.session_state.get(ROUND, 0)
-    if way == WAYS[1]:
-        label = "A folder with one folder per class"
-        files = st.file_uploader(label, endings, accept_multiple_files="directory", key=f"library_folder_{number}")
-        named = [(file.name, file.getvalue()) for file in files]
-        if any("/" not in name for name, _ in named):
-            st.warning(DROPPED)
-            return None, ""
-        first = named[0][0].partition("/") if named else ("", "", "")
-        return (functools.partial(jobs.open_uploads, named, "") if named else None), first[0] if first[1] else ""
-    label = "A zip with one folder per class, or images of one class"
-    files = st.file_uploader(label, ["zip", *endings], accept_multiple_files=True, key=f"library_files_{number}")
+    is_folder = way == WAYS[1]
+    files = st.file_uploader(
+        "A folder with one folder per class"
+        if is_folder
+        else "A zip or a dropped folder with one folder per class, or images of one class",
+        endings if is_folder else ["zip", *endings],
+        accept_multiple_files="directory" if is_folder else True,
+        key=f"library_{'folder' if is_folder else 'files'}_{number}",
+    )
+    dropping.accept_folders()
     named = [(file.name, file.getvalue()) for file in files]
     if not named:
         return None, ""
-    if any(name.lower().endswith(".zip") for name, _ in named):
-        return functools.partial(jobs.open_uploads, named, ""), named[0][0]
+    has_zip = any(name.lower().endswith(".zip") for name, _ in named)
+    loose = [name for name, _ in named if "/" not in name]
+    if not has_zip and loose and (is_folder or len(loose) < len(named)):
+        st.warning(LOOSE)
+        return None, ""
+    if has_zip or not loose:
+        return functools.partial(jobs.open_uploads, named, ""), named[0][0].partition("/")[0]
     category = st.text_input("Class of these images", key="library_category", width=420)
     return (functools.partial(jobs.open_uploads, named, check_name(category)) if category.strip() else None), ""
 
@@ -130,7 +134,7 @@ def _show_set(name: str) -> None:
     read: ReadSet | None = await_result(jobs.read_task(name).ask())
     if read is not None:
         with st.container(horizontal=True):
-            st.link_button("Explain these images", f"/explore?source={quote(name)}", icon=":material/image_search:")
+            links.show_link("Explain these images", f"/explore?source={quote(name)}")
             _offer_removal(name)
         left, right = st.columns(2, gap="large")
         with left:

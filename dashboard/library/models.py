@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.sources.hub import measure_download
 from core.sources.offers import HUB, Weights, describe_weights, list_offers
 from dashboard.library import jobs
-from dashboard.shared import cache, service
+from dashboard.shared import cache, links, service
 from dashboard.shared.cards import show_card
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
@@ -160,7 +160,7 @@ def _list_models() -> None:
             with st.container(width="stretch"):
                 st.markdown(f"`{model}`")
                 show_card(model)
-            st.link_button("Explore", f"/explore?classifier={quote(model)}")
+            links.show_link("Explore", f"/explore?classifier={quote(model)}")
             file = model.removeprefix(f"{cache.MODELS}/")
             remove: Callable[[], None] | None = None
             if model in lines:

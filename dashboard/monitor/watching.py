@@ -16,9 +16,15 @@ from study.collection.status import StudyStatus
 
 MIB = 1 << 20
 WORDS = {
-    "conflict": "Second responses to the same trial (the first counts)",
-    "storage_failed": "Browsers without local storage",
-    "offline": "Lost connections",
+    "conflict": (
+        "Repeated responses",
+        "Second responses to the same trial, from another tab or browser. The first counts.",
+    ),
+    "storage_failed": (
+        "No local storage",
+        "Browsers that cannot keep a response until it is sent: a reload while offline loses it.",
+    ),
+    "offline": ("Lost connections", "Responses wait in the browser until the connection is back."),
 }
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
 HELP = {
@@ -170,7 +176,8 @@ def show_problems(seen: Monitor) -> None:
         st.error("Less than 1 GiB of disk space is free. Pause the study and free space, or responses will be lost.")
     grid = st.grid(3, min_column_width=200)
     for what, count in seen.incidents.itertuples(index=False):
-        grid.metric(WORDS[what], f"{count:,}")
+        label, explained = WORDS[what]
+        grid.metric(label, f"{count:,}", help=explained)
     free, used = seen.free_bytes / MIB / 1024, seen.database_bytes / MIB
     st.caption(f"{free:,.1f} GiB of disk space free; the databases use {used:,.1f} MiB.")
 

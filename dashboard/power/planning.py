@@ -51,7 +51,7 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
 
 def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
     """Choose sizes, number of studies and effect multipliers, which simulated participants do not have."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=220)
         effects = "1"
         if scaled:
@@ -87,7 +87,7 @@ def _slopes() -> dict[str, float]:
             0.1,
             key=f"slope_{group}",
             bind="query-params",
-            width=170,
+            width=210,
             help=f"By how much {said}, in log-odds; 0: not at all.",
         )
         for group, said in work.SLOPES.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from html import escape
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
@@ -55,6 +56,11 @@ FORMER = {
 
 _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
+
+
+def show_link(label: str, address: str) -> None:
+    """Draw a link to another page of Foretell as a button; Streamlit's own buttons would open it in a new tab."""
+    st.html(f'<a class="go" href="{escape(address)}" target="_self">{escape(label)}</a>', width="content")
 
 
 def read_query() -> str:

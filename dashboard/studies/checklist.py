@@ -15,6 +15,8 @@ from study.plan.procedure import procedure_of
 from study.plan.studyfiles import is_pilot, name_pilot
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+MADE_UP = ("example.com", "example.net", "example.org", ".example", ".invalid", ".test")
+"""Endings of domains that belong to nobody (RFC 2606)."""
 
 
 class Point(NamedTuple):
@@ -46,6 +48,8 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
         "The consent names a researcher, an e-mail address and the ethics board",
         "The consent does not name a researcher, an e-mail address and the ethics board: set [contact]",
     )
+    if _is_made_up(contact.email):
+        yield Point(False, "The consent has the made-up contact of a template: set yours on the page Design.")
     yield _judge(
         bool(procedure.check.questions),
         "A comprehension check precedes the trials",
@@ -85,7 +89,8 @@ def show_checklist(study: Study) -> None:
     points = list(list_points(study, st.context.url or "", ways, piloted))
     missing = sum(not point.holds for point in points)
     said = f"{missing} of {len(points)} points are missing" if missing else "everything is in place"
-    with st.expander(f"Before you open the study: {said}", expanded=bool(missing)):
+    title = "Checklist" if study.state == "open" else "Before you open the study"
+    with st.expander(f"{title}: {said}", expanded=bool(missing)):
         for point in points:
             mark = ":green[:material/check_circle:]" if point.holds else ":orange[:material/radio_button_unchecked:]"
             st.markdown(f"{mark} {point.text}")
@@ -93,6 +98,11 @@ def show_checklist(study: Study) -> None:
 
 def _judge(holds: bool, yes: str, no: str) -> Point:
     return Point(holds, f"{yes}." if holds else f"{no}.")
+
+
+def _is_made_up(email: str) -> bool:
+    """Whether mail to an address reaches nobody."""
+    return email.strip().lower().endswith(MADE_UP)
 
 
 def _judge_connection(address: str) -> Point:

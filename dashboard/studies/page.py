@@ -27,7 +27,8 @@ def page() -> None:
             st.info("There is no study yet. [Design one](/design).")
             return
         if len(studies) > 1:
-            st.table(overview(studies), border="horizontal", hide_index=True)
+            with st.container(key="studies_overview"):
+                st.table(overview(studies), border="horizontal", hide_index=True)
         names = [study.name for study in studies]
         if st.query_params.get("study", names[0]) not in names:
             st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")

@@ -90,8 +90,10 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
             ),
         )
     )
-    figure.add_vline(x=0, line=plots.DOTTED)
     for place, name in zip(places, names, strict=True):
+        figure.add_shape(
+            type="line", x0=0, x1=0, y0=place - 0.38, y1=place + 0.16, line=plots.DOTTED
+        )  # not through names
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 11}
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from study.service import Service
+from tests.browser.hand import VISITORS, Visitor
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -21,3 +22,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         )
     with serving(home) as running:
         yield running
+
+
+@pytest.fixture(params=VISITORS, ids=[visitor.name for visitor in VISITORS])
+def visitor(request: pytest.FixtureRequest) -> Visitor:
+    """Each of the two ways in which a new user walks the researcher's pages."""
+    found: Visitor = request.param
+    return found

@@ -1,4 +1,4 @@
-"""Finding images in a real Chromium: clicks are counted, and keys are pressed."""
+"""Finding images in a real Chromium, by mouse on a desktop and by keys on a dark phone; clicks are counted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browser.explore.conftest import PATIENCE_MS, PENDING, finished, open_explore
 from tests.browser.explore.test_explore import sheet
+from tests.browser.hand import VISITORS, Hand
 from tests.browser.test_accessibility import grave
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
-on_desktop = pytest.mark.parametrize("visitor", ["desktop"], indirect=True)
+on_desktop = pytest.mark.parametrize("visitor", VISITORS[:1], ids=["desktop"], indirect=True)
 WHOLE = re.compile(rf"^Heatmaps:(?!.*({PENDING.pattern}|Not computed yet))")
-SIZES = {"desktop": (1280, 900, "light"), "phone": (390, 844, "dark")}
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +28,12 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(params=SIZES, scope="module")
+@pytest.fixture(params=VISITORS, ids=[visitor.name for visitor in VISITORS], scope="module")
 def visitor(chromium: Browser, explorer: Server, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
     """One researcher's browser of a size for all tests: the scripts are fetched once."""
-    width, height, scheme = SIZES[request.param]
+    width, height = request.param.size
     with chromium.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+        viewport={"width": width, "height": height}, color_scheme=request.param.scheme, accept_downloads=True
     ) as context:
         explorer.let_in(context)
         yield context
@@ -59,30 +59,19 @@ def stop_what_runs(page: Page) -> None:
     expect(stop).to_have_count(0, timeout=PATIENCE_MS)
 
 
-class Clicks:
-    """Clicks, counted."""
-
-    def __init__(self, page: Page) -> None:
-        self.page, self.count = page, 0
-
-    def __call__(self, place: Locator) -> None:
-        place.click(timeout=PATIENCE_MS)
-        self.count += 1
-
-
 def test_all_methods_for_one_wrong_image_are_at_most_three_clicks_away(page: Page) -> None:
     """Catches a way that became longer: Explore begins with a wrong image; its grid asks before minutes of work."""
-    click = Clicks(page)
+    hand = make_hand(page)
     expect(page.get_by_text(re.compile("^wrong, true class: ")).first).to_be_visible(timeout=PATIENCE_MS)
-    click(page.get_by_role("button", name="All methods for this image"))
+    hand.click(page.get_by_role("button", name="All methods for this image"))
     begin = page.get_by_role("button", name=re.compile(r"^Compute the \d+ missing \(about "))
     stop = page.get_by_role("button", name="Stop all")
     whole = page.get_by_role("img", name=WHOLE)
     expect(begin.or_(stop).or_(whole).first).to_be_visible(timeout=PATIENCE_MS)
     if begin.is_visible():  # what another visitor of this server has computed is there already
-        click(begin)
+        hand.click(begin)
     expect(stop.or_(whole).first).to_be_visible(timeout=PATIENCE_MS)
-    assert click.count <= 3
+    assert hand.clicks <= 3
     stop_what_runs(page)
     expect(page.get_by_role("img", name="Heatmaps:").last).to_be_visible(timeout=PATIENCE_MS)
     assert sheet(page)
@@ -90,19 +79,19 @@ def test_all_methods_for_one_wrong_image_are_at_most_three_clicks_away(page: Pag
 
 def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Page) -> None:
     """Catches a way that became longer, and an order that is not that of the numbers it shows."""
-    click = Clicks(page)
-    click(page.get_by_text("Gallery", exact=True))
-    click(page.get_by_role("button", name=re.compile("^Where methods disagree")))
+    hand = make_hand(page)
+    hand.click(page.get_by_role("radio", name="Gallery", exact=True))
+    hand.click(page.get_by_role("button", name=re.compile("^Where methods disagree")))
     notes = page.locator(".grid span").filter(has_text="agreement")
     expect(notes.first).to_be_visible(timeout=PATIENCE_MS)
-    assert click.count == 2
+    assert hand.clicks == 2
     finished(page)
     values = [float(text.split()[-1]) for text in notes.all_text_contents()]
     assert len(values) == 60
     assert values == sorted(values)
     assert values[0] < values[-1]
     open_controls(page)
-    page.get_by_text("Confusion matrix", exact=True).click()
+    hand.click(page.locator("summary").filter(has_text="Confusion matrix"))
     expect(page.locator(".scroll table")).to_be_visible(timeout=PATIENCE_MS)
 
 
@@ -171,19 +160,24 @@ def test_cells_are_compared_by_the_keyboard(tab: Page, explorer: Server) -> None
     assert grave(page) == []
 
 
-@on_desktop
 def test_selected_images_are_downloaded(tab: Page, explorer: Server) -> None:
     """Catches a click that opens an image while images are being selected, and a download of others."""
     page = open_explore(tab, f"{explorer.url}/explore?view=Gallery&select=true")
+    hand = make_hand(page)
     for k in (0, 2):
-        page.locator(".grid button").nth(k).click()
+        hand.click(page.locator(".grid button").nth(k))
         expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(1 + k // 2, timeout=PATIENCE_MS)
     expect(page.get_by_text("2 selected", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Download").click()
+    hand.click(page.get_by_role("button", name="Download"))
     with page.expect_download() as download:
-        page.get_by_role("button", name="Images and predictions of 2 (ZIP)").click()
+        hand.click(page.get_by_role("button", name="Images and predictions of 2 (ZIP)"))
     assert Path(download.value.path()).read_bytes()[:2] == b"PK"
     expect(page.get_by_role("button", name="Grid", exact=True).last).to_be_visible()
+
+
+def make_hand(page: Page) -> Hand:
+    """Return the hand of the visitor who has a page of this size."""
+    return Hand(page, next(visitor for visitor in VISITORS if visitor.size[0] == page.evaluate("innerWidth")))
 
 
 def open_controls(page: Page) -> None:

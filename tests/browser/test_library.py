@@ -1,19 +1,25 @@
-"""From one's own zip or folder to an explained image, as a new user walks it: desktop and phone, light and dark."""
+"""From Home to one's own images and networks, as a new user walks it: mouse and keyboard, desktop and phone."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from study.network.sources import open_set
 from study.plan.config import ImageSource
+from study.service import Service
+from study.workspace.imagesets import count_images
+from tests.browser.hand import VISITORS, Hand, Visitor, drop, open_visit
 from tests.browser.test_accessibility import grave
-from tests.conftest import ROOT
+from tests.conftest import ROOT, write_bundle
+from tests.dashboard.views.test_library import NETWORK
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -22,7 +28,12 @@ SETTINGS = {"set": "scenes", "split": "standard", "size": 32}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("library")) as running:
+    """A server over a workspace in which the study `demo` is open."""
+    home = tmp_path_factory.mktemp("library")
+    with Service(home) as service:
+        bundle = write_bundle(home / "bundles" / "demo-00", name="demo", trials=2, practice=1, side=48)
+        service.researcher.open_study(bundle, per_condition=2)
+    with serving(home) as running:
         yield running
 
 
@@ -41,62 +52,113 @@ def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=[("desktop", "light"), ("phone", "dark")], ids="-".join)
-def walker(chromium: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Page, str]]:
-    device, scheme = request.param
-    size = {"width": 1280, "height": 900} if device == "desktop" else {"width": 390, "height": 844}
-    with chromium.new_context(viewport=size, color_scheme=scheme) as context:
-        server.let_in(context)
-        yield context.new_page(), device
+@pytest.fixture
+def hand(chromium: Browser, server: Server, visitor: Visitor) -> Iterator[Hand]:
+    with open_visit(chromium, server, visitor) as hand:
+        yield hand
 
 
-def test_a_zip_or_a_folder_is_uploaded_and_one_of_its_images_explained(
-    walker: tuple[Page, str], server: Server, drawings: Path
-) -> None:
-    """Catches a way from own images to a heatmap that breaks, runs off the screen, or that axe objects to."""
-    page, name = walker
+def open_form(hand: Hand, server: Server) -> None:
+    page = hand.page
     page.goto(f"{server.url}/library")
     expect(page.locator("h1")).to_have_text("Models & images")
     form = page.get_by_test_id("stExpander").filter(has_text="Add images")
     expect(form).to_be_visible()
     if form.locator("details[open]").count() == 0:  # there is a set already
-        form.locator("summary").click()
-    if name == "phone":
-        zipfile.ZipFile(drawings).extractall(drawings.parent)
-        page.get_by_role("radio", name="Folder", exact=True).click()
-        drawings = drawings.with_suffix("")
-    page.locator(f"input[type=file]{'[webkitdirectory]' if name == 'phone' else ''}").set_input_files(drawings)
-    field = page.get_by_label("Name of the set")
+        hand.click(form.locator("summary"))
+
+
+def add(hand: Hand, name: str) -> None:
+    """Name the set, and press Add."""
+    field = hand.page.get_by_label("Name of the set")
     expect(field).to_have_value("drawings")
-    field.fill(name)
-    field.press("Enter")
-    page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("Added 33 images.")).to_be_visible()
+    hand.write(field, name, "Enter")
+    hand.click(hand.page.get_by_role("button", name="Add", exact=True))
+    expect(hand.page.get_by_text("Added 33 images.")).to_be_visible()
+
+
+def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Server, drawings: Path) -> None:
+    """Catches a way from own images to a heatmap that breaks, runs off the screen, or that axe objects to."""
+    page, name = hand.page, hand.visitor.name
+    if not (folder := drawings.with_suffix("")).exists():
+        zipfile.ZipFile(drawings).extractall(drawings.parent)
+    open_form(hand, server)
+    hand.see("the form")
+    if hand.visitor.by_keyboard:
+        hand.click(page.get_by_role("radio", name="Folder", exact=True))
+        expect(page.get_by_text("A folder with one folder per class")).to_be_visible()
+        hand.attach(page.get_by_test_id("stFileUploaderDropzone").get_by_role("button").last, folder)
+    else:
+        drop(page, page.get_by_test_id("stFileUploaderDropzone"), folder)
+    add(hand, name)
     expect(page.get_by_text("16 of 17 folders are named like a class of this network.")).to_be_visible()
     expect(page.get_by_text("Near-duplicates of other images: 1.")).to_be_visible()
-    over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
-    assert over <= 0
-    assert grave(page) == []
-    link = page.get_by_role("link", name="Explain these images").get_attribute("href")
-    assert link is not None
-    page.goto(f"{server.url}{link}&method=Gradient")
+    hand.see("the set")
+    hand.click(page.get_by_role("link", name="Explain these images"))
     expect(page.locator(".grid button").first).to_be_attached()  # on a phone in the drawer
     expect(page.get_by_text("The AI predicts").first).to_be_visible()
     expect(page.get_by_test_id("stImage").first).to_be_visible()
     assert f"source={name}" in page.url
+    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
 
 
-def test_home_has_nothing_grave_for_axe_and_a_whole_card_is_a_link(walker: tuple[Page, str], server: Server) -> None:
+@pytest.mark.parametrize("way", ["Zip or images", "Folder"])
+def test_what_is_dropped_keeps_its_classes(chromium: Browser, server: Server, drawings: Path, way: str) -> None:
+    """Catches a zip or a folder of which one of the two uploaders takes the files and leaves the folders out."""
+    if not (folder := drawings.with_suffix("")).exists():
+        zipfile.ZipFile(drawings).extractall(drawings.parent)
+    with open_visit(chromium, server, VISITORS[0]) as hand:
+        open_form(hand, server)
+        hand.click(hand.page.get_by_role("radio", name=way, exact=True))
+        label = "A zip or" if way == "Zip or images" else "A folder with"
+        expect(hand.page.get_by_label(label)).to_be_visible()
+        drop(
+            hand.page,
+            hand.page.get_by_test_id("stFileUploaderDropzone"),
+            drawings if way == "Zip or images" else folder,
+        )
+        add(hand, name := f"dropped-{way[:3].lower()}")
+    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+
+
+def count_by_class(drawings: Path) -> dict[str, int]:
+    """Count the files of a zip in each folder."""
+    return dict(Counter(name.split("/")[1] for name in zipfile.ZipFile(drawings).namelist()))
+
+
+def test_a_network_of_ones_own_is_added_and_opened(hand: Hand, server: Server, tmp_path: Path) -> None:
+    """Catches a network that cannot be added without a mouse, or is not offered after."""
+    page, name = hand.page, f"{hand.visitor.name}.py"
+    (tmp_path / name).write_bytes(NETWORK)
+    page.goto(f"{server.url}/library?part=Networks")
+    expect(page.get_by_text("Search the")).to_be_visible()
+    hand.click(page.get_by_role("radio", name="File", exact=True))
+    expect(page.get_by_text("is run on this machine")).to_be_visible()
+    hand.see("the form")
+    hand.attach(page.get_by_test_id("stFileUploaderDropzone").get_by_role("button").last, tmp_path / name)
+    hand.click(page.get_by_role("button", name="Add", exact=True))
+    expect(page.get_by_text(f"Added {name}: 2 classes.")).to_be_visible()
+    hand.see("added")
+    page.goto(f"{server.url}/explore")
+    expect(page.get_by_text("The AI predicts").first).to_be_visible()
+    if hand.visitor.name == "phone":
+        hand.click(page.locator(".drawer summary"))
+    hand.choose(page.get_by_role("combobox", name="Classifier"), f"models/{name}")
+    expect(page).to_have_url(re.compile(f"classifier=models%2F{name}"))
+
+
+def test_home_leads_everywhere(hand: Hand, server: Server) -> None:
     """Catches a card that only its title opens, one that the keyboard cannot reach, and colours without contrast."""
-    page, _ = walker
+    page = hand.page
     page.goto(server.url)
     expect(page.get_by_text("Your studies")).to_be_visible()
     expect(page.get_by_role("link", name="Build it").first).to_be_visible()
-    assert grave(page) == []
+    with page.context.expect_page() as opened:
+        hand.click(page.get_by_role("link", name="Try it as a participant"))
+    expect(opened.value.get_by_text("Preview: answers do not count")).to_be_visible()
+    assert grave(opened.value) == []
+    opened.value.close()
+    hand.see("Home")
     card = page.locator(".st-key-step_power")
-    card.click()  # in its middle, where the sentence is
-    expect(page.locator("h1")).to_have_text("Power")
-    page.go_back()
-    card.get_by_role("link").focus()
-    page.keyboard.press("Enter")
+    hand.click(card.get_by_role("link") if hand.visitor.by_keyboard else card)  # in its middle, where the sentence is
     expect(page.locator("h1")).to_have_text("Power")

@@ -73,7 +73,7 @@ def finished(page: Page) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: Server, page: Page, path: str) -> None:
-    """Opened on a phone, and on the same page when the window grows; there axe looks, too."""
+    """Opened on a phone, and on the same page when the window grows; axe looks there, and at a dark phone."""
     hosts: set[str | None] = set()
     page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
     page.on("websocket", lambda socket: hosts.add(urlsplit(socket.url).hostname))
@@ -89,6 +89,11 @@ def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: S
         assert over <= 0, width
     finished(page)
     expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    assert grave(page) == []
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", "rgb(20, 22, 27)")
+    finished(page)
     assert grave(page) == []
     assert hosts - {None} == {"127.0.0.1"}
 
@@ -217,6 +222,9 @@ WALK = {
     "library": (7, "Name of the set"),
     "design": (8, "Make the study"),
     "studies?study=aquarium": (8, "Access"),
+    "monitor": (8, "Replay a session"),
+    "power": (8, "Simulate"),
+    "results": (6, "Figure 1"),
 }
 """Pages, how many of their controls the Tab key visits after those of the navigation, and what is drawn last."""
 FOCUSED = """() => {

@@ -13,7 +13,7 @@ from study.bundle import Bundle
 from study.collection.status import StudyStatus
 from tests.conftest import write_bundle
 
-CONTACT = {"researcher": "Dr Ada Example", "email": "ada@example.org", "board": "Board"}
+CONTACT = {"researcher": "Dr Ada Example", "email": "ada@university.edu", "board": "Board"}
 ADDRESS = "https://lab.example.org/studies"
 QUESTION = {"text": "Which?", "options": ["a", "b"], "answer": "a"}
 COMPLETE = {"contact": CONTACT, "check": {"questions": [QUESTION]}, "analysis": {}, "allocation": {"per_condition": 4}}
@@ -38,6 +38,7 @@ def test_nothing_is_missing_where_everything_is_in_place(tmp_path: Path) -> None
     ("config", "said"),
     [
         ({"contact": {**CONTACT, "board": ""}}, "ethics board"),
+        ({"contact": {**CONTACT, "email": "Ada@Example.org"}}, "made-up contact"),
         ({"check": {}}, "understood the instructions"),
     ],
 )

@@ -200,7 +200,8 @@ def _draw_heatmaps(shown: HeatmapTable, stem: str, *, closer: bool) -> None:
 def _draw_sheet(shown: HeatmapTable) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
-    st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
+    with st.container(key="explore_sheet"):  # which a phone scrolls
+        st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
 
 
 def _name(column: Column, cell: Cell) -> str:

@@ -101,13 +101,28 @@ def test_what_is_refused_is_a_sentence_and_adds_nothing(app: AppTest, workspace:
     assert list((workspace / "pictures").glob("*")) == []
 
 
-def test_a_dropped_folder_is_refused_with_the_way_that_keeps_its_classes(app: AppTest) -> None:
-    """Catches a set whose images all lose their class: a browser sends the files of a dropped folder by name alone."""
-    app.run().segmented_control("library_way").set_value("Folder").run()
-    app.file_uploader[0].set_value([(f"{k}.png", image(k), "image/png") for k in range(2)]).run()
+@pytest.mark.parametrize(
+    ("way", "names"), [("Folder", ["0.png", "1.png"]), ("Zip or images", ["0.png", "all/cat/1.png"])]
+)
+def test_images_in_no_folder_are_refused_where_folders_name_the_classes(
+    app: AppTest, way: str, names: list[str]
+) -> None:
+    """Catches a set some of whose images are of a class without a name."""
+    app.run().segmented_control("library_way").set_value(way).run()
+    app.file_uploader[0].set_value([(name, image(k), "image/png") for k, name in enumerate(names)]).run()
     assert not app.exception
-    assert "without their folders" in app.warning[0].value
+    assert "in no folder, which would name their class" in app.warning[0].value
     assert app.button("library_add").disabled
+
+
+def test_a_folder_is_added_by_either_uploader(app: AppTest, workspace: Path) -> None:
+    """Catches a dropped folder that loses its classes: both uploaders get each file with the path to it."""
+    for way, name in (("Folder", "one"), ("Zip or images", "two")):
+        app.run().segmented_control("library_way").set_value(way).run()
+        files = [(f"{name}/{place}", image(seed), "image/png") for place, seed in FILES.items() if seed < 5]
+        app.file_uploader[0].set_value(files).run()
+        settled(app.button("library_add").click().run())
+        assert count_images(workspace / "pictures" / name) == {"boat": 1, "cat": 3, "kitty": 1}
 
 
 def test_images_of_one_class_are_added_by_its_name(app: AppTest, workspace: Path) -> None:

@@ -1,0 +1,29 @@
+"""What a popover holds follows its button for the keyboard, too.
+
+Streamlit draws an open popover after everything else of the page and leaves the focus on the button: Tab would visit
+the rest of the page first, and scroll the popover away.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+_SCRIPT = """<script>
+if (!window.foretellPopovers) {
+  window.foretellPopovers = true;
+  const enter = (tries) => {
+    const first = document.querySelector("[data-testid=stPopoverBody]")
+      ?.querySelector("button:enabled, a[href], input:enabled, textarea:enabled, [tabindex='0']");
+    if (first) first.focus();
+    else if (tries) setTimeout(() => enter(tries - 1), 50);
+  };
+  document.addEventListener("click", (event) => { // a click without a pointer comes from a key
+    if (event.detail === 0 && event.target.closest?.("[data-testid=stPopover] button")) enter(40);
+  }, true);
+}
+</script>"""
+
+
+def follow_keyboard() -> None:
+    """Move the focus into a popover that a key has opened."""
+    st.html(_SCRIPT, unsafe_allow_javascript=True)
