@@ -28,7 +28,8 @@ STYLE = """<style>
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; padding-block: .25rem; }
-.go { display: inline-block; padding: .45rem .9rem; border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
+.go { display: inline-block; padding: .5rem .75rem; font-size: .875rem;
+  border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
   border-radius: .7rem; color: inherit !important; text-decoration: none !important; }
 .go:hover, .go:focus-visible { border-color: currentColor; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;

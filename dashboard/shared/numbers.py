@@ -38,7 +38,9 @@ def table(frame: pd.DataFrame, name: str) -> None:
 
 def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
     """Draw a figure with its numbers, its words in the colour of the page's text."""
-    figure = go.Figure(figure).update_layout(font_color=INKS[st.context.theme.type or "light"])
+    ink = INKS[st.context.theme.type or "light"]
+    figure = go.Figure(figure).update_layout(font_color=ink, title_font_color=ink)
+    figure.update_traces(textfont_color=ink, selector={"type": "scatter"})
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("Data table"):
         table(frame, name)
