@@ -12,11 +12,11 @@ import streamlit as st
 _JS = """
 const ZONE = "[data-testid=stFileUploaderDropzone]";
 const list = async (folder) => { // a reader gives at most 100 entries at a time
-  const reader = folder.createReader(), found = [];
+  const reader = folder.createReader(), entries = [];
   for (;;) {
     const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length) return found;
-    found.push(...some);
+    if (!some.length) return entries;
+    entries.push(...some);
   }
 };
 const read = async (entry) => {

@@ -84,7 +84,7 @@ BENCHMARKS = (
         "How many masked images per second the engine predicts, against the network as it was loaded and "
         "against the fused program on a batch that is already masked. A whole heatmap also samples the masks "
         "and sums the results.",
-        "",
+        "--threads 1",
         tables.tabulate_masked_forward,
         tables.plot_masked_forward,
     ),
