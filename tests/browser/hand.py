@@ -17,6 +17,7 @@ from tests.server import Server
 
 MOST_TABS = 300
 """Of the whole way around a page."""
+SCROLL_MS = 100
 # The focused element may be in the shadow of a component: then its root tells whether it has the focus.
 WHERE = """place => {
   const focused = document.activeElement;
@@ -111,10 +112,12 @@ class Hand:
         expect(place).to_be_visible()
         for _ in range(MOST_TABS):
             where = place.evaluate(WHERE)
-            if where == "here":
-                self.page.wait_for_function(IS_SEEN, arg=place.element_handle())  # scrolled into sight
+            if where == "here" and place.evaluate(IS_SEEN):
                 return
-            self.page.keyboard.press({"after": "Tab", "before": "Shift+Tab", "next": "ArrowRight"}[where])
+            if where == "here":
+                self.page.wait_for_timeout(SCROLL_MS)  # it is scrolled into sight, or the page is drawn again
+            else:
+                self.page.keyboard.press({"after": "Tab", "before": "Shift+Tab", "next": "ArrowRight"}[where])
         raise AssertionError(f"{place} cannot be reached by the keyboard")
 
     def see(self, step: str) -> None:
