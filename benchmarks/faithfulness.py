@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.contexts import OUTPUTS, context_share, context_table, even_share, stage_scenes
-from benchmarks.machine import arguments, describe, hand_over
+from benchmarks.machine import arguments, describe, hand_over, note_join
 from benchmarks.pointing import (
     chance,
     chance_anywhere,
@@ -105,10 +105,8 @@ def join_results(stored: dict[str, Any], measured: dict[str, Any], machine: dict
         result[part] = old | both
         if part == "pointing":
             correct_for_all(result[part]["methods"])
-    note = {name: machine[name] for name in ("processor", "measured_at", "load_average_1min", "versions")}
-    note["methods"] = {part: list(new["methods"]) for part, new in measured.items()}
-    joined = [*stored["machine"].get("joined", []), note]
-    return stored | {"machine": stored["machine"] | {"joined": joined}, "result": result}
+    methods = {part: list(new["methods"]) for part, new in measured.items()}
+    return stored | {"machine": note_join(stored, machine, methods), "result": result}
 
 
 def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:

@@ -82,6 +82,13 @@ def arguments(benchmark: str) -> argparse.ArgumentParser:
     return parser
 
 
+def note_join(stored: dict[str, Any], machine: dict[str, Any], methods: dict[str, list[str]]) -> dict[str, Any]:
+    """Return a stored record's machine with a note of the methods, by part or network, that were measured later."""
+    note = {name: machine[name] for name in ("processor", "measured_at", "load_average_1min", "versions")}
+    joined = [*stored["machine"].get("joined", []), note | {"methods": methods}]
+    return dict(stored["machine"]) | {"joined": joined}
+
+
 def hand_over(benchmark: str, given: argparse.Namespace, measure: Callable[[], dict[str, Any]]) -> None:
     """Run `report` for arguments already read."""
     if given.threads:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import arguments, hand_over
+import torch
+
+from benchmarks.machine import arguments, describe, hand_over, note_join
 from core.attribution import METHODS
 from study.workspace.workspace import home
 
@@ -68,12 +70,26 @@ def run_by_method(
     parser.add_argument("--methods", default=",".join(METHODS), help="only these, with commas")
     parser.add_argument("--networks", default=",".join(networks), help="only these, with commas")
     parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
+    parser.add_argument("--join", type=Path, help="a stored result, whose rows of these methods are replaced")
     given = parser.parse_args()
     methods = given.methods.split(",")
     for name in methods:
         METHODS[name]  # refuse unknown names before measuring anything
     rows = Rows(given.rows or home() / "benchmarks" / f"{benchmark}.jsonl", {"threads": given.threads})
-    hand_over(benchmark, given, lambda: measure(given.networks.split(","), methods, rows))
+    if given.join is None:
+        hand_over(benchmark, given, lambda: measure(given.networks.split(","), methods, rows))
+        return
+    torch.set_num_threads(given.threads or torch.get_num_threads())
+    stored, machine = json.loads(given.join.read_text(encoding="utf-8")), describe()
+    joined = join_rows(stored, measure(given.networks.split(","), methods, rows), machine)
+    given.join.write_text(json.dumps(joined, indent=1) + "\n", encoding="utf-8")
+
+
+def join_rows(stored: dict[str, Any], measured: dict[str, Any], machine: dict[str, Any]) -> dict[str, Any]:
+    """Replace the rows of the networks and methods that were measured again, and note when."""
+    result = stored["result"] | {name: stored["result"].get(name, {}) | rows for name, rows in measured.items()}
+    methods = {name: list(rows) for name, rows in measured.items()}
+    return stored | {"machine": note_join(stored, machine, methods), "result": result}
 
 
 def _code() -> str:

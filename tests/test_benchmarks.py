@@ -13,7 +13,7 @@ from PIL import Image
 from scipy import stats
 
 from benchmarks import contexts, faithfulness, pointing
-from benchmarks.rows import Rows
+from benchmarks.rows import Rows, join_rows
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.geometry import Geometry
@@ -239,6 +239,15 @@ def test_a_method_is_added_to_a_stored_result_as_if_all_had_run_together(tmp_pat
     with pytest.raises(SystemExit, match="The stored result is of other images: scenes, "):
         faithfulness.main([*words, "input_x_gradient", "--scenes", "3", "--join", str(out)])
     assert out.read_text() == before
+
+
+def test_rows_that_were_measured_again_replace_the_stored_ones() -> None:
+    """Catches rows of other methods or networks that are lost, and a run that nothing notes. Expected: by hand."""
+    machine = {"processor": "", "measured_at": "", "load_average_1min": 0, "versions": {}}
+    stored = {"machine": {"cores": 2}, "result": {"a": {"x": 1, "y": 2}, "b": {"x": 3}}}
+    joined = join_rows(stored, {"a": {"y": 5}}, machine)
+    assert joined["result"] == {"a": {"x": 1, "y": 5}, "b": {"x": 3}}
+    assert joined["machine"] == {"cores": 2, "joined": [machine | {"methods": {"a": ["y"]}}]}
 
 
 def test_joined_methods_are_corrected_with_the_others() -> None:
