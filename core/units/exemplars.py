@@ -17,7 +17,7 @@ from core.device import chunk_size, in_chunks, stream
 from core.errors import ForetellError
 from core.interception import hides_calls
 from core.types import Progress, silent
-from core.units.unit import Unit, find_layer_shape, outputs_of, response
+from core.units.unit import READING, Unit, find_layer_shape, outputs_of, response
 
 PROBES = 8
 """Random images whose gradients together show a unit's field."""
@@ -62,7 +62,7 @@ def top_activations(
         values.append(maps.flatten(1).amax(1))
         places.append((maps.flatten(1) == values[-1][:, None]).int().argmax(1))
         width, done = maps.shape[2], done + len(block)
-        progress(done, done, "pictures")
+        progress(done, done, READING)
     if not done:
         raise ForetellError("There are no images to search: give at least one.")
     whole, where = torch.cat(values), torch.cat(places)

@@ -19,6 +19,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from core.units.display import black_and_white
 from core.units.parameterisations import AXES
+from core.units.unit import READING
 
 MOST_OPAQUE = 80.0
 """Percentile of the importance from which on pixels are opaque, as in the authors' program (Horama, `plot_maco`)."""
@@ -151,7 +152,7 @@ def measure_spectrum(classifier: Classifier, blocks: Iterable[Tensor], progress:
         waves = torch.fft.rfft2(field.double())
         magnitude, mean = magnitude + waves.abs().sum(0), mean + waves.sum(0)
         done += len(block)
-        progress(done, done, "pictures")
+        progress(done, done, READING)
     if not done:
         raise ForetellError("MACO measures the spectrum of images, and there are none: give at least one.")
     return torch.polar(magnitude / done, mean.angle()).to(torch.complex64)

@@ -15,6 +15,9 @@ from core.attribution.places import find_layout
 from core.classifier import Classifier
 from core.errors import ForetellError
 
+READING = "reading images"
+"""What is reported while a set of images is read."""
+
 
 @dataclass(frozen=True)
 class Unit:

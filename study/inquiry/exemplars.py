@@ -19,7 +19,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from core.units.display import convert_to_colours
 from core.units.exemplars import find_receptive_field, projection, top_activations
-from core.units.unit import Unit, find_layer_shape, response
+from core.units.unit import READING, Unit, find_layer_shape, response
 from data.types import ImageSet
 from study.inquiry.image_files import find_images, open_image
 from study.network.sources import open_set, set_named
@@ -160,7 +160,7 @@ def _rank_images(
     answers: list[float] = []
     for block in open_blocks(classifier, pictures):
         answers += response(classifier, unit, block.to(classifier.device)).float().tolist()
-        progress(len(answers), len(pictures), "pictures")
+        progress(len(answers), len(pictures), READING)
     order = np.argsort(-np.array(answers), kind="stable")[:count].tolist()
     return [(i, unit, answers[i]) for i in order]
 

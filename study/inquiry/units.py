@@ -22,7 +22,7 @@ from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
 from core.units.maco import MOST_OPAQUE
 from core.units.maximise import MaximisedImages, Parameterisation, maximise
-from core.units.unit import Unit, find_layer_shape
+from core.units.unit import READING, Unit, find_layer_shape
 from study.inquiry import unit_sheets
 from study.inquiry.exemplars import Exemplars, ImageCollection, exemplars, open_blocks, open_images
 from study.inquiry.targets import resolve_target
@@ -59,7 +59,7 @@ class VisualisationSettings:
         """Maximise images for a unit; ``pictures`` are read only by what `reads_images`."""
 
         def report_progress(done: int, total: int, what: str) -> None:
-            progress(done, len(pictures) if pictures and what == "pictures" else total, what)
+            progress(done, len(pictures) if pictures and what == READING else total, what)
 
         return maximise(
             classifier,

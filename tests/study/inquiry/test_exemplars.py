@@ -137,7 +137,7 @@ def test_transforms_that_leave_the_size_as_it_is_are_refused_before_the_search(p
 def test_progress_only_goes_forward_in_each_of_two_rounds(scenes, pictures):
     seen = []
     exemplars(scenes, Unit(12, LAYER), pictures, progress=lambda *report: seen.append(report))
-    for what, total in (("pictures", 40), ("projections", 9)):
+    for what, total in (("reading images", 40), ("projections", 9)):
         done = [d for d, t, w in seen if w == what and t == total]
         assert done == sorted(done)
         assert done[-1] == total

@@ -82,7 +82,7 @@ def test_maco_measures_the_named_folder_and_its_sheet_is_transparent_where_littl
         UnitQuery("scenes", f"{LAYER}:12", None, settings, str(folder)), tmp_path, lambda *report: seen.append(report)
     )
     assert written.files[0].name == "scenes.features.3.1-channel-12.maco.png"
-    assert (4, 4, "pictures") in seen
+    assert (4, 4, "reading images") in seen
     classifier = open_classifier("scenes", ROOT)
     opened = [classifier.preprocess(Image.open(path).convert("RGB")) for path in sorted(folder.iterdir())]
     with np.load(written.files[2]) as arrays:
