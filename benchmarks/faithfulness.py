@@ -10,7 +10,6 @@ named ``--methods`` to a stored result, so that a new method does not take a run
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -24,7 +23,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.contexts import OUTPUTS, context_share, context_table, even_share, stage_scenes
-from benchmarks.machine import arguments, describe, hand_over, note_join
+from benchmarks.machine import arguments, hand_over, join_measured, note_join
 from benchmarks.pointing import (
     chance,
     chance_anywhere,
@@ -72,10 +71,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if given.join is None:
         hand_over("faithfulness", given, lambda: measure(given))
         return
-    torch.set_num_threads(given.threads or torch.get_num_threads())
-    stored, machine = json.loads(given.join.read_text(encoding="utf-8")), describe()
-    joined = json.dumps(join_results(stored, measure(given), machine), indent=1) + "\n"
-    given.join.write_text(joined, encoding="utf-8")
+    join_measured(given, lambda: measure(given), join_results)
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:

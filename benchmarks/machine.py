@@ -89,6 +89,17 @@ def note_join(stored: dict[str, Any], machine: dict[str, Any], methods: dict[str
     return dict(stored["machine"]) | {"joined": joined}
 
 
+def join_measured(
+    given: argparse.Namespace,
+    measure: Callable[[], dict[str, Any]],
+    join: Callable[[dict[str, Any], dict[str, Any], dict[str, Any]], dict[str, Any]],
+) -> None:
+    """Write the file ``given.join`` again, as ``join(stored, measured, machine)`` makes it."""
+    torch.set_num_threads(given.threads or torch.get_num_threads())
+    stored, machine = json.loads(given.join.read_text(encoding="utf-8")), describe()
+    given.join.write_text(json.dumps(join(stored, measure(), machine), indent=1) + "\n", encoding="utf-8")
+
+
 def hand_over(benchmark: str, given: argparse.Namespace, measure: Callable[[], dict[str, Any]]) -> None:
     """Run `report` for arguments already read."""
     if given.threads:

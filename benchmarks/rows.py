@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from benchmarks.machine import arguments, describe, hand_over, note_join
+from benchmarks.machine import arguments, hand_over, join_measured, note_join
 from core.attribution import METHODS
 from study.workspace.workspace import home
 
@@ -76,13 +75,11 @@ def run_by_method(
     for name in methods:
         METHODS[name]  # refuse unknown names before measuring anything
     rows = Rows(given.rows or home() / "benchmarks" / f"{benchmark}.jsonl", {"threads": given.threads})
+    work = partial(measure, given.networks.split(","), methods, rows)
     if given.join is None:
-        hand_over(benchmark, given, lambda: measure(given.networks.split(","), methods, rows))
-        return
-    torch.set_num_threads(given.threads or torch.get_num_threads())
-    stored, machine = json.loads(given.join.read_text(encoding="utf-8")), describe()
-    joined = join_rows(stored, measure(given.networks.split(","), methods, rows), machine)
-    given.join.write_text(json.dumps(joined, indent=1) + "\n", encoding="utf-8")
+        hand_over(benchmark, given, work)
+    else:
+        join_measured(given, work, join_rows)
 
 
 def join_rows(stored: dict[str, Any], measured: dict[str, Any], machine: dict[str, Any]) -> dict[str, Any]:

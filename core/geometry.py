@@ -181,7 +181,7 @@ def _transform_grey(transforms: Transforms, grey: NDArray[np.uint8]) -> Floats:
 
 
 def _affine(places: Floats, coordinates: Floats, size: tuple[int, int]) -> Floats | None:
-    """Fit (2, 3) from (column, row) to ``found``, both (n, 2); None where too few of them lie on it.
+    """Fit (2, 3) from (column, row) to ``coordinates``, both (n, 2); None where too few of them lie on it.
 
     What resizing does at the photograph's edges is left out: coordinates stop rising there.
     """

@@ -273,7 +273,7 @@ def add_layer(
 def decompose(y: Tensor, stack: LayerStack, layers: Decomposition | None = None) -> Decomposition:
     """Take images (B, C, H, W) apart by every layer of a stack in turn, each with the switches of those below.
 
-    ``found`` is what is known already: the decomposition of the same images by the lowest layers.
+    ``layers`` is the decomposition of the same images by the lowest layers, where it was computed before.
     """
     layers = layers or Decomposition()
     for top in range(len(layers.activations), len(stack.settings)):

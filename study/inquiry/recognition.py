@@ -201,7 +201,7 @@ def build_kernels(
 def decompose_blocks(
     y: Tensor, stack: LayerStack, known: list[Decomposition] | None, progress: Progress
 ) -> list[Decomposition]:
-    """Take images (N, C, H, W) apart in blocks of `BLOCK`, from what is known of each block already."""
+    """Decompose images (N, C, H, W) in blocks of `BLOCK`; ``known`` holds the lower layers of each block, if any."""
     blocks: tuple[Tensor, ...] = torch.split(y, BLOCK)
     results: list[Decomposition] = []
     for k, block in enumerate(blocks):

@@ -176,7 +176,7 @@ def test_selected_images_are_downloaded(tab: Page, explorer: Server) -> None:
 
 
 def make_hand(page: Page) -> Hand:
-    """Return the hand of the visitor who has a page of this size."""
+    """Return the `Hand` for this page: of the visitor whose screen has its size."""
     return Hand(page, next(visitor for visitor in VISITORS if visitor.size[0] == page.evaluate("innerWidth")))
 
 

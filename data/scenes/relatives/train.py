@@ -23,6 +23,7 @@ from data.scenes.relatives.networks import ATTRIBUTES, BATCH, STEPS, Values, bui
 from data.scenes.relatives.outputs import EACH, list_query_labels, open_query, store
 from data.scenes.shapes import CATEGORIES
 from data.scenes.zoo.material import Material, stack
+from data.weights import save_weights
 
 FOLDER = Path(__file__).parent
 CARD = FOLDER / "card.json"
@@ -52,8 +53,7 @@ def main(words: Sequence[str] | None = None) -> None:
         save_networks(networks, given.networks)
     store(np.array([values for values, _ in relatives]), np.stack([log_p for _, log_p in relatives]))
     network, values = train_numbered(EXAMPLE, inputs, labels)
-    save_file({name: value.half().contiguous() if value.is_floating_point() else value
-               for name, value in network.state_dict().items()}, FOLDER / "example.safetensors")  # fmt: skip
+    save_weights(network, FOLDER / "example.safetensors")
     right = np.stack([log_p.argmax(1) for _, log_p in relatives]) == list_query_labels()
     card = {
         "relatives": RELATIVES,
