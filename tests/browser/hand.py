@@ -17,7 +17,10 @@ from tests.server import Server
 
 MOST_TABS = 300
 """Of the whole way around a page."""
+MOST_LOOKS = 10
+"""At a place that has the focus and is out of sight, before it is left and reached again."""
 SCROLL_MS = 100
+FOCUSED = "`${document.activeElement.tagName} ${document.activeElement.innerText ?? ''}`.slice(0, 40)"
 # The focused element may be in the shadow of a component: then its root tells whether it has the focus.
 WHERE = """place => {
   const focused = document.activeElement;
@@ -110,15 +113,25 @@ class Hand:
     def reach(self, place: Locator) -> None:
         """Go on by Tab, or back by Shift+Tab, among choices by an arrow, until a place has the focus, in sight."""
         expect(place).to_be_visible()
+        way: list[tuple[str, str]] = []
         for _ in range(MOST_TABS):
             where = place.evaluate(WHERE)
             if where == "here" and place.evaluate(IS_SEEN):
                 return
-            if where == "here":
-                self.page.wait_for_timeout(SCROLL_MS)  # it is scrolled into sight, or the page is drawn again
-            else:
-                self.page.keyboard.press({"after": "Tab", "before": "Shift+Tab", "next": "ArrowRight"}[where])
-        raise AssertionError(f"{place} cannot be reached by the keyboard")
+            way.append((where, self.page.evaluate(FOCUSED)))
+            self._step(where, [before for before, _ in way[:-1]])
+        raise AssertionError(f"{place} cannot be reached by the keyboard; the last steps: {way[-MOST_LOOKS:]}")
+
+    def _step(self, where: str, before: list[str]) -> None:
+        """Press the key that leads on; wait where the page may still be drawn, as a person does."""
+        if where == "here" and before[-MOST_LOOKS:] != ["here"] * MOST_LOOKS:
+            self.page.wait_for_timeout(SCROLL_MS)  # it is scrolled into sight
+            return
+        if before and before[-1] != where:
+            self.page.wait_for_timeout(SCROLL_MS)  # the place was passed: it could not take the focus yet
+        # What was drawn above it moved it out of sight: coming back scrolls to it.
+        keys = {"after": "Tab", "before": "Shift+Tab", "here": "Shift+Tab", "next": "ArrowRight"}
+        self.page.keyboard.press(keys[where])
 
     def see(self, step: str) -> None:
         """Look at a step: nothing grave for axe, nothing wider than the screen."""
