@@ -120,7 +120,7 @@ def _compare(
     ours: Callable[[], Explanation],
     others: dict[str, Callable[[], Tensor | None]],
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {"pictures": len(images)}
+    row: dict[str, Any] = {"images": len(images)}
     works: dict[str, Callable[[], object]] = {"foretell": ours, "bare forward": partial(_forward, module, images)}
     for label, run in others.items():
         try:

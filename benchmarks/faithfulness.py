@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all by default")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"comma-separated out of {', '.join(PARTS)}")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds a method's first heatmap may take")
-    parser.add_argument("--pictures", type=int, default=0, help="photographs, the first ones; 0 is all")
+    parser.add_argument("--images", type=int, default=0, help="photographs, the first ones; 0 is all")
     parser.add_argument("--scenes", type=int, default=200, help="scenes")
     parser.add_argument("--seed", type=int, default=0, help="of the scenes and of random methods")
     parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
@@ -108,7 +108,7 @@ def join_results(stored: dict[str, Any], measured: dict[str, Any], machine: dict
 def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     folder = Path(given.real) / "imagenet"
     classifier = load(f"{folder / 'mobilenet_v2.py'}:build")
-    shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
+    shown = photographs(folder / "pointing", classifier)[: given.images or None]
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": is_hit(one, map_)}) for one in shown]
     by_method, left_out = _rows("pointing", classifier, work, given, path)
     hits = {method: [row["hit"] for row in rows] for method, rows in by_method.items()}

@@ -43,12 +43,12 @@ def measure() -> dict[str, Any]:
 
 def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     height, width = classifier.input_shape[1:]
-    picture = torch.rand(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    batch = picture.expand(masks, -1, -1, -1).contiguous().to(classifier.device)
+    image = torch.rand(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    batch = image.expand(masks, -1, -1, -1).contiguous().to(classifier.device)
     prior, fill = MaskPrior(height, width, device=classifier.device), classifier.fill("mean")
     probe = fill[None].to(classifier.device)
     blocks = list(prior.blocks(masks, seed=1))
-    chunk = chunk_size(picture[0], classifier.device)
+    chunk = chunk_size(image[0], classifier.device)
     with classifier.exclusive() as module:
         program = make_fused_copy(make_faster_copy(module, probe), probe)
 
@@ -58,7 +58,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
             network(part.contiguous(memory_format=layout))
 
     def engine() -> None:
-        for _ in iterate_masked_logits(classifier, picture, blocks, fill=fill):
+        for _ in iterate_masked_logits(classifier, image, blocks, fill=fill):
             pass
 
     seconds = in_turns(
@@ -66,7 +66,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
             "network": lambda: bare(module, torch.contiguous_format),
             "program": lambda: bare(program, torch.channels_last),
             "masked engine": engine,
-            "whole map": lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=masks),
+            "whole heatmap": lambda: METHODS["bayesian_teaching"](classifier, image, [0], samples=masks),
         },
         ROUNDS,
     )
@@ -75,21 +75,21 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
         "inputs_per_second": {name: round(masks / value, 1) for name, value in seconds.items()},
         "masked engine / program": round(seconds["program"] / seconds["masked engine"], 3),
         "masked engine / network": round(seconds["network"] / seconds["masked engine"], 3),
-        "whole map / program": round(seconds["program"] / seconds["whole map"], 3),
-        "whole map / network": round(seconds["network"] / seconds["whole map"], 3),
+        "whole heatmap / program": round(seconds["program"] / seconds["whole heatmap"], 3),
+        "whole heatmap / network": round(seconds["network"] / seconds["whole heatmap"], 3),
     }
-    return figures | (_with_fewer_digits(classifier, picture, blocks, seconds["network"]) if on_accelerator() else {})
+    return figures | (_with_fewer_digits(classifier, image, blocks, seconds["network"]) if on_accelerator() else {})
 
 
 def _with_fewer_digits(
-    classifier: Classifier, picture: Tensor, blocks: list[Tensor], network: float
+    classifier: Classifier, image: Tensor, blocks: list[Tensor], network: float
 ) -> dict[str, dict[str, float | str]]:
     """Measure the engine at each precision, and the largest change of a logit as a share of the logits' range."""
     changes: dict[str, dict[str, float | str]] = {}
     fill = classifier.fill("mean")
 
     def run(one: Classifier) -> Tensor:
-        return torch.cat([logits[0] for _, logits in iterate_masked_logits(one, picture, blocks, fill=fill)])
+        return torch.cat([logits[0] for _, logits in iterate_masked_logits(one, image, blocks, fill=fill)])
 
     with exact_arithmetic(classifier.device):
         expected = run(classifier)

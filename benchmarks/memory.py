@@ -37,14 +37,14 @@ def measure() -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.memory", CHILD]
         made = {}
         for method in PARAMETERS:
-            answer = subprocess.run([*command, method], env=environment, capture_output=True, text=True, check=True)
-            made[method] = json.loads(answer.stdout)
+            done = subprocess.run([*command, method], env=environment, capture_output=True, text=True, check=True)
+            made[method] = json.loads(done.stdout)
         rows[f"{budget} MiB"] = made
     apart = {}
     for method in PARAMETERS:
         maps = [torch.tensor(row[method].pop("map")) for row in rows.values()]
         apart[method] = max(float((one - maps[0]).abs().max() / maps[0].abs().max()) for one in maps)
-    return {"peak rise": rows, "largest difference of the maps, relative": apart}
+    return {"peak rise": rows, "largest difference of the heatmaps, relative": apart}
 
 
 def _one(method: str) -> None:

@@ -62,7 +62,7 @@ def measure() -> dict[str, Any]:
     for name, per_condition in SIZES.items():
         frame = data(per_condition)
         result[name] = {
-            "answers": len(frame),
+            "responses": len(frame),
             "three nested fits": nested_fits(frame),
             "interaction model": compare_programs(frame, FORMULA),
         }

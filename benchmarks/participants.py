@@ -142,7 +142,7 @@ def check_database(home: Path, log: Log) -> dict[str, Any]:
         places = db.execute("SELECT condition, state, count(*) FROM allocation_slot WHERE mode = 'live' GROUP BY 1, 2")
         conflicts = db.execute("SELECT count(*) FROM response_conflict").fetchone()[0]
         return {
-            "answers_stored": len(stored),
+            "responses_stored": len(stored),
             "lost": len(set(log.acknowledged) - set(stored)),
             "doubled": len(stored) - per_trial.fetchone()[0],
             "conflicts": conflicts,
@@ -263,8 +263,8 @@ async def _call(
 def _summarise(log: Log, wall: float) -> dict[str, Any]:
     shares = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "slowest_ms": 1.0}
     at = {name: round(_at(log, share)) for name, share in shares.items()}
-    counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "answers": len(log.acknowledged)}
-    return {**at, **counts, "answers_per_s": round(len(log.latencies_ms) / wall, 1), "codes": dict(log.codes)}
+    counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "responses": len(log.acknowledged)}
+    return {**at, **counts, "responses_per_s": round(len(log.latencies_ms) / wall, 1), "codes": dict(log.codes)}
 
 
 def _at(log: Log, share: float) -> float:

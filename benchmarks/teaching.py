@@ -40,8 +40,8 @@ SETS, RECIPE_SETS = 50_000, 3
 PAIR, WEIGHT = (0, 1), 128.0
 CHILD = "--one"
 
-TRIALS, PICTURES, MASKS = 90, 5, 1000
-POOL_PICTURES, ADVERSARIAL_PICTURES, TRAINING_PICTURES = 50_000, 7_500, 1_281_167
+TRIALS, IMAGES, MASKS = 90, 5, 1000
+POOL_IMAGES, ADVERSARIAL_IMAGES, TRAINING_IMAGES = 50_000, 7_500, 1_281_167
 SHOWN = 64
 """Images and masks shown to the network to measure its speed."""
 
@@ -51,8 +51,8 @@ def measure() -> dict[str, Any]:
     parts = {}
     for name in PARTS:
         command = [sys.executable, "-m", "benchmarks.teaching", CHILD, name, str(torch.get_num_threads())]
-        answer = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-        parts[name] = json.loads(answer.stdout.splitlines()[-1])
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+        parts[name] = json.loads(done.stdout.splitlines()[-1])
     return {"scoring": _against_the_recipe(), "parts": parts, "projected": _project(parts)}
 
 
@@ -124,41 +124,41 @@ def _prepare_choice(sets: int | None) -> Callable[[], object]:
 
 def _prepare_predictions(features: bool) -> Callable[[], object]:
     classifier = _resnet50()
-    pictures = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    return lambda: classifier.features(pictures) if features else classifier.logits(pictures)
+    images = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    return lambda: classifier.features(images) if features else classifier.logits(images)
 
 
 def _prepare_heatmap() -> Callable[[], object]:
     classifier = _resnet50()
-    picture = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    return lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=SHOWN)
+    image = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    return lambda: METHODS["bayesian_teaching"](classifier, image, [0], samples=SHOWN)
 
 
 PARTS: dict[str, Callable[[], Callable[[], object]]] = {
-    "sums of the prior, 64 pictures": _prior_sums,
+    "sums of the prior, 64 images": _prior_sums,
     "inverse of the prior": _prior_inverse,
-    "best of 200 sets, 50 + 50 pictures": lambda: _prepare_choice(200),
-    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _prepare_choice(None),
-    "answers to 64 pictures": lambda: _prepare_predictions(features=False),
-    "answers by features of 64 pictures": lambda: _prepare_predictions(features=True),
-    "64 masks of a map": _prepare_heatmap,
+    "best of 200 sets, 50 + 50 images": lambda: _prepare_choice(200),
+    "best of all 1,500,625 sets, 50 + 50 images": lambda: _prepare_choice(None),
+    "predictions of 64 images": lambda: _prepare_predictions(features=False),
+    "predictions by features of 64 images": lambda: _prepare_predictions(features=True),
+    "64 masks of a heatmap": _prepare_heatmap,
 }
 
 
 def _project(parts: dict[str, Any]) -> dict[str, Any]:
     """Project the hours of the paper's build on this machine, by part: one process, without decoding."""
     seconds = {name: part["seconds"] for name, part in parts.items()}
-    inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 pictures"]
-    pool = POOL_PICTURES / SHOWN
+    inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 images"]
+    pool = POOL_IMAGES / SHOWN
     hours = {
-        "answers to 50,000 pictures, with features": pool * seconds["answers by features of 64 pictures"],
-        "answers to 7,500 adversarial pictures": ADVERSARIAL_PICTURES / SHOWN * seconds["answers to 64 pictures"],
-        "prior of the pool": pool * seconds["sums of the prior, 64 pictures"] + inverse,
+        "predictions of 50,000 images, with features": pool * seconds["predictions by features of 64 images"],
+        "predictions of 7,500 adversarial images": ADVERSARIAL_IMAGES / SHOWN * seconds["predictions of 64 images"],
+        "prior of the pool": pool * seconds["sums of the prior, 64 images"] + inverse,
         "200 sets for each of 90 trials": TRIALS * score,
-        "450 maps of 1,000 masks": TRIALS * PICTURES * MASKS / SHOWN * seconds["64 masks of a map"],
+        "450 heatmaps of 1,000 masks": TRIALS * IMAGES * MASKS / SHOWN * seconds["64 masks of a heatmap"],
     }
-    features = seconds["answers by features of 64 pictures"]
-    whole = TRAINING_PICTURES / SHOWN * (features + seconds["sums of the prior, 64 pictures"]) + inverse
+    features = seconds["predictions by features of 64 images"]
+    whole = TRAINING_IMAGES / SHOWN * (features + seconds["sums of the prior, 64 images"]) + inverse
     rounded = {name: round(value / 3600, 3) for name, value in hours.items()}
     return {
         "hours": rounded,

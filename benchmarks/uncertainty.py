@@ -24,7 +24,7 @@ from core.errors import ForetellError
 from core.uncertainty import SAMPLERS
 
 NETWORKS = ("mobilenet_v2", "resnet18", "resnet50")
-SIX = "all layers, six pictures"
+SIX = "all layers, six images"
 """A sixth of the passes of six images at once (a chunk), which share the random draws for the weights."""
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
@@ -49,10 +49,10 @@ def measure(networks: list[str], passes: int) -> dict[str, Any]:
     return rows
 
 
-def _row(classifier: Classifier, sampler: Callable[..., Tensor], passes: int, pictures: int) -> dict[str, Any] | str:
-    images = torch.randn(pictures, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    all_passes = images.expand(passes // pictures, *images.shape).flatten(0, 1)
-    asked = partial(sampler, classifier, images, passes=passes // pictures)
+def _row(classifier: Classifier, sampler: Callable[..., Tensor], passes: int, count: int) -> dict[str, Any] | str:
+    images = torch.randn(count, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    all_passes = images.expand(passes // count, *images.shape).flatten(0, 1)
+    asked = partial(sampler, classifier, images, passes=passes // count)
     try:
         asked()
     except ForetellError as error:

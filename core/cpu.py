@@ -74,8 +74,8 @@ class FusedConvolution(nn.Module):
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         name, numbers, algorithm = self._activation
         if other is None:
-            answer: Tensor = torch.ops.mkldnn._convolution_pointwise(x, *self._rest, name, numbers, algorithm)
-            return answer
+            result: Tensor = torch.ops.mkldnn._convolution_pointwise(x, *self._rest, name, numbers, algorithm)
+            return result
         after = (name if name != "none" else None, numbers, algorithm)
         summed: Tensor = torch.ops.mkldnn._convolution_pointwise_.binary(other, x, *self._rest, "add", 1.0, *after)
         return summed
@@ -90,8 +90,8 @@ class FusedLinear(nn.Module):
         self._rest = (torch.ops.mkldnn._reorder_linear_weight(layer.weight, rows), layer.bias, *activation)
 
     def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = torch.ops.mkldnn._linear_pointwise(x, *self._rest)
-        return answer
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, *self._rest)
+        return result
 
 
 def fuse_layers(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
@@ -241,8 +241,8 @@ def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """
     if (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)) or not _is_dense(x, weight):
         return F.linear(x, weight)
-    answer: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, *NONE)
-    return answer
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, None, *NONE)
+    return result
 
 
 def _is_usable(x: Tensor) -> bool:
@@ -285,8 +285,8 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(weight)
-        answer: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, *NONE)
-        return answer
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, *NONE)
+        return result
 
     @staticmethod
     @once_differentiable

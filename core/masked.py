@@ -51,13 +51,13 @@ def iterate_masked_logits(
     chunk, device = chunk or chunk_size(images[0], classifier.device), classifier.device
     differences, neutral = (images - fill).to(device), fill.to(device)
     for block in masks:
-        answers = []
+        predictions = []
         for difference in differences:
             # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
             shown = (difference[None] * part[:, None] + neutral for part in torch.split(block.to(device), chunk))
             # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
-            answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
-        yield block, torch.stack(answers)
+            predictions.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
+        yield block, torch.stack(predictions)
 
 
 def iterate_masked_scores(
@@ -82,5 +82,5 @@ def scores(classifier: Classifier, inputs: Tensor, targets: Tensor, output: Outp
 
 def select_output(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
     """Return the output of the target class: logits (..., K) and targets (...) -> (...)."""
-    answers = logits.softmax(-1) if output == "probability" else logits
-    return answers.gather(-1, targets[..., None])[..., 0]
+    predictions = logits.softmax(-1) if output == "probability" else logits
+    return predictions.gather(-1, targets[..., None])[..., 0]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ from core.errors import ForetellError
 
 NOT_PARAMETERS = {"generator", "progress", "references", "prior", "records"}
 """Arguments from Python alone: no form, command line or study file contains a generator or tensors."""
+FORMER = {"pictures": "images"}
+"""Names of parameters in version 0.2; they work until the next release."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def parse_parameters(method: Callable[..., Any], given: Mapping[str, Any]) -> di
         not fit.
     """
     known = {parameter.name: parameter for parameter in list_parameters(method)}
+    given = {_present_name(name, known): value for name, value in given.items()}
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -73,6 +77,15 @@ def parse_parameters(method: Callable[..., Any], given: Mapping[str, Any]) -> di
         if parameter.default is inspect.Parameter.empty and name not in given:
             raise ForetellError(f"{method.__name__} needs the parameter {name!r}: give it.")
     return {name: _value(known[name], value) for name, value in given.items()}
+
+
+def _present_name(name: str, known: Collection[str]) -> str:
+    """Return what a parameter of a former version is called now; any other name as it is."""
+    present = FORMER.get(name)
+    if present is None or name in known or present not in known:
+        return name
+    warnings.warn(f"{name!r} is now called {present!r}; the old name will be removed.", FutureWarning, stacklevel=3)
+    return present
 
 
 def _value(parameter: Parameter, value: Any) -> Any:

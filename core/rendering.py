@@ -112,15 +112,15 @@ def draw_colour_bar(width: int, height: int) -> Image.Image:
     return _to_image(NEUTRAL + np.abs(ramp) * (colour - NEUTRAL))
 
 
-def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
+def with_scale(image: Image.Image, scale: Scale, caption: str) -> Image.Image:
     """Add a colour bar under the image that names its ends, its zero and its caption."""
-    bar, margin, (width, height) = 14, 8, picture.size
+    bar, margin, (width, height) = 14, 8, image.size
     under = height + margin + bar + 2
     ends = ((scale.zero - scale.limit, margin, "start"), (scale.zero, width // 2, "middle"))
     values = (*ends, (scale.zero + scale.limit, width - margin, "end"))
     words = [Words(x, under, f"{value:.3g}", 12, "black", anchor) for value, x, anchor in values]
     colours = draw_colour_bar(width - 2 * margin, bar)
-    images = ImageItem(0, 0, width, height, picture), ImageItem(margin, height + margin, *colours.size, colours)
+    images = ImageItem(0, 0, width, height, image), ImageItem(margin, height + margin, *colours.size, colours)
     under_bar = Words(margin, under + 16, caption, 12, "black")
     return render_png(Sheet(width, height + bar + 3 * margin + 30, (*images, *words, under_bar)), pixels=1)
 

@@ -21,8 +21,8 @@ class SelfAttention(nn.MultiheadAttention):
         """Attend from each token of ``query`` (B, N, E) to all; return (B, N, E), and no weights."""
         given = {name: setting for name, setting in named.items() if setting is not None}
         if rest or key is not query or value is not query or given != {"need_weights": False}:
-            answer: tuple[Tensor, Any] = super().forward(query, key, value, *rest, **named)
-            return answer
+            result: tuple[Tensor, Any] = super().forward(query, key, value, *rest, **named)
+            return result
         parts = self.projection(query).unflatten(-1, (3, self.num_heads, self.head_dim)).permute(2, 0, 3, 1, 4).unbind()
         attended = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
         return self.out_proj(attended.transpose(1, 2).flatten(2)), None

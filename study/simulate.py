@@ -95,13 +95,13 @@ def _enter(service: Service, token: str) -> dict[str, Any]:
 def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) -> QuestionnaireResponses:
     """Respond to a questionnaire at random, with a fixed word for texts."""
     rng = np.random.default_rng([*stream, _QUESTIONNAIRE])
-    answers: dict[str, str | int] = {}
+    responses: dict[str, str | int] = {}
     for item in items:
         if item["kind"] == "scale":
-            answers[item["id"]] = int(rng.integers(1, item["points"] + 1))
+            responses[item["id"]] = int(rng.integers(1, item["points"] + 1))
         else:
-            answers[item["id"]] = str(rng.choice(item["options"])) if item["kind"] == "choice" else "simulated"
-    return QuestionnaireResponses(answers=answers)
+            responses[item["id"]] = str(rng.choice(item["options"])) if item["kind"] == "choice" else "simulated"
+    return QuestionnaireResponses(answers=responses)
 
 
 def _respond(
@@ -113,7 +113,7 @@ def _respond(
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
     p = person.p_ai(known.trial, ShownExplanations(known.shows_saliency, bool(state["trial"]["left"]["samples"])))
     matches, sure = rng.random() < p, abs(2 * p - 1)
-    answer = TrialResponse(
+    response = TrialResponse(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
         side=known.ai_side if matches else _OTHER[known.ai_side],
@@ -121,7 +121,7 @@ def _respond(
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,
     )
-    ack = service.participant.record(token, answer)
+    ack = service.participant.record(token, response)
     if ack.code not in (200, 201):
         raise ForetellError(f"The simulated response to trial {index} was refused ({ack.message}). Simulate again.")
     return ack.state

@@ -70,27 +70,16 @@ ALLOWED = {
     "[road]": "a table of the study file",
     "test_road.py": "a file of tests",
     "foretell.db": "the name of a database",
-    "(picture, answer)": "parameters of the rules that researchers write",
     "COLUMN person": "a column of a database",
     "'answered'": "a value in databases",
     "foretell …": "the key of a lock in PostgreSQL: servers of every version must share it",
     "foretell prior": "the first words of a file, by which it is recognised",
-    "trials.strata: pictures": "a parameter in the study file",
+    "data.sets.pictures": "the former name of a module",
     "centre of the picture": "a value frozen in bundles",
     "answered before": "a value stored in databases",
-    "whole map": "keys of older benchmark results",
-    "difference of the maps": "a key of older benchmark results",
     ".map": "a function of JavaScript",
 }
 """Phrases that may be written, in exactly this case, although a word of theirs may not."""
-
-RECORDED = (
-    "64 masks of a map", "450 maps of 1,000 masks", "six pictures", "64 pictures", "50 + 50 pictures",
-    "answers to 64 pictures", "answers by features of 64 pictures", "answers to 50,000 pictures",
-    "answers to 7,500 adversarial pictures",
-)  # fmt: skip
-"""Keys of the benchmarks' results in ``benchmarks/results``, which stay comparable over releases."""
-ALLOWED |= dict.fromkeys(RECORDED, "a key of recorded results")
 
 
 IRREGULAR = re.compile(

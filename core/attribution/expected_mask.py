@@ -103,8 +103,8 @@ def _distinct(inputs: Tensor) -> tuple[Tensor, Tensor]:
     """Find the distinct images among inputs (B, C, H, W) and the index of each (B,): one pass serves its classes."""
     kept: list[int] = []
     place = []
-    for i, picture in enumerate(inputs):
-        same = next((k for k, j in enumerate(kept) if torch.equal(inputs[j], picture)), len(kept))
+    for i, image in enumerate(inputs):
+        same = next((k for k, j in enumerate(kept) if torch.equal(inputs[j], image)), len(kept))
         kept += [i] if same == len(kept) else []
         place.append(same)
     return inputs[kept], torch.tensor(place)
@@ -145,9 +145,9 @@ class _Masking:
     def _estimate_part_from_prior(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
         prior = self.prior
         sums = WeightedMasks(len(which), prior.height, prior.width, prior.expected_value, prior.device)
-        pictures, place = _distinct(self.query.inputs[which])
+        images, place = _distinct(self.query.inputs[which])
         for block in prior.blocks(self.samples, self.query.seed):
-            probabilities = self._predict_masked(pictures, block).softmax(2)
+            probabilities = self._predict_masked(images, block).softmax(2)
             classes = self.query.classes[which][:, None, None].expand(-1, len(block), 1)
             sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
             self.query.progress(sums.count, self.samples, "masks")
@@ -178,9 +178,9 @@ class _Masking:
         )
         return {"samples": count, "warnings": (*facts["warnings"], short)}
 
-    def estimate_from_posterior(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
+    def estimate_from_posterior(self, index: int) -> tuple[Tensor, Tensor, Facts]:
         """Sample masks of one image's posterior: heatmap and error (H, W) float64 and facts about them."""
-        image, target = self.query.inputs[picture], int(self.query.classes[picture])
+        image, target = self.query.inputs[index], int(self.query.classes[index])
 
         def evidence(masks: Tensor) -> Tensor:
             return self._predict_masked(image[None], masks)[0].log_softmax(1)[:, target]

@@ -27,14 +27,14 @@ class FadedImage:
     """One image (C, H, W), blended with a reference (C, H, W) by a mask, and the network's output for the blend."""
 
     classifier: Classifier
-    picture: Tensor
+    image: Tensor
     reference: Tensor
     target: int
     output: Output
 
     def apply_mask(self, mask: Tensor) -> Tensor:
         """Return the image (C, H, W) where the mask (H, W) is 1, the reference where it is 0."""
-        return self.reference + mask * (self.picture - self.reference)
+        return self.reference + mask * (self.image - self.reference)
 
     def pull(self, mask: Tensor) -> Tensor:
         """Return a number with the gradient of the output with respect to the mask (H, W), but not its value."""
@@ -50,7 +50,7 @@ class FadedImage:
         """Compute the output for the image seen through each of masks (n, H, W), (n,) float64."""
         seen = iterate_masked_scores(
             self.classifier,
-            self.picture[None],
+            self.image[None],
             torch.tensor([self.target]),
             [masks],
             fill=self.reference,
@@ -68,7 +68,7 @@ class FadedImage:
     @property
     def size(self) -> tuple[int, int]:
         """(H, W) of the image."""
-        return self.picture.shape[1], self.picture.shape[2]
+        return self.image.shape[1], self.image.shape[2]
 
 
 def descend(

@@ -83,7 +83,7 @@ class Game:
         """Return v of each block of coalitions (n, players), (B, n) float64, masked 64 at a time."""
         for block in coalitions:
             masks = (self.cells.masks(part) for part in torch.split(block, BLOCK))
-            answers = iterate_masked_scores(
+            predictions = iterate_masked_scores(
                 self.classifier,
                 self.inputs,
                 self.targets,
@@ -92,7 +92,7 @@ class Game:
                 output=self.output,
                 chunk=self.chunk or None,
             )
-            yield torch.cat([values for _, values in answers], 1)
+            yield torch.cat([values for _, values in predictions], 1)
 
     def evaluate_coalitions(self, coalitions: Tensor, progress: Progress) -> Tensor:
         """Return v of all coalitions (m, n), (B, m) float64."""

@@ -89,18 +89,18 @@ def prediction_difference(
 class Odds:
     """Log odds of a probability p as (N p + 1) / (N + K), of N images and K classes: finite also for 0 and 1."""
 
-    pictures: int
+    images: int
     classes: int
 
     def bits(self, p: Tensor) -> Tensor:
         """Return log2(p / (1 - p)) of the corrected p."""
         # Both from counts: 1 - p of the corrected p would cancel.
-        return torch.log2((self.pictures * p + 1) / (self.pictures * (1 - p) + self.classes - 1))
+        return torch.log2((self.images * p + 1) / (self.images * (1 - p) + self.classes - 1))
 
     def slope(self, p: Tensor) -> Tensor:
         """Return d bits / d p."""
-        ours, others = self.pictures * p + 1, self.pictures * (1 - p) + self.classes - 1
-        return self.pictures * (1 / ours + 1 / others) / math.log(2)
+        ours, others = self.images * p + 1, self.images * (1 - p) + self.classes - 1
+        return self.images * (1 / ours + 1 / others) / math.log(2)
 
 
 def evidence(parts: Sequence[Part], odds: Odds, whole: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,9 +141,9 @@ class Part:
     @cached_property
     def window_mask(self) -> Tensor:
         """The outer pixels that belong to the window, (h, w) bool."""
-        picture = torch.zeros(self.height, self.width, dtype=torch.bool)
-        picture[self.rows, self.columns] = True
-        return picture[self.outer]
+        image = torch.zeros(self.height, self.width, dtype=torch.bool)
+        image[self.rows, self.columns] = True
+        return image[self.outer]
 
     @property
     def layout(self) -> tuple[int, ...]:

@@ -154,9 +154,9 @@ class Propagation(Interception):
 
     def dispatch_call(self, call: Call) -> Any:
         """Return what the network gets for a call that has an activation among its arguments."""
-        answer = calls.KINDS.get(call.name)
-        if answer is not None:
-            return getattr(self, f"_{answer}")(call)
+        kind = calls.KINDS.get(call.name)
+        if kind is not None:
+            return getattr(self, f"_{kind}")(call)
         result = call()
         floating = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         if floating:

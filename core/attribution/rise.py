@@ -51,10 +51,10 @@ def rise(
     masks = GridMasks(*classifier.input_shape[1:], grid, p, classifier.device)
     sums = WeightedMasks(len(inputs), masks.height, masks.width, p, masks.device)
     neutral, done = classifier.fill(fill), 0
-    for block, answers in iterate_masked_scores(
+    for block, predictions in iterate_masked_scores(
         classifier, inputs, query.classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
     ):
-        sums.add(block, answers)
+        sums.add(block, predictions)
         done += len(block)
         query.progress(done, samples, "masks")
     maps, errors = estimate(sums, p, estimator)

@@ -33,12 +33,12 @@ def compute_causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffec
     return ConceptEffect(difference.mean(0), _standard_error(difference))
 
 
-def compute_observed_effect(answers: Tensor, has_concept: Tensor) -> ConceptEffect:
+def compute_observed_effect(predictions: Tensor, has_concept: Tensor) -> ConceptEffect:
     """Compute E[f | C = 1] - E[f | C = 0] of predictions (N, K) (ConExp): confounded with whatever goes with C."""
     chosen = has_concept.bool()
     if min(int(chosen.sum()), int((~chosen).sum())) < 2:
         raise ForetellError("An observed effect needs at least two images with the concept and two without.")
-    one, other = answers[chosen].double(), answers[~chosen].double()
+    one, other = predictions[chosen].double(), predictions[~chosen].double()
     error = (_standard_error(one).square() + _standard_error(other).square()).sqrt()
     return ConceptEffect(one.mean(0) - other.mean(0), error)
 

@@ -109,8 +109,8 @@ def tcav(
     for number, layer in enumerate(layers):
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
-        pictures = torch.cat([concept, random])
-        seen = Activations(read_layer(classifier, pictures, [0] * len(pictures), layer, progress))
+        inputs = torch.cat([concept, random])
+        seen = Activations(read_layer(classifier, inputs, [0] * len(inputs), layer, progress))
         gradients = read_layer(classifier, images, [target] * len(images), layer, progress, what="gradient")
         slopes = seen.products(gradients)
         known, pool = torch.arange(len(concept)), torch.arange(len(concept), len(concept) + len(random))
@@ -155,7 +155,7 @@ def draw_random_sets(concept: Tensor, pool: Tensor, runs: int, draws: torch.Gene
 
 def read_layer(
     classifier: Classifier,
-    pictures: Tensor,
+    images: Tensor,
     targets: Sequence[int],
     layer: str,
     progress: Progress = silent,
@@ -168,7 +168,7 @@ def read_layer(
         reading = activation_and_gradient(classifier, part, targets, layer)
         return getattr(reading, what).flatten(1), reading.logits
 
-    inputs, classes = prepare_inputs(classifier, pictures, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     return in_parts(read, inputs, classes, classifier.device, progress, f"{what}s at {layer}")[0]
 
 

@@ -95,12 +95,12 @@ def infidelity(
     for index, one in enumerate(fitted):
         own, done = slice(index, index + 1), 0
         blocks = _present(perturbation, one, samples, seed, side, noise)
-        for block, answers in iterate_masked_scores(
+        for block, predictions in iterate_masked_scores(
             classifier, inputs[own], classes[own], blocks, fill=fills[index], output=output
         ):
             part = slice(done, done := done + len(block))
             said[index, part] = ((1 - block.double()) * one).sum((1, 2))
-            lost[index, part] = whole[index] - answers[0]
+            lost[index, part] = whole[index] - predictions[0]
             progress(index * samples + done, said.numel(), "perturbations")
     scale = (said * lost).sum(1) / said.square().sum(1) if scaled else torch.ones(len(inputs), dtype=torch.float64)
     scale = scale.nan_to_num(0)  # a heatmap that is 0 everywhere: no factor helps

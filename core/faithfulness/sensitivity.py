@@ -84,9 +84,9 @@ def max_sensitivity(
     inputs, _ = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
 
-    def evidence(pictures: Tensor) -> Tensor:
+    def evidence(changed: Tensor) -> Tensor:
         draws = torch.Generator().manual_seed(seed)
-        heatmaps: Tensor = attribute(classifier, pictures, targets, generator=draws, **given).evidence
+        heatmaps: Tensor = attribute(classifier, changed, targets, generator=draws, **given).evidence
         return heatmaps.double().flatten(1)
 
     reach = radius * (inputs.amax((1, 2, 3), keepdim=True) - inputs.amin((1, 2, 3), keepdim=True))

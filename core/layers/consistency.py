@@ -59,7 +59,7 @@ def consistency(
     layer: Tensor,
     other: Tensor,
     *,
-    pictures: Tensor | None = None,
+    images: Tensor | None = None,
     orders: int = ORDERS,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
@@ -69,7 +69,7 @@ def consistency(
     After Liang et al. 2019 (arXiv:1908.01581), section 3: x = x(0) + x(1) + ... + rest, where x(k) needs a map of k
     nonlinear layers. There one network is trained for all orders with penalties that push what can be linear into the
     linear part; here each order is trained on what the orders below it leave, which does the same without weights to
-    choose. ``pictures`` (N,) names the image of each row, where rows are places: rows of an image stay together.
+    choose. ``images`` (N,) names the image of each row, where rows are places: rows of an image stay together.
 
     Raises
     ------
@@ -77,14 +77,14 @@ def consistency(
         Different rows, fewer than 8 images, or a layer that says the same of all.
     """
     generator = generator or torch.Generator().manual_seed(0)
-    owner, part = _deal(layer, other, pictures, generator)
+    owner, part = _deal(layer, other, images, generator)
     train, stop, told = part < PARTS - 2, part == PARTS - 2, part == PARTS - 1
     y, x = _standardise(layer, train), _standardise(other, train)
     rest = y
-    losses = [_loss_by_picture(y[told], owner[told])]
+    losses = [_loss_by_image(y[told], owner[told])]
     for order in range(orders + 1):
         rest = rest - _reconstruct(x, rest, train, stop, order, generator)
-        losses.append(_loss_by_picture(rest[told], owner[told]))
+        losses.append(_loss_by_image(rest[told], owner[told]))
         progress(order + 1, orders + 1, "reconstructing a layer from another")
     gains, whole = -torch.stack(losses).diff(dim=0), losses[0]
     shares = gains.mean(1) / whole.mean()
@@ -105,7 +105,7 @@ def refine(
     layer: Tensor,
     other: Tensor,
     *,
-    pictures: Tensor | None = None,
+    images: Tensor | None = None,
     orders: int = ORDERS,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
@@ -127,7 +127,7 @@ def refine(
         As `consistency`.
     """
     generator = generator or torch.Generator().manual_seed(0)
-    _, part = _deal(layer, other, pictures, generator, 2 * PARTS)
+    _, part = _deal(layer, other, images, generator, 2 * PARTS)
     whole = layer.double().flatten(1)
     refined = torch.zeros(orders + 1, *whole.shape, dtype=whole.dtype)
     half = part % 2
@@ -153,12 +153,12 @@ def _reconstruct(
 
 
 def _deal(
-    layer: Tensor, other: Tensor, pictures: Tensor | None, generator: torch.Generator, parts: int = PARTS
+    layer: Tensor, other: Tensor, images: Tensor | None, generator: torch.Generator, parts: int = PARTS
 ) -> tuple[Tensor, Tensor]:
     """Return each row's image and its part (N,); rows of an image stay together."""
     if len(layer) != len(other):
         raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must come from the same images.")
-    owner = torch.arange(len(layer)) if pictures is None else torch.unique(pictures, return_inverse=True)[1]
+    owner = torch.arange(len(layer)) if images is None else torch.unique(images, return_inverse=True)[1]
     count = int(owner.max()) + 1
     if count < 2 * PARTS:
         raise ForetellError(f"{count} images: consistency trains on some and tests on others; give 8 or more.")
@@ -181,7 +181,7 @@ def _measure_scale(values: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
     return centre, size
 
 
-def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:
+def _loss_by_image(rest: Tensor, owner: Tensor) -> Tensor:
     """Return the mean over the rows of each image of the squared length of what is left, (images,)."""
     own = torch.unique(owner, return_inverse=True)[1]
     sums = torch.zeros(int(own.max()) + 1, dtype=rest.dtype).index_add(0, own, rest.square().sum(1))
@@ -203,7 +203,7 @@ def _nonlinear(x: Tensor, y: Tensor, train: Tensor, stop: Tensor, depth: int, ge
     x, y = x.float(), y.float()
     network = _perceptron(x.shape[1], y.shape[1], depth, generator)
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
-    best, waited, answer = float(y[stop].square().mean()), 0, torch.zeros_like(y)
+    best, waited, rebuilt = float(y[stop].square().mean()), 0, torch.zeros_like(y)
     for _ in range(STEPS):
         with torch.enable_grad():
             loss = (network(x[train]) - y[train]).square().mean()
@@ -216,10 +216,10 @@ def _nonlinear(x: Tensor, y: Tensor, train: Tensor, stop: Tensor, depth: int, ge
         if left < best:
             best, waited = left, 0
             with torch.no_grad():
-                answer = network(x)
+                rebuilt = network(x)
         if waited == PATIENCE:
             break
-    return answer.double()
+    return rebuilt.double()
 
 
 def _perceptron(inputs: int, outputs: int, depth: int, generator: torch.Generator) -> nn.Sequential:

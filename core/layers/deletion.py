@@ -97,10 +97,10 @@ def predict_without_units(
     return UnitDeletions(changes[0], changes[1], (whole.argmax(1) == labels).double())
 
 
-def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:
+def by_class(predictions: UnitDeletions, labels: Tensor) -> Deletion:
     """Return means over the images of each class."""
     classes = torch.unique(labels)
-    drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)
+    drops, rights, wholes = ([part[labels == k] for k in classes] for part in predictions)
     return Deletion(
         classes,
         torch.stack([drop.mean(0) for drop in drops], 1),

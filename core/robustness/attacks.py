@@ -36,7 +36,7 @@ class AttackResult:
 
     images: Tensor
     fooled: Tensor
-    answers: Tensor
+    predictions: Tensor
 
 
 def fgsm(
@@ -169,8 +169,8 @@ def compute_loss_gradient(classifier: Classifier, inputs: Tensor, classes: Tenso
 
 
 def _judge_attack(classifier: Classifier, inputs: Tensor, classes: Tensor) -> AttackResult:
-    answers = classifier.logits(inputs).argmax(1)
-    return AttackResult(inputs, answers != classes, answers)
+    predictions = classifier.logits(inputs).argmax(1)
+    return AttackResult(inputs, predictions != classes, predictions)
 
 
 def _refuse_steps(steps: int, starts: int) -> None:

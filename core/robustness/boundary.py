@@ -44,9 +44,9 @@ def critical_samples(
 
     A lower bound: a search that finds nothing proves nothing.
     """
-    answers = classifier.logits(images).argmax(1).tolist()
+    predictions = classifier.logits(images).argmax(1).tolist()
     is_critical = ATTACKS[attack](
-        classifier, images, answers, generator=generator, progress=progress, **parameters
+        classifier, images, predictions, generator=generator, progress=progress, **parameters
     ).fooled
     ratio, low, high = share_of(int(is_critical.sum()), len(is_critical))
     return CriticalSamples(ratio, (low, high), is_critical)
@@ -102,47 +102,47 @@ def _projection_to(directions: Tensor) -> Projection:
 
 def _margin(classifier: Classifier, image: Tensor, project: Projection, candidates: int, steps: int) -> float:
     inputs, _ = prepare_inputs(classifier, image, [0])
-    answer = int(classifier.logits(inputs).argmax())
+    predicted = int(classifier.logits(inputs).argmax())
     change = torch.zeros(inputs[0].numel(), dtype=torch.float64)
     for _ in range(steps):
-        change += (1 + OVERSHOOT) * _nearest(classifier, inputs, change, answer, project, candidates)
+        change += (1 + OVERSHOOT) * _nearest(classifier, inputs, change, predicted, project, candidates)
         if not torch.isfinite(change).all():
             return math.inf
-        if _answer(classifier, inputs, change) != answer:
-            return float(change.norm()) * _last_share(classifier, inputs, change, answer)
+        if _predict(classifier, inputs, change) != predicted:
+            return float(change.norm()) * _last_share(classifier, inputs, change, predicted)
     return math.inf
 
 
 def _nearest(
-    classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, project: Projection, candidates: int
+    classifier: Classifier, inputs: Tensor, change: Tensor, predicted: int, project: Projection, candidates: int
 ) -> Tensor:
     """Compute the least change that would cross the nearest boundary if the logits were linear."""
     x = _apply_change(inputs, change).to(classifier.device).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(x.clone())[0]
-        others = [int(k) for k in logits.argsort(descending=True) if int(k) != answer][:candidates]
-        own = torch.autograd.grad(logits[answer], x, retain_graph=True)[0]
+        others = [int(k) for k in logits.argsort(descending=True) if int(k) != predicted][:candidates]
+        own = torch.autograd.grad(logits[predicted], x, retain_graph=True)[0]
         steps = [torch.autograd.grad(logits[k], x, retain_graph=True)[0] - own for k in others]
     logits = logits.detach()
     best, least = torch.full_like(change, math.inf), math.inf
     for k, gradient in zip(others, steps, strict=True):
         w = project(gradient.detach().cpu().double().flatten())
-        gap, norm = float(logits[answer] - logits[k]), float(w.norm())
+        gap, norm = float(logits[predicted] - logits[k]), float(w.norm())
         if norm > 0 and gap / norm < least:
             least, best = gap / norm, max(gap, 1e-6) / norm**2 * w
     return best
 
 
-def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, answer: int) -> float:
+def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, predicted: int) -> float:
     """Find the least share of the change that keeps the other class, by bisection, as if there were one boundary."""
     low, high = 0.0, 1.0
     while high - low > 1e-4:
         middle = (low + high) / 2
-        low, high = (middle, high) if _answer(classifier, inputs, middle * change) == answer else (low, middle)
+        low, high = (middle, high) if _predict(classifier, inputs, middle * change) == predicted else (low, middle)
     return high
 
 
-def _answer(classifier: Classifier, inputs: Tensor, change: Tensor) -> int:
+def _predict(classifier: Classifier, inputs: Tensor, change: Tensor) -> int:
     return int(classifier.logits(_apply_change(inputs, change)).argmax())
 
 

@@ -155,12 +155,12 @@ class _SamplerRun:
         return Population(normal, torch.where(accept, heard, state.evidence), state.eve), float(accept.double().mean())
 
     def _compute_evidence(self, normal: Tensor) -> Tensor:
-        answers = []
+        predictions = []
         for masks in _blocks(self.prior, normal):
-            answers.append(self.evidence(masks))
+            predictions.append(self.evidence(masks))
             self.forwards += len(masks)
             self.report(self.temperature)
-        return torch.cat(answers)
+        return torch.cat(predictions)
 
 
 def _next(now: float, evidence: Tensor) -> float:

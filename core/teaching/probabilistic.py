@@ -57,9 +57,9 @@ def predict_with_sampled_heads(
     z = with_bias(features)
     total, square = torch.zeros(2, len(z), len(prior.head), dtype=torch.float64)
     for head in sample_heads(prior, samples, generator):
-        answers = (z @ head.T).softmax(1)
-        total += answers
-        square += answers * answers
+        predictions = (z @ head.T).softmax(1)
+        total += predictions
+        square += predictions * predictions
     mean = total / samples
     variance = (square / samples - mean * mean).clamp(min=0) / (samples - 1)
     return mean, variance.sqrt()

@@ -30,14 +30,14 @@ def predictive_mean(probabilities: Tensor) -> Tensor:
 
 def doubt(probabilities: Tensor) -> Estimate:
     """Compute one minus the largest probability of the predictive mean: 0 is certain, 1 - 1/K is a uniform guess."""
-    answers = probabilities.double()
-    return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: 1 - mean.amax(-1))
+    predictions = probabilities.double()
+    return _jackknife(predictions.mean(1), _leave_out_each(predictions), lambda mean: 1 - mean.amax(-1))
 
 
 def entropy(probabilities: Tensor) -> Estimate:
     """Compute the entropy of the predictive mean: the total uncertainty, from the image and the weights."""
-    answers = probabilities.double()
-    return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: entr(mean).sum(-1))
+    predictions = probabilities.double()
+    return _jackknife(predictions.mean(1), _leave_out_each(predictions), lambda mean: entr(mean).sum(-1))
 
 
 def mutual_information(probabilities: Tensor) -> Estimate:
@@ -45,9 +45,9 @@ def mutual_information(probabilities: Tensor) -> Estimate:
 
     At least 0 and at most the entropy.
     """
-    answers = probabilities.double()
+    predictions = probabilities.double()
     # The mean entropy is carried as one more column, so that leaving a pass out leaves both out.
-    both = torch.cat([answers, entr(answers).sum(-1, keepdim=True)], -1)
+    both = torch.cat([predictions, entr(predictions).sum(-1, keepdim=True)], -1)
     return _jackknife(
         both.mean(1), _leave_out_each(both), lambda mean: (entr(mean[..., :-1]).sum(-1) - mean[..., -1]).clamp(min=0)
     )
@@ -59,10 +59,10 @@ def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None 
     Labels are drawn from the predictions, not their largest: a network that says (.5, .5) every time varies. Pass t
     draws with the same random number for every image. For many passes this goes to `doubt`.
     """
-    answers = probabilities.double()
-    passes, classes = answers.shape[1:]
+    predictions = probabilities.double()
+    passes, classes = predictions.shape[1:]
     chances = torch.rand(passes, 1, generator=generator or torch.Generator().manual_seed(0), dtype=torch.float64)
-    labels = (answers.cumsum(-1) < chances).sum(-1).clamp(max=classes - 1)
+    labels = (predictions.cumsum(-1) < chances).sum(-1).clamp(max=classes - 1)
     counts = torch.nn.functional.one_hot(labels, classes).sum(1)
     ratio = 1 - counts.amax(1).double() / passes
     return Estimate(ratio, (ratio * (1 - ratio) / passes).sqrt())

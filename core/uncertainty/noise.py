@@ -168,8 +168,8 @@ class _OnWeights(_OnLayers):
         x, weight = call.named["input"], call.named["weight"]
         rows = x.expand(len(draws) * _parts(x, draws) if len(x) == 1 else -1, *[-1] * (x.ndim - 1))
         passes = zip(rows.chunk(len(draws)), draws.each(), strict=True)
-        answers = [call.on(input=some, weight=self._noisy(weight, alone)) for some, alone in passes]
-        return answers[0] if len(answers) == 1 else torch.cat(answers)
+        outputs = [call.on(input=some, weight=self._noisy(weight, alone)) for some, alone in passes]
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
         """Return the weights of the one pass of ``draws``."""

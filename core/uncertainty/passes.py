@@ -62,7 +62,7 @@ def sampler(function: Callable[..., NoiseKind]) -> Sampler:
         with borrowed as module, torch.inference_mode():
             first = _first(classifier, module, inputs[:1], kind, seed, last)
             noisy = partial(_once, module, kind=kind, seed=seed, first=first)
-            by = _by_pass if kind.on_weights and not last else _by_picture
+            by = _by_pass if kind.on_weights and not last else _by_image
             return by(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
 
     sample.__signature__ = join_signatures(Sampler.__call__, function)  # type: ignore[attr-defined]
@@ -75,7 +75,7 @@ class _Noisy(Protocol):
         """Return logits of inputs (B, C, H, W) in passes ``rows``, and the noise that they ran under."""
 
 
-def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
+def _by_image(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
     """Run all passes of one image at a time, what comes before the first noisy value computed once for all of them.
 
     There one image serves for all, and broadcasts with the T noisy ones after it. A network that cannot take that

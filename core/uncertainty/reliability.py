@@ -48,7 +48,7 @@ class Calibration:
 
 def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
     """Measure the calibration of predictions (N, K) for images whose true classes are ``labels`` (N,), in even bins."""
-    p, y = _answers(probabilities, labels)
+    p, y = _predictions(probabilities, labels)
     confidence, right = p.max(1), p.argmax(1) == y
     edges = np.linspace(0, 1, bins + 1)
     place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
@@ -98,7 +98,7 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
     ForetellError
         A half has no best temperature.
     """
-    p, y = _answers(probabilities, labels)
+    p, y = _predictions(probabilities, labels)
     given = np.asarray(probabilities).dtype
     # What is 0 was too small for its precision: float32's smallest is likelier than float64's, e^-708.
     logits = np.log(np.maximum(p, np.finfo(given if given.kind == "f" else np.float64).tiny))
@@ -185,7 +185,7 @@ def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return errors, others
 
 
-def _answers(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
+def _predictions(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.int64)
     if p.ndim != 2 or len(p) != len(y) or not len(p):
         raise ForetellError(f"Predictions {p.shape} and labels {y.shape} do not match: give (N, K) and (N,).")

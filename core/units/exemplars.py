@@ -31,7 +31,7 @@ class TopActivations:
     ----------
     unit
         The feature map.
-    pictures
+    images
         (K,) int64: positions in the set. Each image counts once, with its strongest place.
     activations
         (K,) float32.
@@ -40,7 +40,7 @@ class TopActivations:
     """
 
     unit: Unit
-    pictures: Tensor
+    images: Tensor
     activations: Tensor
     places: Tensor
 

@@ -30,7 +30,7 @@ class MaximisedImages:
     ----------
     unit, parameterisation, seed
         What they were made for, how, and from which draws.
-    pictures
+    images
         (S, C, H, W) float32 in the network's input space.
     shown
         (S, H, W, 3) uint8, the same as colours; what ``"pixels"`` or ``"maco"`` drew beyond black or white is cut off.
@@ -50,7 +50,7 @@ class MaximisedImages:
     unit: Unit
     parameterisation: str
     seed: int
-    pictures: Tensor
+    images: Tensor
     shown: Tensor
     activations: Tensor
     trace: Tensor
@@ -94,7 +94,7 @@ def maximise(
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     make = PARAMETERISATIONS[parameterisation]
     measured = (measure_spectrum(classifier, images, progress),) if make.READS_IMAGES else ()
-    pictures, traces, importances, stuck = [], [], [], []
+    rendered, traces, importances, stuck = [], [], [], []
     for start in range(starts):
         canvas: Canvas = make(classifier, stream(seed, start), rate or make.RATE, *measured)
         values, moved = [], False
@@ -103,18 +103,18 @@ def maximise(
             values.append(value)
             moved = moved or climbed
             progress(start * steps + step + 1, starts * steps, "steps")
-        pictures.append(canvas.render_image().detach()[0].cpu())
+        rendered.append(canvas.render_image().detach()[0].cpu())
         traces.append(values)
         importances += [] if canvas.importance is None else [canvas.importance]
         stuck += [] if moved else [start]
-    made = torch.stack(pictures)
+    made = torch.stack(rendered)
     return MaximisedImages(
         unit,
         parameterisation,
         seed,
         made,
         convert_to_colours(classifier, made),
-        _answers(classifier, unit, made),
+        _measure_activations(classifier, unit, made),
         torch.tensor(traces),
         torch.stack(importances) if importances else None,
         measured[0].abs() if measured else None,
@@ -129,10 +129,10 @@ def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bo
         return float(value.detach()), canvas.climb(value)
 
 
-def _answers(classifier: Classifier, unit: Unit, pictures: Tensor) -> Tensor:
+def _measure_activations(classifier: Classifier, unit: Unit, images: Tensor) -> Tensor:
     with classifier.exclusive(), torch.no_grad():
-        answers = [response(classifier, unit, one[None].to(classifier.device)).cpu() for one in pictures]
-    return torch.cat(answers).float()
+        activations = [response(classifier, unit, one[None].to(classifier.device)).cpu() for one in images]
+    return torch.cat(activations).float()
 
 
 def _warnings(stuck: list[int]) -> tuple[str, ...]:

@@ -131,9 +131,9 @@ class Fourier:
         angle, size = math.radians(TURN * turn), 1 + ZOOM * zoom
         cos, sin = size * math.cos(angle), size * math.sin(angle)
         move = torch.tensor([[[cos, -sin, 2 * SHIFT * across], [sin, cos, 2 * SHIFT * down]]])
-        picture = self.render_image()
-        grid = F.affine_grid(move.to(picture.device), list(picture.shape), align_corners=False)
-        moved: Tensor = F.grid_sample(picture, grid, padding_mode="reflection", align_corners=False)
+        image = self.render_image()
+        grid = F.affine_grid(move.to(image.device), list(image.shape), align_corners=False)
+        moved: Tensor = F.grid_sample(image, grid, padding_mode="reflection", align_corners=False)
         return moved
 
     def climb(self, value: Tensor) -> bool:

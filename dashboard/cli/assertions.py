@@ -13,10 +13,10 @@ from dashboard.cli.terminal import Bars, say
 
 def assertions(
     file: Annotated[
-        Path, typer.Argument(help="A Python file of functions (picture, answer) or (history, n=5). It is executed.")
+        Path, typer.Argument(help="A Python file of functions (image, prediction) or (history, n=5). It is executed.")
     ],
     model: Model = "scenes",
-    pictures: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
+    images: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Or images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     order: Annotated[
@@ -38,7 +38,7 @@ def assertions(
     """
     from study.inquiry.assertions import AssertionQuery, assertion_files
 
-    request = AssertionQuery(file, model, pictures, image_set, parse_settings(setting or []), limit, order)
+    request = AssertionQuery(file, model, images, image_set, parse_settings(setting or []), limit, order)
     with Bars() as progress:
         asserted, files = assertion_files(request, out, progress)
     for name, record in asserted.report["assertions"].items():

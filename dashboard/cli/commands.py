@@ -129,3 +129,5 @@ COMMANDS = {
 
 FORMER = {"inspect": "layers", "visualise": "units"}
 """Names of version 0.1; they work until the next release."""
+FORMER_OPTIONS = {"--pictures": "--images"}
+"""The same of options."""

@@ -162,8 +162,8 @@ def simulate(
     bundle = bundle_named(home(), study)
     with Service(home()) as service, Bars() as progress:
         name = service.researcher.add_study(bundle.folder)  # people are let in on the Studies page only
-        answers = run(service, name, participants, parse_mixture(mixture), seed, progress)
-    say(f"{name}: {answers} new responses of simulated participants")
+        responses = run(service, name, participants, parse_mixture(mixture), seed, progress)
+    say(f"{name}: {responses} new responses of simulated participants")
 
 
 def export(

@@ -13,7 +13,7 @@ from dashboard.cli.terminal import Bars, say
 
 def uncertainty(
     model: Model = "scenes",
-    pictures: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
+    images: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Or images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     sampler: Annotated[str, typer.Option(help="The source of noise; --list shows all.")] = "inserted_dropout",
@@ -41,7 +41,7 @@ def uncertainty(
         return
     request = UncertaintyQuery(
         model=model,
-        images=pictures,
+        images=images,
         image_set=image_set,
         settings=parse_settings(setting or []),
         sampler=sampler,

@@ -22,7 +22,7 @@ def units(
     how: Annotated[
         str,
         typer.Option(
-            help="fourier (natural waves of colour), maco (waves as strong as in the images of --pictures, with what "
+            help="fourier (natural waves of colour), maco (waves as strong as in the images of --images, with what "
             "mattered less more transparent), pixels (of bounded norm) or sampled (drawn from a deep belief network, "
             "such as bars:belief, with the unit clamped to 1)."
         ),
@@ -30,7 +30,7 @@ def units(
     starts: Annotated[int, typer.Option(help="Random starting images, each of which ends at its own maximum.")] = 4,
     steps: Annotated[int, typer.Option(help="Steps of gradient ascent from each start.")] = 128,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    pictures: Annotated[
+    images: Annotated[
         str | None,
         typer.Option(
             help="A folder, a pattern, or scenes: find the nine that drive it most, and measure the spectrum for maco."
@@ -40,22 +40,22 @@ def units(
 ) -> None:
     """Synthesise images that drive a unit: writes a sheet (.png), the inputs (.npz) and the metadata (.json).
 
-    With --pictures also the nine images of a set that drive it most, each with the unit's receptive field and its
+    With --images also the nine images of a set that drive it most, each with the unit's receptive field and its
     projection by a deconvnet (.top.png). With --how sampled, of a deep belief network, the mean of the images that it
     draws with the unit clamped to 1 (E[x | h = 1]), some of them, and images that maximise the unit.
 
-    Example: python foretell.py units --unit features.3.0:12 --how maco --pictures scenes --out units
+    Example: python foretell.py units --unit features.3.0:12 --how maco --images scenes --out units
     """
     from core.units.maximise import Parameterisation
     from study.inquiry.sampled_units import HOW
     from study.inquiry.units import UnitQuery, VisualisationSettings, visualise_files
 
     if how == HOW:
-        _write_sampled(model, unit, category or pictures, (starts, steps, seed), out)
+        _write_sampled(model, unit, category or images, (starts, steps, seed), out)
         return
     settings = VisualisationSettings(cast(Parameterisation, how), starts, steps, seed)
     with Bars() as progress:
-        written = visualise_files(UnitQuery(model, unit, category, settings, pictures), out, progress)
+        written = visualise_files(UnitQuery(model, unit, category, settings, images), out, progress)
     for line in (*written.warnings, *map(str, written.files)):
         say(line)
 
@@ -66,9 +66,7 @@ def _write_sampled(model: str, unit: str | None, foreign: str | None, numbers: t
     from study.inquiry.sampled_units import SampledQuery, sampled_files
 
     if unit is None or foreign is not None:
-        raise ForetellError(
-            "--how sampled draws of a hidden unit: give --unit LAYER:CHANNEL, no --class, no --pictures."
-        )
+        raise ForetellError("--how sampled draws of a hidden unit: give --unit LAYER:CHANNEL, no --class, no --images.")
     with Bars() as progress:
         written = sampled_files(SampledQuery(model, unit, *numbers), out, progress)
     for line in (*written.warnings, *map(str, written.files)):

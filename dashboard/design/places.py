@@ -12,7 +12,7 @@ UP = ".."
 
 def image_settings(name: str) -> dict[str, Any]:
     """Return the settings of an image set of the workspace."""
-    return {"set": "folder", "path": f"{UP}/{cache.SETS}/{name}"}
+    return {"set": "folder", "path": f"{UP}/{cache.find_sets_folder().name}/{name}"}
 
 
 def describe_set(settings: dict[str, Any]) -> str:

@@ -148,25 +148,25 @@ def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
     return edge
 
 
-def make_thumbnail(picture: Image.Image, side: int = 96) -> bytes:
+def make_thumbnail(image: Image.Image, side: int = 96) -> bytes:
     """Make a small square WebP of the middle of an image."""
     buffer = io.BytesIO()
-    small = ImageOps.fit(picture.convert("RGB"), (side, side), Image.Resampling.LANCZOS)
+    small = ImageOps.fit(image.convert("RGB"), (side, side), Image.Resampling.LANCZOS)
     small.save(buffer, "WEBP", quality=80, method=0)  # a fifth of the time of the default, for a fifth more bytes
     return buffer.getvalue()
 
 
-def encode_for_page(picture: Image.Image, width: int = MOST_WIDTH) -> bytes:
+def encode_for_page(image: Image.Image, width: int = MOST_WIDTH) -> bytes:
     """Encode an image as PNG for a page that shows it at most ``width`` px wide.
 
     Streamlit reduces and compresses a larger image each time the page is drawn; and the strongest compression takes
     four times as long as the weakest, for a file a tenth smaller.
     """
-    if picture.width > width:
-        size = (width, max(1, round(picture.height * width / picture.width)))
-        picture = picture.resize(size, Image.Resampling.LANCZOS)
+    if image.width > width:
+        size = (width, max(1, round(image.height * width / image.width)))
+        image = image.resize(size, Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", compress_level=1)
+    image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 

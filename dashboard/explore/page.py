@@ -24,7 +24,6 @@ from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
 from study.inquiry.disagreement import match_classes
-from study.workspace.workspace import home
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
     "Single image",
@@ -203,7 +202,7 @@ def _choose_image_set(model: str) -> str | None:
     """Choose a whole set; None if there is none for this classifier."""
     sets = [name for name in source.list_sources(model) if name != source.OWN]
     if not sets:
-        st.info(f"There is no image set for {model}. Put folders of images into {home() / cache.SETS}.")
+        st.info(f"There is no image set for {model}. Put folders of images into {cache.find_sets_folder()}.")
         return None
     links.check("source", sets, "image set")
     name = st.segmented_control(

@@ -236,7 +236,7 @@ class GridOptions:
 def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: GridOptions) -> None:
     pages = -(-len(ranked) // how.per_page)
     shown = st.container()
-    key = f"pictures_{name}_{how.per_page}_{digest(str(ranked))[:16]}"  # another choice begins at its first page
+    key = f"images_{name}_{how.per_page}_{digest(str(ranked))[:16]}"  # another choice begins at its first page
     page = st.pagination(pages, max_visible_pages=5, key=key, width="stretch") if pages > 1 else 1
     with shown:
         _grid(gallery, ranked[(page - 1) * how.per_page : page * how.per_page], how)

@@ -19,7 +19,6 @@ from dashboard.shared import cache, links
 from dashboard.shared.keys import IMAGE_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
-from study.workspace.workspace import home
 
 DRAWN = {"Adversarial": "adversarial", "Standard": "standard", "Bars": "bars"}
 """Names of the drawn image sets on the page."""
@@ -81,7 +80,7 @@ def choose(
         bind="query-params",
         wrap=True,
         help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
-        f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/IMAGE.",
+        f"Your own sets: {cache.find_sets_folder()}/SET/CATEGORY/IMAGE.",
     )
     st.caption("[Add images](/library) that stay in the workspace.")
     if source == OWN:

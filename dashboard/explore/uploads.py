@@ -7,7 +7,7 @@ import io
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from core.errors import ForetellError
-from data.sets.pictures import as_rgb
+from data.sets.images import as_rgb
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 ENDINGS = ["png", "jpg", "jpeg", "webp"]
@@ -27,17 +27,17 @@ def decode_image(content: bytes, name: str) -> Image.Image:
     if len(content) > MOST_BYTES:
         raise ForetellError(f"{name} is larger than {MOST_BYTES // 2**20} MB. Choose a smaller file.")
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            _check_size(picture, name)
-            return as_rgb(ImageOps.exif_transpose(picture), picture.format)
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            _check_size(image, name)
+            return as_rgb(ImageOps.exif_transpose(image), image.format)
     except Image.DecompressionBombError:
         raise _too_many_pixels(name) from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
         raise ForetellError(f"{name} cannot be read as an image. Choose a PNG, JPEG or WebP file.") from None
 
 
-def _check_size(picture: Image.Image, name: str) -> None:
-    if picture.width * picture.height > MOST_PIXELS:
+def _check_size(image: Image.Image, name: str) -> None:
+    if image.width * image.height > MOST_PIXELS:
         raise _too_many_pixels(name)
 
 

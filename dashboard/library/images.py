@@ -15,12 +15,11 @@ from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import await_result, watch
 from dashboard.shared.messages import escape_markdown, show_errors
-from data.sets.pictures import EXTENSIONS
+from data.sets.images import EXTENSIONS
 from study.network.imagereport import ImageSetReport, match_categories
 from study.network.sources import plain
 from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
 from study.workspace.imagesets import count_images, list_left_out, remove_set, rename_categories
-from study.workspace.workspace import home
 
 WAYS = ("Zip or images", "Folder", "Path on this machine")
 KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
@@ -145,10 +144,10 @@ def _show_set(name: str) -> None:
 
 def _offer_removal(name: str) -> None:
     with st.popover("Remove", icon=":material/delete:"):
-        number = sum(count_images(home() / cache.SETS / name).values())
+        number = sum(count_images(cache.find_sets_folder() / name).values())
         st.markdown(f"Remove the set **{escape_markdown(name)}** and its {number:,} images from the workspace?")
         if st.button("Remove it", type="primary", key=f"library_remove_{name}"):
-            remove_set(home() / cache.SETS / name)
+            remove_set(cache.find_sets_folder() / name)
             st.rerun()
 
 
@@ -187,7 +186,7 @@ def _match(name: str, read: ReadSet) -> None:
     st.markdown(
         f"{len(matches) - len(unmatched):,} of {len(matches):,} folders are named like a class of this network."
     )
-    if left_out := list_left_out(home() / cache.SETS / name):
+    if left_out := list_left_out(cache.find_sets_folder() / name):
         st.caption(escape_markdown(f"Left out: {', '.join(left_out)}. Their folders begin with a dot now."))
     if not unmatched:
         return
@@ -205,5 +204,5 @@ def _match(name: str, read: ReadSet) -> None:
         }
         if st.form_submit_button("Apply"):
             names = {old: None if new == LEAVE_OUT else new for old, new in chosen.items() if new != KEEP}
-            rename_categories(home() / cache.SETS / name, names)
+            rename_categories(cache.find_sets_folder() / name, names)
             st.rerun()

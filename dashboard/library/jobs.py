@@ -62,7 +62,7 @@ def take_ended(adding: str) -> tuple[Job | None, str]:
 
 def add_task(name: str, opening: Opening) -> Task:
     """Return the task that adds an image set: one of a name at a time, whoever starts it."""
-    sets = home() / cache.SETS
+    sets = cache.find_sets_folder()
 
     def work(progress: Progress) -> AddedSet:
         with opening() as files:

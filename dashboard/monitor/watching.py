@@ -105,12 +105,12 @@ def show_throughput(seen: Monitor) -> None:
         return
     bars = go.Bar(
         x=seen.throughput["time"],
-        y=seen.throughput["answers"],
+        y=seen.throughput["responses"],
         width=STEP_NS / 1e6,  # ms; else a single bar is as wide as the axis, which then is a few microseconds long
         hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
     figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
-    whole = {"tickformat": ",d", "nticks": min(6, int(seen.throughput["answers"].max()) + 1)}
+    whole = {"tickformat": ",d", "nticks": min(6, int(seen.throughput["responses"].max()) + 1)}
     figure.update_yaxes(rangemode="tozero", fixedrange=True, **whole)
     figure.update_xaxes(fixedrange=True, tickformat="%H:%M")
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})

@@ -82,7 +82,7 @@ class Heatmap:
         method = self.method.replace(".py:", ".").replace(":", ".").replace("/", "_")
         base = Path(folder) / f"{self.image}.{method}"
         base.parent.mkdir(parents=True, exist_ok=True)
-        write_map(base, self._explanation, self._index, self._seen, {"category": self.category, "picture": self.image})
+        write_map(base, self._explanation, self._index, self._seen, {"category": self.category, "image": self.image})
         return base.with_name(f"{base.name}.png")
 
     def __repr__(self) -> str:

@@ -110,15 +110,15 @@ def compare(models: Sequence[str | nn.Module | Classifier], images: Images) -> p
     """
     opened = open_images(images)
     table: dict[str, list[Any]] = {"image": [one.name for one in opened]}
-    answers = []
+    predictions = []
     for number, model in enumerate(models):
         classifier = load(model)
         inputs = torch.stack([classifier.preprocess(one.photograph) for one in opened])
         best = classifier.logits(inputs).softmax(1).max(1)
         name = classifier.name if classifier.name not in table else f"{classifier.name} ({number + 1})"
-        answers.append([plain(classifier.categories[k]) for k in best.indices.tolist()])
-        table |= {name: answers[-1], f"P {name}": best.values.tolist()}
-    agree = [len(set(row)) == 1 for row in zip(*answers, strict=True)]
+        predictions.append([plain(classifier.categories[k]) for k in best.indices.tolist()])
+        table |= {name: predictions[-1], f"P {name}": best.values.tolist()}
+    agree = [len(set(row)) == 1 for row in zip(*predictions, strict=True)]
     return pd.DataFrame({"image": table.pop("image"), "agree": agree, **table}).sort_values("agree", kind="stable")
 
 

@@ -50,11 +50,11 @@ def _counts(rules: pd.DataFrame, sample: Sample) -> None:
     """Count what was excluded, rule by rule; nothing without rules."""
     if rules.empty:
         return
-    people, answers = int(rules["people"].sum()), int(rules["answers"].sum())
+    people, responses = int(rules["people"].sum()), int(rules["responses"].sum())
     stay = sample.data.frame
     with st.expander(
-        f"Excluded: {people:,} participants and {answers:,} responses; "
+        f"Excluded: {people:,} participants and {responses:,} responses; "
         f"{stay['participant'].nunique():,} participants and {len(stay):,} responses remain",
-        expanded=answers > 0,
+        expanded=responses > 0,
     ):
         numbers.table(rules, "exclusions")

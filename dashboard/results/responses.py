@@ -112,12 +112,12 @@ def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     """Select the responses to one frozen study; another build of the same name has other trials."""
     if "study_hash" not in frame or frame["study_hash"].nunique() < 2:
         return frame
-    counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
+    counts = frame.groupby("study_hash").agg(responses=("study_hash", "size"), last=("received_at", "max"))
     hashes = list(counts.sort_values("last", ascending=False).index)
     chosen = st.selectbox(
         "Version of the study, latest responses first",
         hashes,
-        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} responses)",
+        format_func=lambda name: f"{name[:12]}… ({counts['responses'][name]:,} responses)",
         key=f"{place}_version",
         width=420,
     )

@@ -37,8 +37,8 @@ SCENE_COUNT = 200
 BUILT_IN = "scenes"
 DRAWN_SETS = {"scenes": ("adversarial", "standard"), "bars": ("bars",)}
 """Image sets that are drawn, by the built-in networks that were trained on such images."""
-MODELS, SETS, RULES = "models", "pictures", "rules"
-"""Folders of the workspace: classifiers, image sets (a folder of folders each), files of assertions."""
+MODELS, RULES = "models", "rules"
+"""Folders of the workspace: classifiers, files of assertions."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,20 @@ def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
     return open_classifier(*find_model_spec(_name))
 
 
+def find_sets_folder() -> Path:
+    """Return the workspace's folder of image sets: ``images``, or ``pictures`` where a former version made that."""
+    former = home() / "pictures"
+    return former if former.is_dir() else home() / "images"
+
+
 def list_image_sets() -> list[str]:
     """List the workspace's own image sets: folders with one folder per category."""
-    return sorted(path.name for path in (home() / SETS).glob("[!.]*") if path.is_dir())
+    return sorted(path.name for path in find_sets_folder().glob("[!.]*") if path.is_dir())
 
 
 def stamp_image_set(name: str) -> str:
     """Return names and times of the folders of a set of the workspace: they change with the files in them."""
-    folders = [Path(here) for here, _, _ in os.walk(home() / SETS / name)]
+    folders = [Path(here) for here, _, _ in os.walk(find_sets_folder() / name)]
     return repr(sorted((str(path), path.stat().st_mtime_ns) for path in folders))
 
 
@@ -131,7 +137,7 @@ def find_image_source(name: str) -> tuple[ImageSource, Path]:
         return ImageSource.model_validate({"set": "scenes", "split": name, "size": SCENE_COUNT}), ROOT
     if is_drawn(name):
         return ImageSource.model_validate({"set": name, "size": SCENE_COUNT}), ROOT
-    return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
+    return ImageSource.model_validate({"set": "folder", "path": f"{find_sets_folder().name}/{name}"}), home()
 
 
 def start_gallery_job(model: str, name: str) -> Job:

@@ -70,8 +70,8 @@ def _show_saliency_map(mapped: SaliencyMapResult) -> None:
     error = mapped.explanation.error
     wanted = error is not None and st.toggle(ERROR, key="map_error", help="Sampling error of the saliency map.")
     drawing = figures.HeatmapDrawing(mapped.seen, mapped.explanation)
-    picture, over = st.columns(2, wrap=False)
-    picture.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
+    image, over = st.columns(2, wrap=False)
+    image.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
     if wanted:
         over.image(figures.draw_standard_error(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
     else:

@@ -46,7 +46,7 @@ def draw(split: Split, seed: int, size: int) -> tuple[Tensor, Tensor]:
     pixels = np.empty((size, SIZE, SIZE, 3), dtype=np.uint8)
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         drawn = pool.imap(partial(_pixels, split, seed), range(size), chunksize=100)
-        for i, image in enumerate(tqdm(drawn, desc=f"Drawing {split}", total=size, unit="picture")):
+        for i, image in enumerate(tqdm(drawn, desc=f"Drawing {split}", total=size, unit="image")):
             pixels[i] = image
     return torch.from_numpy(pixels).permute(0, 3, 1, 2), torch.tensor([label_of(i) for i in range(size)])
 
@@ -109,8 +109,8 @@ def measure(net: nn.Module, pixels: Tensor, labels: Tensor) -> dict[str, Any]:
     """Measure the share right, the share wrong with confidence above `CONFIDENT`, and the share right per category."""
     with torch.inference_mode():
         probability = torch.cat([net(normalise(part)).softmax(1) for part in pixels.split(256)])
-    confidence, answer = probability.max(1)
-    wrong = answer != labels
+    confidence, predicted = probability.max(1)
+    wrong = predicted != labels
     per_category = {name: round(1 - wrong[labels == k].float().mean().item(), 4) for k, name in enumerate(CATEGORIES)}
     return {
         "accuracy": round(1 - wrong.float().mean().item(), 4),

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from data.errors import DataError
-from data.sets.pictures import EXTENSIONS, read_image
+from data.sets.images import EXTENSIONS, read_image
 from data.sets.wnids import WNID, imagenet_names
 from data.types import ImageSet, SkippedImage
 

@@ -44,7 +44,7 @@ def tabulate_masked_forward(result: Result) -> list[str]:
             network.removeprefix("torchvision "),
             *(f"{value:,.0f}" if value >= 100 else f"{value:.1f}" for value in one["inputs_per_second"].values()),
             f"{one['masked engine / network']:.2f}",
-            f"{one['whole map / network']:.2f}",
+            f"{one['whole heatmap / network']:.2f}",
         )
         for network, one in result.items()
     ]
@@ -57,7 +57,7 @@ def plot_masked_forward(result: Result) -> str:
     names = {network: network.removeprefix("torchvision ") for network in result}
     series = {
         label: Series({names[network]: one[key] for network, one in result.items()})
-        for label, key in (("masked engine", "masked engine / network"), ("whole heatmap", "whole map / network"))
+        for label, key in (("masked engine", "masked engine / network"), ("whole heatmap", "whole heatmap / network"))
     }
     return draw_dots(series, "images per second, relative to the network as loaded", line=1.0)
 
@@ -93,7 +93,7 @@ def tabulate_memory(result: Result) -> list[str]:
     peaks = result["peak rise"]
     rows = [
         (f"`{method}`", *(f"{peaks[budget][method]['rise_mib']:,} MiB" for budget in peaks), f"{difference:.1g}")
-        for method, difference in result["largest difference of the maps, relative"].items()
+        for method, difference in result["largest difference of the heatmaps, relative"].items()
     ]
     return format_table(["method", *(f"budget {budget}" for budget in peaks), "largest difference, relative"], rows)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
-WORDS = {"pictures": "images", "answers": "predictions", "people": "participants", "map": "heatmap", "maps": "heatmaps"}
+WORDS = {"people": "participants"}
 """Words in the labels of older results, and those that the documents use."""
 
 

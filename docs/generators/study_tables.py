@@ -48,7 +48,7 @@ def tabulate_participants(result: Result) -> list[str]:
             "open" if run.get("monitor", True) else "closed",
             run["left"],
             run["finished"],
-            f"{run['answers']:,}",
+            f"{run['responses']:,}",
             f"{run['p50_ms']:,} / {run['p95_ms']:,} / {run['p99_ms']:,}",
             f"{run['slowest_ms']:,}",
             f"{run['server_cores']:.2f}",

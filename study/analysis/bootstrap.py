@@ -41,7 +41,7 @@ def accuracy(
     Returns
     -------
     pandas.DataFrame
-        condition, trial_type, participants, `answers`, accuracy, low, high (all three proportions of responses).
+        condition, trial_type, participants, `responses`, accuracy, low, high (all three proportions of responses).
 
     Raises
     ------
@@ -71,16 +71,16 @@ def _condition(
     types = [t for t in TRIAL_TYPES if (frame["trial_type"] == t).any()]
     by_person = frame.groupby(["participant", "trial_type"], observed=True)["correct"]
     right = by_person.sum().unstack("trial_type", fill_value=0)[types].to_numpy(dtype=np.float64)
-    answers = by_person.size().unstack("trial_type", fill_value=0)[types].to_numpy(dtype=np.float64)
-    draws = resample(right, answers, resamples, rng)
+    responses = by_person.size().unstack("trial_type", fill_value=0)[types].to_numpy(dtype=np.float64)
+    draws = resample(right, responses, resamples, rng)
     low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return [
         {
             "condition": condition,
             "trial_type": trial_type,
-            "participants": int((answers[:, k] > 0).sum()),
-            "answers": int(answers[:, k].sum()),
-            "accuracy": float(right[:, k].sum() / answers[:, k].sum()),
+            "participants": int((responses[:, k] > 0).sum()),
+            "responses": int(responses[:, k].sum()),
+            "accuracy": float(right[:, k].sum() / responses[:, k].sum()),
             "low": float(low[k]),
             "high": float(high[k]),
         }
@@ -89,13 +89,13 @@ def _condition(
 
 
 def resample(
-    right: NDArray[np.float64], answers: NDArray[np.float64], resamples: int, rng: np.random.Generator
+    right: NDArray[np.float64], responses: NDArray[np.float64], resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Resample participants: accuracies (resamples, K).
 
     Parameters
     ----------
-    right, answers
+    right, responses
         (P, K) correct and all responses of each of P participants in each of K cells.
     """
     people = len(right)
@@ -105,7 +105,7 @@ def resample(
     for start in range(0, resamples, chunk):
         size = min(chunk, resamples - start)
         times = rng.multinomial(people, share, size=size).astype(np.float64)
-        given = times @ answers
+        given = times @ responses
         # A resample without participants who saw this cell is missing, and left out of the percentiles.
         draws[start : start + size] = np.divide(times @ right, given, out=np.full_like(given, np.nan), where=given > 0)
     return draws

@@ -26,7 +26,7 @@ RESAMPLES = 2000
 def bins(
     frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = RESAMPLES, level: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate condition, participants, `answers`, confidence (mean in the bin), accuracy, low and high (resampled).
+    """Tabulate condition, participants, `responses`, confidence (mean in the bin), accuracy, low and high (resampled).
 
     Responses of one participant go together, so participants are resampled (`study.analysis.bootstrap`). Where all
     responses in a bin are right, or all wrong, resampling has nothing to vary: the interval is then Wilson's with each
@@ -42,15 +42,17 @@ def bins(
     for name in bootstrap.order(rated):
         part = rated[rated["condition"] == name]
         by_person = part.groupby(["participant", "bin"])["correct"].agg(["sum", "count"]).unstack("bin", fill_value=0)
-        right, answers = (by_person[what].to_numpy(dtype=np.float64) for what in ("sum", "count"))
-        draws = bootstrap.resample(right, answers, resamples, rng)
+        right, responses = (by_person[what].to_numpy(dtype=np.float64) for what in ("sum", "count"))
+        draws = bootstrap.resample(right, responses, resamples, rng)
         sure = part.groupby("bin")["confidence"].mean()
         for k, middle in enumerate(sure):
-            given, people = int(answers[:, k].sum()), int((answers[:, k] > 0).sum())
+            given, people = int(responses[:, k].sum()), int((responses[:, k] > 0).sum())
             accuracy = float(right[:, k].sum() / given)
             low, high = _interval(draws[:, k], accuracy, people, level)
             rows.append((name, people, given, float(middle), accuracy, low, high))
-    return pd.DataFrame(rows, columns=["condition", "participants", "answers", "confidence", "accuracy", "low", "high"])
+    return pd.DataFrame(
+        rows, columns=["condition", "participants", "responses", "confidence", "accuracy", "low", "high"]
+    )
 
 
 def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: float) -> tuple[float, float]:
@@ -64,7 +66,7 @@ def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: f
 
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate condition, `answers`, brier, calibration_error, confidence, accuracy and overconfidence (difference)."""
+    """Tabulate condition, `responses`, brier, calibration_error, confidence, accuracy, overconfidence (difference)."""
     rated, rows = _select_rated(frame), []
     for name in bootstrap.order(rated):
         part = rated[rated["condition"] == name]
@@ -72,7 +74,7 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 "condition": name,
-                "answers": len(part),
+                "responses": len(part),
                 "brier": float(np.mean((part["confidence"] - part["correct"]) ** 2)),
                 "calibration_error": float(np.average(abs(by_bin["right"] - by_bin["sure"]), weights=by_bin["n"])),
                 "confidence": float(part["confidence"].mean()),

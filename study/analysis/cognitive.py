@@ -63,7 +63,7 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> FittedTh
 
     def loss(free: NDArray[np.float64]) -> float:
         p = _probabilities(counts, trials, theory(**_bound(names, free)))
-        return -float(np.sum(counts["right"] * np.log(p) + (counts["answers"] - counts["right"]) * np.log1p(-p)))
+        return -float(np.sum(counts["right"] * np.log(p) + (counts["responses"] - counts["right"]) * np.log1p(-p)))
 
     best = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6}) if names else None
     parameters = _bound(names, best.x if best is not None else start)
@@ -87,19 +87,19 @@ def plain(name: str) -> str:
 
 
 def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheory) -> pd.DataFrame:
-    """Tabulate cell, `answers`, people (share of correct responses) and theory (what the fitted theory expects)."""
+    """Tabulate cell, `responses`, people (share of correct responses) and theory (what the fitted theory expects)."""
     counts = _counts(frame, trials)
-    counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["answers"])
+    counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["responses"])
     counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]
-    cells = counts.groupby(["trial_type", "saliency", "examples"], sort=False)[["answers", "right", "expected"]].sum()
+    cells = counts.groupby(["trial_type", "saliency", "examples"], sort=False)[["responses", "right", "expected"]].sum()
     cells = cells.reset_index()
     named = [cell_name(row) for row in cells[["trial_type", "saliency", "examples"]].to_dict("records")]
     return pd.DataFrame(
         {
             "cell": named,
-            "answers": cells["answers"],
-            "people": cells["right"] / cells["answers"],
-            "theory": cells["expected"] / cells["answers"],
+            "responses": cells["responses"],
+            "people": cells["right"] / cells["responses"],
+            "theory": cells["expected"] / cells["responses"],
         }
     )
 
@@ -121,7 +121,7 @@ def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:
     if unknown:
         raise ForetellError(f"The responses name {len(unknown)} items that the study does not have: {unknown[0]!r}.")
     grouped = frame.groupby(["item", "saliency", "examples"])["correct"]
-    return grouped.agg(answers="size", right="sum").reset_index()
+    return grouped.agg(responses="size", right="sum").reset_index()
 
 
 def _probabilities(counts: pd.DataFrame, trials: Mapping[str, Trial], theory: Theory) -> NDArray[np.float64]:

@@ -48,17 +48,17 @@ MOST_BAYESIAN = 200_000
 145,000, and does not end in ten for a million."""
 
 
-def explanations(answers: int) -> tuple[str, ...]:
+def explanations(responses: int) -> tuple[str, ...]:
     """Explain why each method differs from the mixed model of so many responses, or why it was left out."""
-    return explain_omission(answers) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
+    return explain_omission(responses) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
 
 
-def explain_omission(answers: int) -> str | None:
+def explain_omission(responses: int) -> str | None:
     """Explain why so many responses have no Bayesian cross-check; None where they have one."""
-    if answers <= MOST_BAYESIAN:
+    if responses <= MOST_BAYESIAN:
         return None
     return (
-        f"Bayesian: not fitted, because it would take many minutes with {answers:,} responses; the limit is "
+        f"Bayesian: not fitted, because it would take many minutes with {responses:,} responses; the limit is "
         f"{MOST_BAYESIAN:,}."
     )
 
@@ -81,8 +81,8 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
         raise ForetellError("Robustness checks need a binomial model with random intercepts only.")
     design = model.design(frame)
-    hits, answers = formulas.response(frame, model.formula)
-    if (answers != 1).any():
+    hits, responses = formulas.response(frame, model.formula)
+    if (responses != 1).any():
         raise ForetellError("Robustness checks need one response per row, not counts.")
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     start = np.where(finite, [c.estimate for c in model.coefficients], 0.0)

@@ -61,7 +61,7 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
         text=[f"{value:.0%}" for value in cell["accuracy"]],
         textposition=SIDES[trial_type],
         textfont={"color": plots.INK, "size": 13},
-        customdata=cell[["condition", "low", "high", "participants", "answers"]].to_numpy(),
+        customdata=cell[["condition", "low", "high", "participants", "responses"]].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
             "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + LABELS[trial_type] + "</extra>"

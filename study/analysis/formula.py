@@ -234,8 +234,8 @@ def response(
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
     hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
     misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
-    answers = 1.0 if weights is None else frame[weights].to_numpy(dtype=np.float64)
-    return hits * answers, (hits + misses) * answers
+    responses = 1.0 if weights is None else frame[weights].to_numpy(dtype=np.float64)
+    return hits * responses, (hits + misses) * responses
 
 
 def effects(frame: pd.DataFrame, term: RandomTerm) -> tuple[list[str], NDArray[np.float64]]:

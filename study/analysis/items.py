@@ -32,7 +32,7 @@ a large insertion area and a small deletion area."""
 
 
 def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *, level: float = 0.95) -> pd.DataFrame:
-    """Tabulate `by`, `answers`, accuracy, low and high (Wilson's interval), the least accurate first.
+    """Tabulate `by`, `responses`, accuracy, low and high (Wilson's interval), the least accurate first.
 
     Raises
     ------
@@ -42,9 +42,9 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
     for name in by:
         if name not in frame:
             raise ForetellError(f"The responses have no column {name!r}: name one, or leave it out.")
-    made = frame.groupby(list(by), observed=True)["correct"].agg(answers="size", right="sum").reset_index()
-    low, high = proportion_confint(made["right"], made["answers"], alpha=1 - level, method="wilson")
-    made = made.assign(accuracy=made["right"] / made["answers"], low=low, high=high)
+    made = frame.groupby(list(by), observed=True)["correct"].agg(responses="size", right="sum").reset_index()
+    low, high = proportion_confint(made["right"], made["responses"], alpha=1 - level, method="wilson")
+    made = made.assign(accuracy=made["right"] / made["responses"], low=low, high=high)
     return made.drop(columns="right").sort_values(["accuracy", *by], ignore_index=True)
 
 
@@ -73,7 +73,7 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        condition (in the order of the design), trial_type, the item, `answers`, accuracy, low, high, and the score.
+        condition (in the order of the design), trial_type, the item, `responses`, accuracy, low, high, and the score.
     """
     key = next((name for name in ("item", "category") if name in frame and name in scores), None)
     if key is None or score not in scores:

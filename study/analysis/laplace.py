@@ -92,7 +92,7 @@ class Laplace:
     ----------
     design
         (n, p) fixed-effects design.
-    successes, answers
+    successes, responses
         (n,) counts of each row.
     blocks
         The random terms.
@@ -102,7 +102,7 @@ class Laplace:
 
     design: Floats
     successes: Floats
-    answers: Floats
+    responses: Floats
     blocks: Sequence[Block]
     offset: Floats | float = 0.0
     _modes: Floats = field(init=False)
@@ -116,7 +116,7 @@ class Laplace:
             )
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._modes = np.zeros(sum(sizes))
-        self._constant = float(np.sum(_log_choose(self.answers, self.successes)))
+        self._constant = float(np.sum(_log_choose(self.responses, self.successes)))
         at = [
             offset + block.codes[:, None] * block.width + np.arange(block.width)
             for block, offset in zip(self.blocks, self._offsets, strict=False)
@@ -165,7 +165,7 @@ class Laplace:
         return csr_matrix((values.ravel(), self._at.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(self._modes)))
 
     def _joint(self, eta: Floats, modes: Floats) -> float:
-        logs = self.successes * eta - self.answers * np.logaddexp(0.0, eta)
+        logs = self.successes * eta - self.responses * np.logaddexp(0.0, eta)
         return float(np.sum(logs)) - 0.5 * float(modes @ modes)
 
     def _mode(self, fixed: Floats, loading: csr_matrix) -> tuple[Floats, Floats, tuple[Floats, bool]]:
@@ -175,7 +175,7 @@ class Laplace:
         value = self._joint(eta, modes)
         for _ in range(_STEPS):
             factor = self._curvature(eta, loading)
-            score = loading.T @ (self.successes - self.answers * expit(eta)) - modes
+            score = loading.T @ (self.successes - self.responses * expit(eta)) - modes
             step = cho_solve(factor, score, check_finite=False)
             if float(score @ step) < _STILL * max(1.0, abs(value)):
                 return modes, eta, factor
@@ -198,7 +198,7 @@ class Laplace:
     def _curvature(self, eta: Floats, loading: csr_matrix) -> tuple[Floats, bool]:
         p = expit(eta)
         rows = loading.data.reshape(self._at.shape)
-        h = (loading.T @ self._sparse(rows * (self.answers * p * (1.0 - p))[:, None])).toarray()
+        h = (loading.T @ self._sparse(rows * (self.responses * p * (1.0 - p))[:, None])).toarray()
         h[np.diag_indices_from(h)] += 1.0
         factor, lower = cho_factor(h, lower=True, check_finite=False)
         return factor, lower
@@ -206,7 +206,7 @@ class Laplace:
     def _gradient(self, eta: Floats, modes: Floats, spread: Floats, loading: csr_matrix) -> Floats:
         """Return d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
         p = expit(eta)
-        weight, residual = self.answers * p * (1.0 - p), self.successes - self.answers * p
+        weight, residual = self.responses * p * (1.0 - p), self.successes - self.responses * p
         values = loading.data.reshape(self._at.shape)
         inner = self._inner(values, spread)
         bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
@@ -286,8 +286,8 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
         codes, names = formulas.levels(data, block.group)
         blocks.append(Block(codes, np.column_stack([columns[block.terms[k]] for k in order]), names))
         theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
-    hits, answers = formulas.response(data, text, model.weights)
-    likelihood = Laplace(model.design(data, text), hits, answers, blocks, formulas.offset(data, text))
+    hits, responses = formulas.response(data, text, model.weights)
+    likelihood = Laplace(model.design(data, text), hits, responses, blocks, formulas.offset(data, text))
     return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), *theta])
 
 

@@ -16,7 +16,7 @@ BLOCKS = 6
 def table(
     frame: pd.DataFrame, *, rng: np.random.Generator, blocks: int = BLOCKS, resamples: int = 2000
 ) -> pd.DataFrame:
-    """Tabulate condition, trial (middle of a block), `answers`, accuracy, low, high (95%, participants resampled).
+    """Tabulate condition, trial (middle of a block), `responses`, accuracy, low, high (95%, participants resampled).
 
     Raises
     ------
@@ -40,7 +40,7 @@ def table(
             (name, float(middles[block]), int(given[block].sum()), float(share[block]), float(low[k]), float(high[k]))
             for k, block in enumerate(right.columns)
         ]
-    return pd.DataFrame(rows, columns=["condition", "trial", "answers", "accuracy", "low", "high"])
+    return pd.DataFrame(rows, columns=["condition", "trial", "responses", "accuracy", "low", "high"])
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:

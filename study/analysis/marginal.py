@@ -113,8 +113,8 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
     random = float(np.mean(_variance(data, text, model)))
-    hits, answers = formulas.response(data, text, model.weights)
-    share = float(hits.sum() / answers.sum())
+    hits, responses = formulas.response(data, text, model.weights)
+    share = float(hits.sum() / responses.sum())
     rows = []
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (share * (1 - share)))):
         whole = fixed + random + single

@@ -332,12 +332,12 @@ def _cells(
 ) -> list[str]:
     """Write a clause for each separated cell: its name, its number of responses, all correct or all incorrect."""
     names = formulas.columns(frame, formulas.extract_fixed_effects(formula))
-    table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_answers=weights[rows])
-    cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_answers"].sum()
+    table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_responses=weights[rows])
+    cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_responses"].sum()
     clauses = []
-    for key, answers in cells.items():
+    for key, responses in cells.items():
         *values, right = key if isinstance(key, tuple) else (key,)
         verdict = "correct" if right else "incorrect"
         name = cell_name(dict(zip(names, values, strict=True)))
-        clauses.append(f"{name}: all {int(answers):,} responses are {verdict}")
+        clauses.append(f"{name}: all {int(responses):,} responses are {verdict}")
     return clauses

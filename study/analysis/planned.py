@@ -32,8 +32,8 @@ class PlannedData:
     data
         The responses that stayed.
     exclusions
-        rule, people, `answers` left out: what researchers excluded during the collection, then every rule of the plan,
-        in its order, also those that hit nobody.
+        rule, people, `responses` left out: what researchers excluded during the collection, then every rule of the
+        plan, in its order, also those that hit nobody.
     stopping
         Whether the collection came to its planned end, and by which: all its participants, or an interim analysis.
     final
@@ -127,7 +127,7 @@ def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) ->
 
 
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows left and what each rule removed: rule, people, `answers`; the first rule that applies counts."""
+    """Return the rows left and what each rule removed (rule, people, responses); the first rule that applies counts."""
     rows, kept = [], frame
     for rule, out in _list_participant_rules(frame, rules):
         hit = kept["participant"].isin(out)
@@ -137,7 +137,7 @@ def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.Da
         hit = ~_column(kept, column, rule).between(low, high) & kept[column].notna()
         rows.append((rule, 0, int(hit.sum())))
         kept = kept[~hit]
-    return kept, pd.DataFrame(rows, columns=["rule", "people", "answers"])
+    return kept, pd.DataFrame(rows, columns=["rule", "people", "responses"])
 
 
 def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:

@@ -90,15 +90,15 @@ def simulate_responses(frame: pd.DataFrame, formula: str, model: MixedModel, rng
         effects = rng.standard_normal((len(names), len(block.terms))) @ laplace.root(block.covariance).T
         eta = eta + np.sum(np.column_stack([columns[term] for term in block.terms]) * effects[codes], axis=1)
     eta = eta + formulas.offset(frame, formula)
-    answers = formulas.response(frame, formula, model.weights)[1].astype(np.int64)
-    return rng.binomial(answers, expit(eta)).astype(np.float64)
+    responses = formulas.response(frame, formula, model.weights)[1].astype(np.int64)
+    return rng.binomial(responses, expit(eta)).astype(np.float64)
 
 
 def _draw(frame: pd.DataFrame, small: str, model: MixedModel, large: str, stream: tuple[int, int]) -> float:
     """Draw one statistic under the smaller model; NaN where a fit failed."""
     hits = simulate_responses(frame, small, model, np.random.default_rng(stream))
-    answers = formulas.response(frame, small, model.weights)[1]
-    data = frame.assign(foretell_hits=hits, foretell_misses=answers - hits)
+    responses = formulas.response(frame, small, model.weights)[1]
+    data = frame.assign(foretell_hits=hits, foretell_misses=responses - hits)
     try:
         fits = [
             mixed.fit(data, f"cbind(foretell_hits, foretell_misses) ~ {f.split('~', 1)[1]}") for f in (small, large)

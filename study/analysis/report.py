@@ -152,7 +152,7 @@ class HeadlineResult:
         return [*said, self.omission] if self.omission else said
 
 
-def answer(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
+def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
     """Return the planned contrasts at the plan's level; without a plan, each explanation against none."""
     omission = random_effects.omission(data.frame, analysis.random)
     if plan is not None:
@@ -193,9 +193,9 @@ def write(
     manifest
         Of the study that the participants took, if known: it adds the measures of its trials.
     found
-        The result of `answer` for the same data, if it was computed before.
+        The result of `compute_headline` for the same data, if it was computed before.
     """
-    said = finding or answer(analysis, data, plan)
+    said = finding or compute_headline(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
     lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
@@ -211,7 +211,7 @@ def write(
     sections = _list_sections(said, tables, figure, results, plan, data.has_simulated)
     contents = {
         "title": TITLE,
-        "answer": lines,
+        "headline": lines,
         "sections": sections,
         "figures": document.embed_figures(sections),
         "notes": [*analysis.messages, *(f"Not shown. {line}" for line in absent)],
@@ -236,7 +236,7 @@ def write(
 
 
 def _list_sections(
-    answer: HeadlineResult,
+    result: HeadlineResult,
     tables: Mapping[str, pd.DataFrame],
     figure: go.Figure,
     results: Sequence[ExploratoryResult],
@@ -244,12 +244,12 @@ def _list_sections(
     simulated: bool,
 ) -> list[Section]:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
-    covered = headline.coverage_text(answer.level)
+    covered = headline.coverage_text(result.level)
     effects = (
         f"Percentage points with {covered} intervals, uncorrected (delta method; averaged over participants and "
         "categories); estimate, low and high in log-odds; p_holm is corrected for the number of contrasts (Holm)."
     )
-    forest = None if answer.contrasts.empty else headline.forest(answer.contrasts, answer.level, simulated=simulated)
+    forest = None if result.contrasts.empty else headline.forest(result.contrasts, result.level, simulated=simulated)
     sections = [
         Section("Effects", label, effects, tables["contrasts"], forest),
         Section("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),

@@ -51,7 +51,7 @@ class Responses:
         The responses in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
         them from true explanations.
     excluded
-        rule, people, `answers` that researchers excluded during the collection: not among the rows.
+        rule, people, `responses` that researchers excluded during the collection: not among the rows.
     """
 
     frame: pd.DataFrame
@@ -78,9 +78,9 @@ class Responses:
 
     def quality(self) -> pd.DataFrame:
         """Count per condition: participants, responses, and the fewest and most responses of one participant."""
-        answers = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
-        table = answers.agg(["size", "sum", "min", "max"])
-        return table.set_axis(["participants", "answers", "fewest", "most"], axis=1).reset_index()
+        responses = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
+        table = responses.agg(["size", "sum", "min", "max"])
+        return table.set_axis(["participants", "responses", "fewest", "most"], axis=1).reset_index()
 
 
 def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:

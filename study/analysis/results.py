@@ -47,6 +47,6 @@ def write(
     done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
-    headline = report.answer(analysis, stayed, done)
+    headline = report.compute_headline(analysis, stayed, done)
     report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, finding=headline, progress=progress)
     return headline

@@ -103,13 +103,13 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
     """
     kept = ~np.asarray(plain.aliased, dtype=bool)
     design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
-    answers = np.ones(plain.nobs) if plain.weights is None else np.asarray(plain.weights, dtype=np.float64)
+    responses = np.ones(plain.nobs) if plain.weights is None else np.asarray(plain.weights, dtype=np.float64)
     terms = formulas.blocks(frame, formula)
     blocks = []
     for group, _, values in terms:
         codes, names = formulas.levels(frame, group)
         blocks.append(Block(codes, values, names))
-    likelihood = Laplace(design, np.asarray(plain.y) * answers, answers, blocks, formulas.offset(frame, formula))
+    likelihood = Laplace(design, np.asarray(plain.y) * responses, responses, blocks, formulas.offset(frame, formula))
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
     maximum, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
     maximum = _on_boundary(likelihood, maximum)
@@ -125,7 +125,7 @@ def _best(
     likelihood: Laplace, first: Maximum, scale: Floats, terms: starts.Blocks
 ) -> tuple[Maximum, tuple[starts.End, ...]]:
     """Return the best of several searches where responses are few, and the maxima if there are two."""
-    responses = float(np.sum(likelihood.answers))
+    responses = float(np.sum(likelihood.responses))
     if not starts.is_few(responses):
         return first, ()
 
@@ -172,7 +172,7 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
     sound = np.isfinite(covariance).all()
     p = len(beta)
     scale = np.zeros((likelihood.parameters, likelihood.parameters))
-    scale[:p, :p] = root(covariance) if sound else np.eye(p) / math.sqrt(len(likelihood.answers))
+    scale[:p, :p] = root(covariance) if sound else np.eye(p) / math.sqrt(len(likelihood.responses))
     scale[p:, p:] = np.diag(np.concatenate(widths))
     return np.concatenate([beta, *factors]), scale
 

@@ -109,5 +109,5 @@ def _sign(signed: Floats, j: int) -> int:
 
 def _furthest(signed: Floats, objective: Floats) -> Floats:
     """Solve the linear programme: max objective'd subject to Sd >= 0 and -1 <= d <= 1 (d = 0 always will do)."""
-    answer = linprog(-objective, A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
-    return np.zeros(len(objective)) if answer.x is None else np.asarray(answer.x, dtype=np.float64)
+    solution = linprog(-objective, A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
+    return np.zeros(len(objective)) if solution.x is None else np.asarray(solution.x, dtype=np.float64)

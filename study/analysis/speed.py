@@ -15,7 +15,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate condition, trial_type, correct, `answers` and the deciles and quartiles of response time, ms.
+    """Tabulate condition, trial_type, correct, `responses` and the deciles and quartiles of response time, ms.
 
     Quantiles of each participant, averaged (Vincent's method; Ratcliff, 1979, doi:10.1037/0033-2909.86.3.446),
     so that slow participants do not fill the tail alone.
@@ -32,7 +32,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     own = timed.groupby([*keys, "participant"], observed=True)["rt_ms"].quantile(list(QUANTILES)).unstack()
     made = own.groupby(level=keys, observed=True).mean()
     made.columns = pd.Index([f"q{round(100 * q)}" for q in QUANTILES])
-    made.insert(0, "answers", timed.groupby(keys, observed=True).size())
+    made.insert(0, "responses", timed.groupby(keys, observed=True).size())
     return made.reset_index()
 
 

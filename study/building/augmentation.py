@@ -12,7 +12,7 @@ RATIO = (3 / 4, 4 / 3)
 TRIES = 10
 
 
-def augment_image(picture: Tensor, copies: int, seed: int) -> Tensor:
+def augment_image(image: Tensor, copies: int, seed: int) -> Tensor:
     """Return ``copies`` of a network's input (C, H, W), each a random part resized to the whole: (copies, C, H, W).
 
     The recipe of the ImageNet training that Folke et al. 2021 refer to: area 8 to 100 %, aspect 3:4 to 4:3
@@ -21,9 +21,9 @@ def augment_image(picture: Tensor, copies: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     made = []
     for _ in range(copies):
-        top, left, height, width = _part(picture.shape[1], picture.shape[2], generator)
-        part = picture[None, :, top : top + height, left : left + width]
-        whole = torch.nn.functional.interpolate(part, picture.shape[1:], mode="bilinear", antialias=True)
+        top, left, height, width = _part(image.shape[1], image.shape[2], generator)
+        part = image[None, :, top : top + height, left : left + width]
+        whole = torch.nn.functional.interpolate(part, image.shape[1:], mode="bilinear", antialias=True)
         mirrored = bool(torch.rand(1, generator=generator) < 0.5)
         made.append(whole.flip(3) if mirrored else whole)
     return torch.cat(made)

@@ -33,11 +33,11 @@ class ReopenedStudy:
         """Return the target image of a trial, and the classes involved."""
         material = self.planner.material
         role = ROLE_OF_TYPE[trial.trial_type]
-        images, answers = self.sources.sets[role], material.of(role)
+        images, predictions = self.sources.sets[role], material.of(role)
         index = list(images.ids).index(trial.source.removeprefix(f"{images.name}/"))
-        truth = int(answers.truth[index])
+        truth = int(predictions.truth[index])
         other = foil(material, truth) if trial.trial_type == "std_correct" else truth
-        return Candidate(trial.trial_type, role, index, truth, int(answers.predicted[index]), other)
+        return Candidate(trial.trial_type, role, index, truth, int(predictions.predicted[index]), other)
 
     def open_image(self, trial: Trial) -> Image.Image:
         """Return the target image of a trial, as it is in its set."""

@@ -56,9 +56,9 @@ class StimulusStudio:
     def make(self, planned: PlannedTrial, progress: Progress) -> Trial:
         """Explain and draw one trial; its assets are on disk when it returns."""
         candidate, teaching = planned.candidate, planned.teaching
-        pictures = self._pictures(planned)
-        inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        target, *others = (view(self.classifier, p, x) for p, x in zip(pictures, inputs, strict=True))
+        images = self._images(planned)
+        inputs = torch.stack([self.classifier.preprocess(image) for image in images])
+        target, *others = (view(self.classifier, p, x) for p, x in zip(images, inputs, strict=True))
         names = names_of_trial(self.sets, planned)
         records = [ImageRecord.of(one, *both) for one, both in zip((target, *others), names, strict=True)]
         classes = explained_classes(candidate)
@@ -73,7 +73,7 @@ class StimulusStudio:
             for k, i in enumerate(teaching.indices, 1)
         )
         options = (categories[0], self._name(candidate.alternative))
-        answers = self.material.of(candidate.role)
+        predictions = self.material.of(candidate.role)
         material = self._material(planned, options, target, inputs[:1], explanation)
         relevance, basis = self._relevance(material, explanation.evidence[0].numpy())
         return Trial(
@@ -83,7 +83,7 @@ class StimulusStudio:
             alternative=options[1],
             truth=self._name(candidate.truth),
             options=options[::-1] if planned.flip else options,
-            ai_probability=significant(answers.probability[candidate.index]),
+            ai_probability=significant(predictions.probability[candidate.index]),
             source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
             assets=TrialAssets(
                 target=plain_assets[0], target_map=mapped[0], examples=examples, by_condition=self._own_assets(material)
@@ -117,7 +117,7 @@ class StimulusStudio:
             planned.own_examples,
         )
 
-    def _pictures(self, planned: PlannedTrial) -> list[Image.Image]:
+    def _images(self, planned: PlannedTrial) -> list[Image.Image]:
         candidate = planned.candidate
         pool = self.sets["pool"]
         return [self.sets[candidate.role].open(candidate.index), *map(pool.open, planned.teaching.indices)]
@@ -186,10 +186,10 @@ class StimulusStudio:
         side = self.config.display.size
         return round(side * width / max(height, width)), round(side * height / max(height, width))
 
-    def write(self, picture: Image.Image) -> str:
+    def write(self, image: Image.Image) -> str:
         """Write an asset and return its SHA-256."""
         buffer = io.BytesIO()
-        picture.save(buffer, "WEBP", **WEBP)
+        image.save(buffer, "WEBP", **WEBP)
         content = buffer.getvalue()
         name = hashlib.sha256(content).hexdigest()
         path = self.assets / f"{name}.webp"

@@ -87,10 +87,10 @@ class Stratifier:
 
     def _key(self, chosen: Sequence[Candidate]) -> str:
         ground = self._ground
-        pictures = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
+        rows = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
         sets = [images.digest for images in ground.sets.values()]
         facts: list[Any] = [ground.classifier.fingerprint, code_digest(), self.settings.model_dump(), ground.seed]
-        facts += [pictures, sets, self.settings.digest_files(ground.base)]
+        facts += [rows, sets, self.settings.digest_files(ground.base)]
         if draws_from_prior(self.settings):
             facts.append(hashlib.sha256(ground.prior.feature_covariance.numpy().tobytes()).hexdigest())
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]

@@ -35,9 +35,9 @@ class TeachingPool:
     """
 
     def __init__(
-        self, config: StudyConfig, answers: Predictions, images: ImageSet, classifier: Classifier, cache: Path
+        self, config: StudyConfig, predictions: Predictions, images: ImageSet, classifier: Classifier, cache: Path
     ) -> None:
-        self.config, self.answers, self.images, self.classifier = config, answers, images, classifier
+        self.config, self.predictions, self.images, self.classifier = config, predictions, images, classifier
         self.cache, self.copies = cache / "copies", config.teaching.copies
         self.repeats: dict[str, str] = {}
         self._of_category: dict[int, Tensor] = {}
@@ -48,14 +48,14 @@ class TeachingPool:
         ``inputs`` (1, C, H, W) and ``features`` (M,) are the target's.
         """
         own = self._distinct(category)
-        distances = (self.answers.features[own] - features).norm(dim=1) / (float(features.norm()) or 1.0)
-        alike = self.answers.sketches[own] @ sketches(inputs)[0]
+        distances = (self.predictions.features[own] - features).norm(dim=1) / (float(features.norm()) or 1.0)
+        alike = self.predictions.sketches[own] @ sketches(inputs)[0]
         return own[(distances > SAME_IMAGE) & (alike < SAME)]
 
     def _distinct(self, category: int) -> Tensor:
         if category not in self._of_category:
-            own = np.flatnonzero(self.answers.correct & (self.answers.truth == category))
-            left_out = repeats(self.answers.sketches[own])
+            own = np.flatnonzero(self.predictions.correct & (self.predictions.truth == category))
+            left_out = repeats(self.predictions.sketches[own])
             self.repeats |= {self.images.ids[own[k]]: self.images.ids[own[kept]] for k, kept in left_out.items()}
             self._of_category[category] = torch.from_numpy(np.delete(own, list(left_out)))
         return self._of_category[category]
@@ -63,7 +63,7 @@ class TeachingPool:
     def features(self, indices: Tensor) -> Tensor:
         """Compute features (n, M) of pool images, or (n, copies, M) of their augmented copies if the study has any."""
         if self.copies == 1:
-            return self.answers.features[indices]
+            return self.predictions.features[indices]
         features_of_copies = gather_results(
             indices.tolist(),
             self._file,
@@ -89,8 +89,8 @@ class TeachingPool:
         return None
 
     def _compute_features(self, index: int, _: Progress = silent) -> Tensor:
-        picture = self.classifier.preprocess(self.images.open(index))
-        features = self.classifier.features(augment_image(picture, self.copies, self._seed(index)))
+        image = self.classifier.preprocess(self.images.open(index))
+        features = self.classifier.features(augment_image(image, self.copies, self._seed(index)))
         with open_replacement(self._file(index)) as file:
             np.save(file, features.numpy())
         return features

@@ -22,7 +22,7 @@ PARTICIPANTS = describe(participants.COLUMNS)
 
 @dataclass(frozen=True)
 class DescribedTable:
-    """A table with the meaning of its columns; ``name`` is ``answers`` or ``people``."""
+    """A table with the meaning of its columns; ``name`` is ``responses`` or ``people``."""
 
     name: str
     frame: pd.DataFrame
@@ -40,7 +40,7 @@ def tables(
         return DescribedTable(name, frame, columns)
 
     return (
-        build_table("answers", researcher.responses(study, modes), DICTIONARY),
+        build_table("responses", researcher.responses(study, modes), DICTIONARY),
         build_table("people", researcher.load_participants(study, modes), PARTICIPANTS),
     )
 
@@ -53,12 +53,12 @@ def export(
     A path that ends with ``.parquet`` makes Parquet files of both. With `published`, columns have the names of
     `study.collection.published`.
     """
-    answers, people = tables(researcher, study, modes, published=published)
+    responses, people = tables(researcher, study, modes, published=published)
     path.parent.mkdir(parents=True, exist_ok=True)
-    researcher.log_export(study, modes, len(answers.frame))
-    write(answers.frame, path)
+    researcher.log_export(study, modes, len(responses.frame))
+    write(responses.frame, path)
     write(people.frame, path.with_name(f"{path.stem}.people{path.suffix}"))
-    for name, table in (("data-dictionary.json", answers), ("people-dictionary.json", people)):
+    for name, table in (("data-dictionary.json", responses), ("people-dictionary.json", people)):
         text = json.dumps(table.columns, indent=2, ensure_ascii=False) + "\n"
         (path.parent / name).write_text(text, encoding="utf-8")
     return path

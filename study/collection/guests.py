@@ -140,11 +140,11 @@ class Guests(ResearcherDoor):
         Returns
         -------
         pandas.DataFrame
-            ``rule, people, answers``, as of `study.analysis.planned.exclude`.
+            ``rule, people, responses``, as of `study.analysis.planned.exclude`.
         """
         rows = self.workspace.store.read(lambda db: guests.count_exclusions(db, study_hash))
-        counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["answers"])) for row in rows]
-        return pd.DataFrame(counts, columns=["rule", "people", "answers"])
+        counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["responses"])) for row in rows]
+        return pd.DataFrame(counts, columns=["rule", "people", "responses"])
 
     def _participant(self, db: Connection, study: str, participant: str) -> SessionRow:
         """Find the session of a participant by their pseudonym."""

@@ -69,12 +69,12 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
         return  # expired before allocation, in a preview
     expected = plan(manifest, place.condition, place.side_flip, place.order_seed)
     yield from _check_plan(name, planned, expected)
-    answers = responses.of_session(db, session["session_id"])
-    yield from _check_responses(name, answers, {row["trial_index"]: row for row in planned})
-    if [row["trial_index"] for row in answers] != list(range(session["position"])):
-        yield f"{name} is at trial {session['position']} but has responses to {len(answers)} trials."
-    if session["stage"] == "done" and len(answers) != len(expected):
-        yield f"{name} is done with {len(answers)} of {len(expected)} responses."
+    given = responses.of_session(db, session["session_id"])
+    yield from _check_responses(name, given, {row["trial_index"]: row for row in planned})
+    if [row["trial_index"] for row in given] != list(range(session["position"])):
+        yield f"{name} is at trial {session['position']} but has responses to {len(given)} trials."
+    if session["stage"] == "done" and len(given) != len(expected):
+        yield f"{name} is done with {len(given)} of {len(expected)} responses."
 
 
 def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTrial]) -> Iterator[str]:
@@ -88,8 +88,8 @@ def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTr
             return
 
 
-def _check_responses(name: str, answers: list[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
-    for row in answers:
+def _check_responses(name: str, responses: list[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
+    for row in responses:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
             yield f"{name}, trial {row['trial_index']}: the response does not match the planned trial."

@@ -79,15 +79,15 @@ def due(study: str, standing: InterimStatus | None) -> int:
 
 
 def make(
-    manifest: Manifest, number: int, answers: pd.DataFrame, participants: pd.DataFrame, progress: Progress
+    manifest: Manifest, number: int, responses: pd.DataFrame, participants: pd.DataFrame, progress: Progress
 ) -> InterimAnalysis:
     """Make an interim analysis of the participants who finished this version of a study, without recording it."""
     from study.analysis import stopping
 
     plan, finished = plan_of(manifest), participants.loc[participants["stage"] == "done", "participant"]
     assert plan is not None
-    mine = (answers["study_hash"] == manifest.study_hash) & answers["participant"].isin(set(finished))
-    return stopping.run_interim_analysis(answers[mine], plan, number, progress)
+    mine = (responses["study_hash"] == manifest.study_hash) & responses["participant"].isin(set(finished))
+    return stopping.run_interim_analysis(responses[mine], plan, number, progress)
 
 
 def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now: int, actor: str) -> None:

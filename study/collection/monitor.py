@@ -48,7 +48,7 @@ class Monitor:
     places
         condition, places, open, held, done.
     throughput
-        ``time`` (UTC), ``answers``; every step from the first to the last.
+        ``time`` (UTC), ``responses``; every step from the first to the last.
     funnel
         step, participants, share of the step before (`study.collection.funnel`).
     minutes
@@ -88,13 +88,13 @@ def build_monitor(
     db: Connection, study: str, manifest_of: Callable[[SessionRow], Manifest], home: Path, now: int
 ) -> Monitor:
     """Summarise the real participants of a study."""
-    answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
+    responses, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
     rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     sessions = repository.sessions(db, study, ["live"])
     for session in reversed(sessions):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
         allowed = missed.get(session_id, 0) - road.catch_allowed
-        said = [*(["excluded"] if session_id in excluded else []), *describe_flags(answers.get(session_id), allowed)]
+        said = [*(["excluded"] if session_id in excluded else []), *describe_flags(responses.get(session_id), allowed)]
         if session_id in crowds:
             said.append(f"one of {crowds[session_id]} from one address within {CROWD_NS // 60 // 10**9} minutes")
         rows.append(_describe_participant(session, said, now))
@@ -113,17 +113,17 @@ def build_monitor(
     )
 
 
-def describe_flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
+def describe_flags(responses: Mapping[str, float] | None, missed: int) -> list[str]:
     """Describe unusual features of a participant's responses, without their correctness."""
     flags = [f"attention checks failed beyond the allowed number: {missed}"] if missed > 0 else []
-    if answers is None or not answers["answers"]:
+    if responses is None or not responses["responses"]:
         return flags
-    if answers["fast"] / answers["answers"] > MOST_FAST:
-        flags.append(f"{answers['fast'] / answers['answers']:.0%} faster than {FASTEST_MS:.0f} ms")
-    if answers["blur_ms"] > MOST_AWAY_MS:
-        flags.append(f"{answers['blur_ms'] / 1000:.0f} s with the page hidden")
-    if answers["run"] >= LONGEST_RUN:
-        flags.append(f"{answers['run']:.0f} responses in a row on the same side")
+    if responses["fast"] / responses["responses"] > MOST_FAST:
+        flags.append(f"{responses['fast'] / responses['responses']:.0%} faster than {FASTEST_MS:.0f} ms")
+    if responses["blur_ms"] > MOST_AWAY_MS:
+        flags.append(f"{responses['blur_ms'] / 1000:.0f} s with the page hidden")
+    if responses["run"] >= LONGEST_RUN:
+        flags.append(f"{responses['run']:.0f} responses in a row on the same side")
     return flags
 
 
@@ -180,4 +180,4 @@ def _tabulate_throughput(rows: list[Row]) -> pd.DataFrame:
     counts = {int(row["step"]): int(row["n"]) for row in rows}
     steps = range(min(counts), max(counts) + 1) if counts else range(0)
     times = [datetime.fromtimestamp(step * STEP_NS / 1e9, UTC) for step in steps]
-    return pd.DataFrame({"time": times, "answers": [counts.get(step, 0) for step in steps]})
+    return pd.DataFrame({"time": times, "responses": [counts.get(step, 0) for step in steps]})

@@ -15,11 +15,11 @@ def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
     audit.append(db, now, actor, "unblinded", {"study": study, "reason": reason.strip()})
 
 
-def table(answers: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate ``condition, begun, done, answers, accuracy`` (share of correct predictions) and ``median_rt_ms``."""
+def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate ``condition, begun, done, responses, accuracy`` (share of correct predictions) and ``median_rt_ms``."""
     given = participants[participants["condition"].notna()].groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
-    summary = answers.groupby("condition").agg(
-        answers=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")
+    summary = responses.groupby("condition").agg(
+        responses=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")
     )
-    return people_of.join(summary).fillna({"answers": 0}).astype({"answers": int}).reset_index()
+    return people_of.join(summary).fillna({"responses": 0}).astype({"responses": int}).reset_index()

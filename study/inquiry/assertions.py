@@ -20,7 +20,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
-from data.sets.pictures import EXTENSIONS
+from data.sets.images import EXTENSIONS
 from data.types import ImageSet, SkippedImage
 from study.inquiry.exemplars import ImageCollection, of_set, open_requested
 from study.inquiry.facts import facts_of, key_of
@@ -36,7 +36,7 @@ WORST = 20
 """Images named in the report for each assertion."""
 WHAT = "checking assertions"
 PREDICTED, CONFIDENCE = "predicted", "confidence"
-COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
+COLUMNS = ("image", "label", PREDICTED, CONFIDENCE)
 """Columns of the table, before those of the assertions."""
 PLACE = (STREAM, POSITION)
 """Columns of the table that say where an image is in its stream, from 1, if an assertion is about a history."""
@@ -108,10 +108,10 @@ def assertion_files(
 
 
 def _open_images(request: AssertionQuery) -> LabelledImages:
-    pictures, images = open_requested(request.images, request.image_set, request.settings)
-    if images is None:
-        return LabelledImages(pictures, generated=request.images == "scenes")
-    return load_judged_set(images)
+    images, labelled = open_requested(request.images, request.image_set, request.settings)
+    if labelled is None:
+        return LabelledImages(images, generated=request.images == "scenes")
+    return load_judged_set(labelled)
 
 
 def load_judged_set(images: ImageSet) -> LabelledImages:
@@ -139,8 +139,8 @@ def assertions(
         is about a history of images without an order.
     """
     streams = _find_streams(rules, request, judged)
-    pictures, facts = judged.images, _facts(classifier, request, judged, streams)
-    blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
+    images, facts = judged.images, _facts(classifier, request, judged, streams)
+    blocks = Blocks(parts, key_of(facts, images.ids), len(images), BLOCK)
     judge = partial(_judge_block, classifier, rules, request, judged, progress)
     try:
         columns = blocks.join(judge, progress, WHAT)
@@ -193,7 +193,7 @@ def _make_table(
     classifier: Classifier, judged: LabelledImages, columns: Mapping[str, NDArray[Any]], streams: Streams | None
 ) -> pd.DataFrame:
     names = np.array([plain(name) for name in classifier.categories])
-    said = {"picture": judged.images.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
+    said = {"image": judged.images.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
     table = pd.DataFrame({**said, CONFIDENCE: columns[CONFIDENCE]})
     return table if streams is None else pd.concat([table, streams.describe_places()], axis=1)
 
@@ -201,7 +201,7 @@ def _make_table(
 def _join_stream(classifier: Classifier, streams: Streams, table: pd.DataFrame) -> StreamPredictions:
     return StreamPredictions(
         streams,
-        ids=table["picture"].tolist(),
+        ids=table["image"].tolist(),
         predicted=table[PREDICTED].tolist(),
         probabilities=table[CONFIDENCE].to_numpy(),
         labels=table["label"].tolist(),
@@ -230,11 +230,11 @@ def _judge_block(
     opened = [judged.images.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
     severities: dict[str, list[float]] = {name: [] for name in rules.says if name not in rules.windows}
-    for i, picture, given in zip(rows, opened, probabilities, strict=True):
+    for i, image, given in zip(rows, opened, probabilities, strict=True):
         progress(i, len(judged.images), WHAT)  # rules may be slow: a run can be stopped between two images
-        answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
+        prediction = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
         for name, values in severities.items():
-            values.append(rules.severity(name, picture, answer, judged.images.ids[i], request.limit))
+            values.append(rules.severity(name, image, prediction, judged.images.ids[i], request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 
@@ -242,9 +242,9 @@ def _judge_block(
 def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Prediction:
     """Wrap a network's probabilities (K,) for an image with that label, as the rules receive them."""
 
-    def ask(picture: Image.Image) -> NDArray[np.float32]:
-        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
-        return answer
+    def ask(image: Image.Image) -> NDArray[np.float32]:
+        prediction: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(image)[None])[0].numpy()
+        return prediction
 
     return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
 
@@ -264,7 +264,7 @@ def _report(says: str, table: pd.DataFrame, name: str) -> dict[str, Any]:
         "says": says,
         **_count_violations(table[name]),
         "by_category": {label: counted for label, counted in by_category.items() if counted["applied"]},
-        "worst": table["picture"].iloc[_worst(table, name)[:WORST]].tolist(),
+        "worst": table["image"].iloc[_worst(table, name)[:WORST]].tolist(),
     }
 
 
@@ -288,7 +288,7 @@ def _facts(
     own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
-        "pictures": judged.images.name,
+        "images": judged.images.name,
         "digest": judged.digest,
         "count": len(judged.images),
     }

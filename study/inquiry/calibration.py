@@ -91,12 +91,12 @@ class CalibrationResults:
     def measures(self) -> pd.DataFrame:
         """Tabulate each measure of the predictions, with its 95 % interval if it has one."""
         rows = [
-            {"answers": name, "measure": measure, "value": value, "low": low, "high": high}
+            {"predictions": name, "measure": measure, "value": value, "low": low, "high": high}
             for name, one in self.predictions.items()
             for measure, value, low, high in self._measure_predictions(one)
         ]
         for half, temperature in zip(("even", "odd"), self.temperatures or (), strict=False):
-            rows.append({"answers": COOLED, "measure": f"temperature of the {half} images", "value": temperature})
+            rows.append({"predictions": COOLED, "measure": f"temperature of the {half} images", "value": temperature})
         return pd.DataFrame(rows)
 
     def _measure_predictions(self, one: ConfidenceCalibration) -> list[tuple[str, float, float, float]]:
@@ -226,7 +226,7 @@ def _bin(name: str, scores: Calibration) -> list[dict[str, object]]:
     for k in np.flatnonzero(scores.count):
         count = int(scores.count[k])
         share = share_of(round(float(scores.accuracy[k]) * count), count)
-        edges = {"from": scores.edges[k], "to": scores.edges[k + 1], "pictures": count}
+        edges = {"from": scores.edges[k], "to": scores.edges[k + 1], "images": count}
         told = {"confidence": scores.confidence[k], "accuracy": share.value, "low": share.low, "high": share.high}
-        rows.append({"answers": name, **edges, **told})
+        rows.append({"predictions": name, **edges, **told})
     return rows

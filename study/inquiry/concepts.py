@@ -128,7 +128,7 @@ def _facts(classifier: Classifier, request: ConceptQuery, images: ImageSet, laye
         "concepts": list(request.concepts),
         "random": request.random,
         "layers": layers,
-        "pictures": request.count,
+        "images": request.count,
         "runs": request.runs,
         "seed": request.seed,
     }

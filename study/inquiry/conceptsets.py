@@ -110,8 +110,8 @@ def draw_concept_inputs(
     return _inputs(classifier, drawn[0]), _inputs(classifier, drawn[1])
 
 
-def _inputs(classifier: Classifier, pictures: Iterable[Image.Image]) -> Tensor:
-    return torch.stack([classifier.preprocess(picture) for picture in pictures])
+def _inputs(classifier: Classifier, images: Iterable[Image.Image]) -> Tensor:
+    return torch.stack([classifier.preprocess(image) for image in images])
 
 
 def _draw_by_intervention(
@@ -132,8 +132,8 @@ def _from_folders(
     concept: Concept, count: int, rng: np.random.Generator
 ) -> tuple[list[Image.Image], list[Image.Image]]:
     shown, others = (
-        [] if pictures is None else [pictures.open(int(i)) for i in rng.permutation(len(pictures))[:most]]
-        for pictures, most in ((concept.images, count), (concept.others, OTHERS * count))
+        [] if images is None else [images.open(int(i)) for i in rng.permutation(len(images))[:most]]
+        for images, most in ((concept.images, count), (concept.others, OTHERS * count))
     )
     if len(others) < 2 * len(shown):
         raise ForetellError(

@@ -85,7 +85,7 @@ def _compare(inspected: LayerInspection, progress: Progress, places: int) -> Ite
         raise ForetellError(f"places={places}: the grid has 1 or more places per side.")
     for done, (layer, other) in enumerate(pairs, 1):
         x, y, owner, grid = read_pair(inspected, layer, other, places)
-        yield ComparedPair(layer, other, _consistency(x, y, pictures=owner, generator=inspected.generator()), grid)
+        yield ComparedPair(layer, other, _consistency(x, y, images=owner, generator=inspected.generator()), grid)
         progress(done, len(pairs), "reconstructing layers")
 
 

@@ -61,14 +61,14 @@ def write_counterfactuals(
         (or with the one asked for).
     """
     classifier = open_classifier(query.model, Path.cwd())
-    pictures, others = find_images(query.images), find_images(query.others)
+    images, others = find_images(query.images), find_images(query.others)
     names, inputs = _take_others(classifier, others, query)
     counterfactuals = []
-    for done, (name, file) in enumerate(pictures.items()):
+    for done, (name, file) in enumerate(images.items()):
         image = classifier.preprocess(open_image(file))
 
         def report(step: int, steps: int, what: str, done: int = done) -> None:
-            progress(done * steps + step, len(pictures) * steps, what)
+            progress(done * steps + step, len(images) * steps, what)
 
         try:
             i, result = find_smallest(

@@ -102,7 +102,7 @@ class DebuggingResults:
         """Tabulate, one row per image, its label, the prediction, and the numbers behind the evidence."""
         predictions, names = self.predictions, self.class_names
         columns = {
-            "picture": self.images.ids,
+            "image": self.images.ids,
             "label": self.label_names,
             "predicted": names[predictions.predicted],
             "correct": pd.Series(predictions.correct, dtype="boolean").mask(~self.has_known_label),
@@ -149,7 +149,7 @@ def debugging_files(
     slices = pd.DataFrame()
     if isinstance(results.slices, ErrorSlices):
         slices = tabulate_slices(results.slices, images, results.predictions, results.class_names)
-    facts = facts_of(classifier, {"pictures": images.name, "digest": images.digest, "count": len(images)})
+    facts = facts_of(classifier, {"images": images.name, "digest": images.digest, "count": len(images)})
     rows = json.loads(slices.to_json(orient="records", double_precision=10))
     report = facts | {"slices": rows, "label_errors": len(results.find_label_errors())}
     shutil.rmtree(cache, ignore_errors=True)

@@ -85,7 +85,7 @@ def decomposition(
     progress: Progress,
     *,
     filters: str = "12,24",
-    pictures: int = 90,
+    images: int = 90,
     side: int = 48,
     size: int = 5,
     weight: float = 2.0,
@@ -93,7 +93,7 @@ def decomposition(
 ) -> pd.DataFrame:
     """Learn what the images are made of, without labels: layers of filters that rebuild them from few activations.
 
-    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of ``pictures`` images and judged on
+    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of ``images`` images and judged on
     the others; the network is not asked. Images are cut square, shrunk to ``side`` px and freed of their local mean.
     Each layer has so many ``filters`` of ``size`` x ``size`` places, and rebuilds the image itself through the layers
     below. ``weight`` is the price of the error compared with that of activations, halved from layer to layer. ``lost``
@@ -104,7 +104,7 @@ def decomposition(
     warns where learning has not helped.
     """
     settings = list_settings(filters, size, weight, epochs)
-    learned_from, rows, pixels = _read_images(inspected, pictures, side)
+    learned_from, rows, pixels = _read_images(inspected, images, side)
     contrast, scale = remove_local_mean(pixels)
     fitted, judged = contrast[: len(learned_from)], contrast[len(learned_from) :]
     stack = LayerStack()

@@ -116,29 +116,29 @@ def of_set(images: ImageSet) -> ImageCollection:
 
 
 def exemplars(
-    classifier: Classifier, unit: Unit, pictures: ImageCollection, *, count: int = COUNT, progress: Progress = silent
+    classifier: Classifier, unit: Unit, images: ImageCollection, *, count: int = COUNT, progress: Progress = silent
 ) -> Exemplars:
     """Find the ``count`` images with the highest activation of ``unit``.
 
     For a channel of a feature map, the largest activation over all places counts.
     """
-    total = len(pictures)
+    total = len(images)
 
     def report_progress(done: int, _: int, what: str) -> None:
         progress(done, total, what)
 
     if len(find_layer_shape(classifier, unit)) == 1 or unit.row is not None:
-        ranked = _rank_images(classifier, unit, pictures, count, report_progress)
+        ranked = _rank_images(classifier, unit, images, count, report_progress)
     else:
-        ranked = _strongest_places(classifier, unit, pictures, count, report_progress)
+        ranked = _strongest_places(classifier, unit, images, count, report_progress)
     records, warnings = [], _warn_of_ties([activation for _, _, activation in ranked])
     for i, at, activation in ranked:
-        one, said = _exemplar(classifier, at, pictures, i, activation)
+        one, said = _exemplar(classifier, at, images, i, activation)
         records.append(one)
         warnings |= dict.fromkeys(said)
         progress(len(records), len(ranked), "projections")
     warnings |= _warn_without_switches(classifier, ranked[0][1], records[0].projection)
-    return Exemplars(unit, pictures.name, total, tuple(records), tuple(warnings))
+    return Exemplars(unit, images.name, total, tuple(records), tuple(warnings))
 
 
 RankedImages = list[tuple[int, Unit, float]]
@@ -146,29 +146,29 @@ RankedImages = list[tuple[int, Unit, float]]
 
 
 def _strongest_places(
-    classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
+    classifier: Classifier, unit: Unit, images: ImageCollection, count: int, progress: Progress
 ) -> RankedImages:
-    top = top_activations(classifier, unit, open_blocks(classifier, pictures), count=count, progress=progress)
-    rows = zip(top.pictures.tolist(), top.places.tolist(), top.activations.tolist(), strict=True)
+    top = top_activations(classifier, unit, open_blocks(classifier, images), count=count, progress=progress)
+    rows = zip(top.images.tolist(), top.places.tolist(), top.activations.tolist(), strict=True)
     return [(i, replace(unit, row=row, column=column), activation) for i, (row, column), activation in rows]
 
 
 @torch.no_grad()
 def _rank_images(
-    classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
+    classifier: Classifier, unit: Unit, images: ImageCollection, count: int, progress: Progress
 ) -> RankedImages:
-    answers: list[float] = []
-    for block in open_blocks(classifier, pictures):
-        answers += response(classifier, unit, block.to(classifier.device)).float().tolist()
-        progress(len(answers), len(pictures), READING)
-    order = np.argsort(-np.array(answers), kind="stable")[:count].tolist()
-    return [(i, unit, answers[i]) for i in order]
+    activations: list[float] = []
+    for block in open_blocks(classifier, images):
+        activations += response(classifier, unit, block.to(classifier.device)).float().tolist()
+        progress(len(activations), len(images), READING)
+    order = np.argsort(-np.array(activations), kind="stable")[:count].tolist()
+    return [(i, unit, activations[i]) for i in order]
 
 
-def open_blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tensor]:
+def open_blocks(classifier: Classifier, images: ImageCollection) -> Iterator[Tensor]:
     """Open all images as inputs (n, C, H, W), `BLOCK` at a time."""
-    for start in range(0, len(pictures), BLOCK):
-        inputs = [classifier.preprocess(pictures.open(i)) for i in range(start, min(start + BLOCK, len(pictures)))]
+    for start in range(0, len(images), BLOCK):
+        inputs = [classifier.preprocess(images.open(i)) for i in range(start, min(start + BLOCK, len(images)))]
         for one in inputs:
             refuse_shape(classifier, one[None])
         yield torch.stack(inputs)
@@ -195,9 +195,9 @@ def _warn_without_switches(classifier: Classifier, at: Unit, projected: Tensor |
 
 
 def _exemplar(
-    classifier: Classifier, at: Unit, pictures: ImageCollection, i: int, activation: float
+    classifier: Classifier, at: Unit, images: ImageCollection, i: int, activation: float
 ) -> tuple[Exemplar, tuple[str, ...]]:
-    inputs = classifier.preprocess(pictures.open(i))
+    inputs = classifier.preprocess(images.open(i))
     box, place = (0, 0, *inputs.shape[1:]), None
     if at.row is not None and at.column is not None:
         box, place = find_receptive_field(classifier, at), (at.row, at.column)
@@ -206,4 +206,4 @@ def _exemplar(
     except ForetellError as error:
         projected, warnings = None, (str(error),)
     shown = convert_to_colours(classifier, inputs[None])[0].numpy()
-    return Exemplar(i, pictures.ids[i], activation, place, box, shown, projected), warnings
+    return Exemplar(i, images.ids[i], activation, place, box, shown, projected), warnings

@@ -122,19 +122,19 @@ def explain_files(
         raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
     methods = open_methods(request.methods, Path.cwd())
     parameters = assign_parameters(methods, request.parameters)
-    pictures = list(find_images(images).items())
-    refuse_uncovered(methods, parameters, [name for name, _ in pictures])
+    files = list(find_images(images).items())
+    refuse_uncovered(methods, parameters, [name for name, _ in files])
     classifier = open_classifier(request.model, Path.cwd())
-    total = len(pictures) * len(methods)
+    total = len(files) * len(methods)
     run = _BatchRun(request, methods, classifier, out, total, progress)
     most = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape), classifier.device))
-    count = parallel.count_workers(len(pictures), workers or parallel.workers_here())
+    count = parallel.count_workers(len(files), workers or parallel.workers_here())
     if workers is None and engine == "processes" and count == 1:
-        for batch in _divide(pictures, most):
+        for batch in _divide(files, most):
             run.explain(batch)
         outcome = run.outcome
     else:
-        batches = _divide(pictures, min(most, -(-len(pictures) // (BATCHES * count))))
+        batches = _divide(files, min(most, -(-len(files) // (BATCHES * count))))
         work = partial(_explain_batch, request, out, Path.cwd())
         gpus = torch.cuda.device_count()
         parts = parallel.each(
@@ -144,8 +144,8 @@ def explain_files(
     return outcome
 
 
-def _divide(pictures: list[tuple[str, Path]], size: int) -> list[list[tuple[str, Path]]]:
-    return [pictures[start : start + size] for start in range(0, len(pictures), size)]
+def _divide(images: list[tuple[str, Path]], size: int) -> list[list[tuple[str, Path]]]:
+    return [images[start : start + size] for start in range(0, len(images), size)]
 
 
 def _explain_batch(request: ExplanationQuery, out: Path, folder: Path, batch: Sequence[tuple[str, Path]]) -> Outcome:
@@ -217,13 +217,13 @@ class _BatchRun:
 
     def explain(self, batch: Sequence[tuple[str, Path]]) -> None:
         """Compute the missing heatmaps of these images."""
-        pictures = [picture for name, file in batch if (picture := self._open_image(name, file)) is not None]
-        if not pictures:
+        images = [image for name, file in batch if (image := self._open_image(name, file)) is not None]
+        if not images:
             return
-        targets = self._targets(pictures)
+        targets = self._targets(images)
         for method in self._methods:
-            lacking = [(p, k) for p, k in zip(pictures, targets, strict=True) if self._lacks(p, method)]
-            self._count(kept=len(pictures) - len(lacking))
+            lacking = [(p, k) for p, k in zip(images, targets, strict=True) if self._lacks(p, method)]
+            self._count(kept=len(images) - len(lacking))
             if method in self._useless:
                 self._fault(self._useless[method], len(lacking))
             elif lacking:
@@ -237,19 +237,19 @@ class _BatchRun:
             if all(read_stored_key(self._of(base, method)) == key for method, key in keys.items()):
                 self._count(kept=len(keys))
                 return None
-            picture = open_image(file)
+            image = open_image(file)
         except OSError as error:
             self._fault(f"{file} cannot be read ({error.strerror}).", len(self._methods))
         except ForetellError as error:
             self._fault(str(error), len(self._methods))
         else:
-            inputs = self._classifier.preprocess(picture)
-            seen = view(self._classifier, picture, inputs)
+            inputs = self._classifier.preprocess(image)
+            seen = view(self._classifier, image, inputs)
             return _Image(file, base, keys, DrawnImage.of(seen), inputs, ImageRecord.of(seen, name))
         return None
 
-    def _lacks(self, picture: _Image, method: str) -> bool:
-        return read_stored_key(self._of(picture.base, method)) != picture.keys[method]
+    def _lacks(self, image: _Image, method: str) -> bool:
+        return read_stored_key(self._of(image.base, method)) != image.keys[method]
 
     def _of(self, base: Path, method: str) -> Path:
         return base.with_name(f"{base.name}.{file_name(self._methods[method])}")
@@ -262,54 +262,54 @@ class _BatchRun:
                 asked[name].append(digest)
         return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
 
-    def _targets(self, pictures: Sequence[_Image]) -> list[int]:
+    def _targets(self, images: Sequence[_Image]) -> list[int]:
         if self._target is not None:
-            return [self._target] * len(pictures)
-        answers: list[int] = self._classifier.logits(torch.stack([p.inputs for p in pictures])).argmax(1).tolist()
-        return answers
+            return [self._target] * len(images)
+        predictions: list[int] = self._classifier.logits(torch.stack([p.inputs for p in images])).argmax(1).tolist()
+        return predictions
 
-    def _make(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> None:
+    def _make(self, method: str, images: Sequence[tuple[_Image, int]]) -> None:
         """Compute heatmaps of these images in one call; if it is refused, image by image, to find the cause."""
-        refused = self._try_maps(method, pictures)
-        if refused and len(pictures) > 1:
-            refused = [sentence for one in pictures for sentence in self._try_maps(method, [one])]
-            if len(refused) == len(pictures):
+        refused = self._try_maps(method, images)
+        if refused and len(images) > 1:
+            refused = [sentence for one in images for sentence in self._try_maps(method, [one])]
+            if len(refused) == len(images):
                 self._useless[method] = refused[0].sentence
         for file, sentence in refused:
-            self._fault(sentence if len(refused) == len(pictures) else f"{file}: {sentence}", 1)
+            self._fault(sentence if len(refused) == len(images) else f"{file}: {sentence}", 1)
 
-    def _try_maps(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> list[_Refusal]:
+    def _try_maps(self, method: str, images: Sequence[tuple[_Image, int]]) -> list[_Refusal]:
         """Compute and write heatmaps in one call; return the refusals."""
         try:
-            explanation = self._call_method(method, pictures)
+            explanation = self._call_method(method, images)
         except ForetellError as error:
-            return [_Refusal(picture.file, str(error)) for picture, _ in pictures]
-        self._write(method, pictures, explanation)
+            return [_Refusal(image.file, str(error)) for image, _ in images]
+        self._write(method, images, explanation)
         return []
 
-    def _call_method(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> Explanation:
+    def _call_method(self, method: str, images: Sequence[tuple[_Image, int]]) -> Explanation:
         called = self._methods[method]
         explanation: Explanation = called(
             self._classifier,
-            torch.stack([picture.inputs for picture, _ in pictures]),
-            [target for _, target in pictures],
+            torch.stack([image.inputs for image, _ in images]),
+            [target for _, target in images],
             generator=torch.Generator().manual_seed(self._seed),
-            progress=self._within(len(pictures)),
-            **records_for(called, [picture.record for picture, _ in pictures]),
+            progress=self._within(len(images)),
+            **records_for(called, [image.record for image, _ in images]),
             **self._given[method],
         )
         return explanation
 
-    def _write(self, method: str, pictures: Sequence[tuple[_Image, int]], explanation: Explanation) -> None:
-        for i, (picture, target) in enumerate(pictures):
-            facts = {"category": self._classifier.categories[target], "picture": str(picture.file)}
-            key = {"key": picture.keys[method]}
-            write_map(self._of(picture.base, method), explanation, i, picture.seen, facts | key)
-            if picture.seen.note:
-                self.outcome.notes[picture.seen.note] += 1
+    def _write(self, method: str, images: Sequence[tuple[_Image, int]], explanation: Explanation) -> None:
+        for i, (image, target) in enumerate(images):
+            facts = {"category": self._classifier.categories[target], "image": str(image.file)}
+            key = {"key": image.keys[method]}
+            write_map(self._of(image.base, method), explanation, i, image.seen, facts | key)
+            if image.seen.note:
+                self.outcome.notes[image.seen.note] += 1
             if warnings := explanation.certificates[i].warnings:
                 self.outcome.warned[method] += 1
-                self.outcome.warnings.setdefault(method, f"{picture.file.name}: {warnings[0]}")
+                self.outcome.warnings.setdefault(method, f"{image.file.name}: {warnings[0]}")
             self._count(made=1)
 
     def _within(self, count: int) -> Progress:

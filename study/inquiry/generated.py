@@ -65,14 +65,14 @@ def write_generated(query: GeneratedQuery, out: Path, progress: Progress = silen
         `find_on_manifold` refuses.
     """
     classifier = open_classifier(query.model, Path.cwd())
-    pictures, files = find_images(query.images), list(find_images(query.others).values())
+    images, files = find_images(query.images), list(find_images(query.others).values())
     to = None if query.to == ANY else resolve_target(classifier, query.to)
     inputs = _read_inputs(classifier, files)
     manifold, kept = learn_manifold(
         classifier, inputs, epochs=query.epochs, latent=query.latent, seed=query.seed, progress=progress
     )
     counterfactuals = []
-    for name, file in pictures.items():
+    for name, file in images.items():
         inputs = classifier.preprocess(open_image(file))
         try:
             result = find_on_manifold(classifier, manifold, inputs, to)

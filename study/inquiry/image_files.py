@@ -13,7 +13,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from data.errors import DataError
-from data.sets.pictures import EXTENSIONS, read_image
+from data.sets.images import EXTENSIONS, read_image
 
 
 def find_images(given: Sequence[Path]) -> dict[str, Path]:
@@ -50,10 +50,10 @@ def _expand_path(path: Path) -> list[tuple[Path, str]]:
     else:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         raise ForetellError(f"There is no image {path}.{f' Did you mean {near[0]}?' if near else ''}")
-    pictures = _list_images(root.glob(pattern))
-    if not pictures:
+    images = _list_images(root.glob(pattern))
+    if not images:
         raise ForetellError(f"There is no image in {path}: file names must end in {', '.join(EXTENSIONS)}.")
-    return [(file, _name_file(file, root)) for file in pictures]
+    return [(file, _name_file(file, root)) for file in images]
 
 
 def _name_file(file: Path, root: Path) -> str:

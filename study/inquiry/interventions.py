@@ -23,7 +23,7 @@ def predict_under_intervention(
 ) -> np.ndarray:
     """Predict probabilities (N, K) of these images under do(factor = value), or unchanged."""
     drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
-    inputs = torch.stack([classifier.preprocess(picture) for picture in drawn])
+    inputs = torch.stack([classifier.preprocess(image) for image in drawn])
     probabilities: np.ndarray = classifier.probabilities(inputs).numpy()
     return probabilities
 

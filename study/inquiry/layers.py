@@ -168,7 +168,7 @@ class LayerInspection:
             "compared_fingerprint": self.compared.fingerprint,
             "layers": list(self.request.layers),
             "other_layers": list(self.request.other_layers),
-            "pictures": self.images.name,
+            "images": self.images.name,
             "digest": self.images.digest,
             "count": len(self.images),
             "parameters": dict(self.request.parameters),

@@ -82,7 +82,7 @@ def recognition(
     progress: Progress,
     *,
     filters: str = "12,24",
-    pictures: int = 300,
+    images: int = 300,
     learned: int = 90,
     side: int = 32,
     size: int = 5,
@@ -111,7 +111,7 @@ def recognition(
             raise ForetellError(f"{name}={value}: give a whole number of at least 1.")
     if levels > MOST_LEVELS:
         raise ForetellError(f"levels={levels}: choose at most {MOST_LEVELS}; cells would be smaller than a patch.")
-    shown = split_images(inspected, pictures, side)
+    shown = split_images(inspected, images, side)
     drawn = torch.randperm(shown.training, generator=inspected.generator())[:learned]
     stack = LayerStack()
     for own in settings:

@@ -54,7 +54,7 @@ def _list_features(inspected: LayerInspection, layer: str, other: str, places: i
     def average(values: Tensor) -> Tensor:
         return values.reshape(-1, size, values.shape[1]).mean(1)
 
-    refined, half = refine(x, y, pictures=owner, generator=inspected.generator())
+    refined, half = refine(x, y, images=owner, generator=inspected.generator())
     orders = {name_order(order): average(values) for order, values in enumerate(refined)}
     return {OWN: average(x), **orders, OTHER: average(y)}, half[::size]
 

@@ -47,7 +47,7 @@ def attacks(
         if not 0 < radius <= LEVELS:
             raise ForetellError(f"radii={radii!r}: a radius is more than 0 and at most {LEVELS} grey levels.")
     inputs = inspected.inputs[shown]
-    answers = inspected.classifier.logits(inputs).argmax(1)
+    predictions = inspected.classifier.logits(inputs).argmax(1)
     rows = []
     for name, radius in chosen:
 
@@ -56,7 +56,7 @@ def attacks(
             search = ATTACKS[name](
                 inspected.classifier,
                 inputs[picked],
-                answers[picked].tolist(),
+                predictions[picked].tolist(),
                 radius=radius / LEVELS,
                 generator=torch.Generator().manual_seed(inspected.request.seed + block.start),
                 progress=silent,
@@ -65,7 +65,7 @@ def attacks(
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
         fooled = kept.join(attack_block, progress, f"{name}, {radius:g} grey levels")["fooled"]
-        right = (answers == classes).numpy() & ~fooled
+        right = (predictions == classes).numpy() & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
         kept.forget()
     parts = ("", "_low", "_high")
@@ -73,9 +73,7 @@ def attacks(
     return pd.DataFrame(rows, columns=columns)
 
 
-def margins(
-    inspected: LayerInspection, progress: Progress, *, pictures: int = 32, directions: int = 16
-) -> pd.DataFrame:
+def margins(inspected: LayerInspection, progress: Progress, *, images: int = 32, directions: int = 16) -> pd.DataFrame:
     """Measure the distance from each image to another prediction, in all directions and in two subspaces.
 
     The second subspace is spanned by differences of images of the image's class and of the class next likeliest to
@@ -88,16 +86,16 @@ def margins(
         Images of fewer than two classes.
     """
     shown, classes = _select_labelled(inspected)
-    inputs, count = inspected.inputs[shown], min(pictures, len(shown))
+    inputs, count = inspected.inputs[shown], min(images, len(shown))
     order = inspected.classifier.logits(inputs).argsort(1, descending=True)
-    answers, labels = order[:, 0], classes.tolist()
+    predictions, labels = order[:, 0], classes.tolist()
     if len(set(labels)) < 2:
         raise ForetellError("Directions between classes need images of two or more classes: give a set with more.")
 
     def walk_block(block: range) -> dict[str, NDArray[Any]]:
         distances = []
         for i in block:
-            own = int(answers[i])
+            own = int(predictions[i])
             spans: list[Tensor | None] = [None]
             if own in labels:
                 apart = _draw_directions(inputs, labels, own, order[i].tolist(), directions)
@@ -111,8 +109,8 @@ def margins(
     distances = kept.join(walk_block, progress, "walking to the boundary")["margins"]
     kept.forget()
     table = pd.DataFrame(distances, columns=["anywhere", "discriminative", "random"])
-    table.insert(0, "picture", [inspected.images.ids[int(i)] for i in shown[:count]])
-    table.insert(1, "right", (answers == classes).numpy()[:count])
+    table.insert(0, "image", [inspected.images.ids[int(i)] for i in shown[:count]])
+    table.insert(1, "right", (predictions == classes).numpy()[:count])
     return table
 
 
@@ -139,17 +137,17 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
 
 
 def bands(
-    inspected: LayerInspection, progress: Progress, *, pictures: int = 32, bands: int = 8, steps: int = 50
+    inspected: LayerInspection, progress: Progress, *, images: int = 32, bands: int = 8, steps: int = 50
 ) -> pd.DataFrame:
     """Measure the distance to another prediction when only one band of frequencies may change, from coarse to fine.
 
     Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), section 3.2: bands are blocks on the diagonal of the discrete cosine
     transform, ``low`` to ``high`` cycles per image, of ``dimension`` directions. ``median``, with the 95% interval of
-    order statistics, and the 5th and 95th percentile are over the first ``pictures`` images, in units of the network's
+    order statistics, and the 5th and 95th percentile are over the first ``images`` images, in units of the network's
     input; infinite where no other prediction is met in ``steps`` steps. ``met`` is the share in which one is.
     """
     cut = dct_bands((inspected.inputs.shape[1], inspected.inputs.shape[2], inspected.inputs.shape[3]), bands)
-    count = min(pictures, len(inspected.inputs))
+    count = min(images, len(inspected.inputs))
 
     def walk_block(block: range) -> dict[str, NDArray[Any]]:
         return {

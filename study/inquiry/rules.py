@@ -74,13 +74,13 @@ class Prediction:
         check_class(category, self.categories)
         return float(self.probabilities[[name == category for name in self.categories]].sum())
 
-    def to(self, picture: Image.Image) -> Prediction:
+    def to(self, image: Image.Image) -> Prediction:
         """Predict another image, of any size, with the same network."""
-        return Prediction(self.categories, self.ask(picture), self.label, self.ask)
+        return Prediction(self.categories, self.ask(image), self.label, self.ask)
 
 
 Assertion = Callable[..., object]
-"""A function (picture, answer) of an image and its prediction, or (history, n=5) of the last n predictions."""
+"""A function (image, prediction) of an image and its prediction, or (history, n=5) of the last n predictions."""
 
 
 class Endless(ForetellError):
@@ -122,9 +122,7 @@ class RuleProcess:
         self.says: dict[str, str] = {name: says for name, (says, _) in said.items()}
         self.windows: dict[str, int] = {name: n for name, (_, n) in said.items() if n is not None}
 
-    def severity(
-        self, name: str, picture: Image.Image, prediction: Prediction, of: str, limit: float = LIMIT_S
-    ) -> float:
+    def severity(self, name: str, image: Image.Image, prediction: Prediction, of: str, limit: float = LIMIT_S) -> float:
         """Measure how badly an image, called ``of``, breaks an assertion: 0 it holds; NaN if it does not apply.
 
         Raises
@@ -135,7 +133,7 @@ class RuleProcess:
             It fails, or returns anything else.
         """
         given = prediction.categories, prediction.probabilities, prediction.label
-        return self._judge(name, of, (picture.copy(), *given), prediction.ask, limit)
+        return self._judge(name, of, (image.copy(), *given), prediction.ask, limit)
 
     def severity_of_history(self, name: str, history: History, limit: float = LIMIT_S) -> float:
         """Measure how badly the last images of a stream break an assertion, as in `severity`."""
@@ -178,10 +176,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _attempt(ask: Ask, picture: Image.Image) -> object:
+def _attempt(ask: Ask, image: Image.Image) -> object:
     """Predict an image, or return the error that this raises, which the rule may handle."""
     try:
-        return ask(picture)
+        return ask(image)
     except Exception as error:
         return error
 
@@ -203,13 +201,13 @@ def serve() -> None:
         sink.write(pickle.dumps(message))
         sink.flush()
 
-    def ask(picture: Image.Image) -> NDArray[np.float32]:
-        send((picture,))
+    def ask(image: Image.Image) -> NDArray[np.float32]:
+        send((image,))
         reply = inbox.get()
         if isinstance(reply, Exception):
             raise reply
-        answer: NDArray[np.float32] = reply
-        return answer
+        probabilities: NDArray[np.float32] = reply
+        return probabilities
 
     Thread(target=listen, daemon=True).start()
     path, taken = inbox.get()
@@ -230,14 +228,14 @@ def _join_arguments(given: list[Any], ask: Ask) -> tuple[Any, ...]:
     """Return the arguments of an assertion: a history, or an image and its prediction."""
     if len(given) == 1:
         return (given[0],)
-    picture, categories, probabilities, label = given
-    return picture, Prediction(categories, probabilities, label, ask)
+    image, categories, probabilities, label = given
+    return image, Prediction(categories, probabilities, label, ask)
 
 
 def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
     """Load the functions of a user's file whose names do not begin with an underscore. The file is executed."""
     if not path.is_file():
-        raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
+        raise ForetellError(f"There is no file {path}: give a Python file of functions (image, prediction).")
     module = execute_file(path)
     checks: dict[str, Assertion] = {
         name: value
@@ -245,7 +243,9 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
     if not checks:
-        raise ForetellError(f"{path} has no assertion: write a function of (picture, answer) that gives True or False.")
+        raise ForetellError(
+            f"{path} has no assertion: write a function of (image, prediction) that gives True or False."
+        )
     for name, function in checks.items():
         if find_window(function, f"{path}:{name}") is None:
             _refuse_other_arguments(function, f"{path}:{name}")
@@ -283,7 +283,7 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
         inspect.signature(function).bind(None, None)
     except TypeError:
         raise ForetellError(
-            f"{name} does not take (picture, answer): give it these two arguments, or begin its name with an "
+            f"{name} does not take (image, prediction): give it these two arguments, or begin its name with an "
             "underscore if it is not an assertion."
         ) from None
 

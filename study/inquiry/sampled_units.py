@@ -99,7 +99,7 @@ def sample(classifier: Classifier, query: SampledQuery, progress: Progress = sil
     )
     with torch.no_grad():
         activations = response(classifier, unit, drawn.to(classifier.device)).float().cpu()
-    return SampledUnit(unit, samples, drawn, activations, made.pictures, made.activations)
+    return SampledUnit(unit, samples, drawn, activations, made.images, made.activations)
 
 
 def warn(samples: ClampedSamples) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from data.sets.pictures import EXTENSIONS
+from data.sets.images import EXTENSIONS
 
 BY_NAME = "name"
 """The order that is read from file names; any other is the path of a table."""

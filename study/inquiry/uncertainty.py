@@ -62,7 +62,7 @@ class Uncertainty:
     Attributes
     ----------
     table
-        One row an image: ``picture, truth, predicted, correct, confidence`` (of the prediction without noise),
+        One row an image: ``image, truth, predicted, correct, confidence`` (of the prediction without noise),
         ``averaged, averaged_correct`` (of the mean under noise), each measure and its Monte Carlo ``_error``.
     report
         Settings and provenance; with true classes, accuracy, calibration and how well each measure finds the errors.
@@ -76,9 +76,9 @@ def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress =
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request."""
     classifier = open_classifier(request.model, Path.cwd())
     parts = out / "parts"
-    pictures, images = open_requested(request.images, request.image_set, request.settings)
-    truth = None if images is None else class_of_labels(images, classifier)
-    results = uncertainty(classifier, request, pictures, truth, parts, progress)
+    images, labelled = open_requested(request.images, request.image_set, request.settings)
+    truth = None if labelled is None else class_of_labels(labelled, classifier)
+    results = uncertainty(classifier, request, images, truth, parts, progress)
     stem = f"{classifier.file_name}.{request.sampler}"
     return table_files(out, stem, results.table, results.report, parts)
 
@@ -86,7 +86,7 @@ def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress =
 def uncertainty(
     classifier: Classifier,
     request: UncertaintyQuery,
-    pictures: ImageCollection,
+    images: ImageCollection,
     truth: np.ndarray | None = None,
     parts: Path | None = None,
     progress: Progress = silent,
@@ -105,14 +105,14 @@ def uncertainty(
     stored = load_prior(request.prior, classifier) if request.prior else None
     if stored is not None and "prior" not in signature(sampler).parameters:
         raise ForetellError(f"{request.sampler} uses no prior: leave out --prior, or use laplace.")
-    facts = _facts(classifier, request, given, pictures, stored)
+    facts = _facts(classifier, request, given, images, stored)
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
-    blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
+    blocks = Blocks(parts, key_of(facts, images.ids), len(images), BLOCK)
     joined = blocks.join(
-        partial(_predict_block, classifier, ask, request.seed, pictures), progress, "predicting under noise"
+        partial(_predict_block, classifier, ask, request.seed, images), progress, "predicting under noise"
     )
-    labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
-    table = _table(classifier, pictures, labels, joined)
+    labels = np.full(len(images), UNKNOWN) if truth is None else np.asarray(truth)
+    table = _table(classifier, images, labels, joined)
     report = dict(facts)
     known = labels != UNKNOWN
     if known.any():
@@ -122,20 +122,20 @@ def uncertainty(
 
 
 def _predict_block(
-    classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: ImageCollection, rows: range
+    classifier: Classifier, ask: Callable[..., Tensor], seed: int, images: ImageCollection, rows: range
 ) -> dict[str, np.ndarray]:
     """Compute the columns of a block: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
-    inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
-    answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
-    columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
+    inputs = torch.stack([classifier.preprocess(images.open(i)) for i in rows])
+    predictions = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
+    columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(predictions)}
     for name, measure in UNCERTAINTY_MEASURES.items():
-        estimate = measure(answers)
+        estimate = measure(predictions)
         columns |= {name: estimate.value, f"{name}_error": estimate.error}
     return {name: column.numpy() for name, column in columns.items()}
 
 
 def _table(
-    classifier: Classifier, pictures: ImageCollection, labels: np.ndarray, columns: Mapping[str, np.ndarray]
+    classifier: Classifier, images: ImageCollection, labels: np.ndarray, columns: Mapping[str, np.ndarray]
 ) -> pd.DataFrame:
     names = np.array([*map(plain, classifier.categories), ""])
     # By index, as two classes may share a plain name; the last name is for an unknown class.
@@ -143,7 +143,7 @@ def _table(
     measured = {name: column for name, column in columns.items() if column.ndim == 1}
     return pd.DataFrame(
         {
-            "picture": pictures.ids,
+            "image": images.ids,
             "truth": names[labels],
             "predicted": names[predicted],
             "correct": _right(predicted, labels),
@@ -163,7 +163,7 @@ def _facts(
     classifier: Classifier,
     request: UncertaintyQuery,
     given: Mapping[str, Any],
-    pictures: ImageCollection,
+    images: ImageCollection,
     stored: StoredPrior | None,
 ) -> dict[str, Any]:
     own = {
@@ -171,8 +171,8 @@ def _facts(
         "parameters": dict(given),
         "prior": None if stored is None else stored.digest,
         "seed": request.seed,
-        "pictures": pictures.name,
-        "count": len(pictures),
+        "images": images.name,
+        "count": len(images),
     }
     return facts_of(classifier, own)
 
@@ -182,14 +182,14 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
 
     ``columns`` are predictions (N, K) as `PLAIN` and `AVERAGED` and each measure (N,); ``labels`` (N,) true classes.
     """
-    plain_answers, wrong = columns[PLAIN], columns[PLAIN].argmax(1) != labels
+    plain_predictions, wrong = columns[PLAIN], columns[PLAIN].argmax(1) != labels
     report: dict[str, Any] = {"labelled": len(labels)}
     for name in (PLAIN, AVERAGED):
         known = calibration(columns[name], labels)
         right = float((columns[name].argmax(1) == labels).mean())
         report[name] = {"accuracy": right, "calibration_error": known.expected_error, "brier": known.brier}
-    report["temperature"] = _evaluate_temperature_scaling(plain_answers, labels)
-    unsure = 1 - plain_answers.max(1)
+    report["temperature"] = _evaluate_temperature_scaling(plain_predictions, labels)
+    unsure = 1 - plain_predictions.max(1)
     try:
         report["detection"] = {"confidence": _detection(unsure, wrong)}
         for name in UNCERTAINTY_MEASURES:
@@ -199,10 +199,10 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
     return report
 
 
-def _evaluate_temperature_scaling(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
+def _evaluate_temperature_scaling(predictions: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
     """Fit a temperature to each half of the images, and compute the other half's calibration error under it."""
     try:
-        best, cooled = cross_fit_temperatures(answers, labels)
+        best, cooled = cross_fit_temperatures(predictions, labels)
     except ForetellError as error:
         return str(error)
     return {"halves": list(best), "calibration_error": calibration(cooled, labels).expected_error}

@@ -54,17 +54,17 @@ class VisualisationSettings:
         classifier: Classifier,
         unit: Unit,
         progress: Progress = silent,
-        pictures: ImageCollection | None = None,
+        images: ImageCollection | None = None,
     ) -> MaximisedImages:
-        """Maximise images for a unit; ``pictures`` are read only by what `reads_images`."""
+        """Maximise images for a unit; ``images`` are read only by what `reads_images`."""
 
         def report_progress(done: int, total: int, what: str) -> None:
-            progress(done, len(pictures) if pictures and what == READING else total, what)
+            progress(done, len(images) if images and what == READING else total, what)
 
         return maximise(
             classifier,
             unit,
-            images=open_blocks(classifier, pictures) if pictures else (),
+            images=open_blocks(classifier, images) if images else (),
             generator=torch.Generator().manual_seed(self.seed),
             progress=report_progress,
             parameterisation=self.how,
@@ -105,9 +105,9 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     check(request)
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
-    pictures = open_images(request.images) if request.images else None
-    best_images = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
-    made = request.settings.make(classifier, unit, progress, pictures)
+    images = open_images(request.images) if request.images else None
+    best_images = exemplars(classifier, unit, images, progress=progress) if images else None
+    made = request.settings.make(classifier, unit, progress, images)
     files, name = contents(classifier, made, request.settings, best_images), stem(classifier, made)
     for ending in ("json", "top.png"):
         (out / f"{name}.{ending}").unlink(missing_ok=True)
@@ -123,8 +123,8 @@ def check(request: UnitQuery) -> None:
         raise ForetellError(f"--how {request.settings.how!r} is not one of {', '.join(PARAMETERISATIONS)}.")
     if request.settings.reads_images and request.images is None:
         raise ForetellError(
-            f"--how {request.settings.how} measures the spectrum of images: name a folder of them with --pictures, or "
-            "--pictures scenes."
+            f"--how {request.settings.how} measures the spectrum of images: name a folder of them with --images, or "
+            "--images scenes."
         )
 
 
@@ -226,7 +226,7 @@ def npz(made: MaximisedImages, best_images: Exemplars | None = None) -> bytes:
     Of MACO also ``importance`` (S, H, W) and ``magnitude`` (C, H, W // 2 + 1).
     """
     arrays: dict[str, Any] = {
-        "inputs": made.pictures.numpy(),
+        "inputs": made.images.numpy(),
         "activations": made.activations.numpy(),
         "trace": made.trace.numpy(),
     }
@@ -272,9 +272,9 @@ def facts(
 
 
 def _list_exemplar_facts(best_images: Exemplars) -> dict[str, Any]:
-    pictures = [
+    images = [
         {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
         for one in best_images.exemplars
     ]
-    listed = {"set": best_images.set_name, "looked_through": best_images.n_searched, "pictures": pictures}
+    listed = {"set": best_images.set_name, "looked_through": best_images.n_searched, "images": images}
     return listed | {"warnings": list(best_images.warnings)}

@@ -38,8 +38,8 @@ class MapCache:
     ) -> Explanation:
         """Explain inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
         each = [
-            self._one(picture[None], k, seed, progress, record)
-            for picture, k, record in zip(inputs, classes, records, strict=True)
+            self._one(image[None], k, seed, progress, record)
+            for image, k, record in zip(inputs, classes, records, strict=True)
         ]
         errors = [explanation.error for explanation in each if explanation.error is not None]
         return Explanation(
@@ -49,30 +49,30 @@ class MapCache:
             torch.cat(errors) if errors else None,
         )
 
-    def _one(self, picture: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
-        path = self.folder / f"{self._key(picture, category, seed, record)}.safetensors"
+    def _one(self, image: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
+        path = self.folder / f"{self._key(image, category, seed, record)}.safetensors"
         stored = _load_explanation(path)
         if stored is not None:
             return stored
-        explanation = self._make(picture, category, seed, progress, record)
+        explanation = self._make(image, category, seed, progress, record)
         _store(path, explanation)
         return explanation
 
-    def _make(self, picture: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
+    def _make(self, image: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
         given = parse_parameters(self.method, self.saliency.parameters) | records_for(self.method, [record])
         generator = torch.Generator().manual_seed(seed)
         try:
-            return self.method(self.classifier, picture, [category], generator=generator, progress=progress, **given)
+            return self.method(self.classifier, image, [category], generator=generator, progress=progress, **given)
         except ForetellError as error:
             if not isinstance(self.method, ExternalMethod) or self.method.reads_heatmaps:
                 raise
             raise ForetellError(f"{record.names[0]}: {error}") from error
 
-    def _key(self, picture: Tensor, category: int, seed: int, record: ImageRecord) -> str:
+    def _key(self, image: Tensor, category: int, seed: int, record: ImageRecord) -> str:
         settings = self.saliency.model_dump_json(include={"method", "parameters"}) + self._files
         settings += repr(record) if reads_heatmaps(self.method) else ""
-        text = f"{self.classifier.fingerprint}|{self._code}|{settings}|{category}|{seed}|{tuple(picture.shape)}|"
-        return hashlib.sha256(text.encode() + picture.numpy().tobytes()).hexdigest()
+        text = f"{self.classifier.fingerprint}|{self._code}|{settings}|{category}|{seed}|{tuple(image.shape)}|"
+        return hashlib.sha256(text.encode() + image.numpy().tobytes()).hexdigest()
 
 
 def _store(path: Path, explanation: Explanation) -> None:

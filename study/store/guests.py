@@ -55,7 +55,7 @@ def exclusions(db: Connection, study: str) -> list[Row]:
 def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
     """Count the participants whom a researcher excluded from a frozen study and their main responses, by reason."""
     answered = (
-        select(response.c.session_id, func.count().label("answers"))
+        select(response.c.session_id, func.count().label("responses"))
         .join(
             trial_plan,
             and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index),
@@ -68,7 +68,7 @@ def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
         select(
             exclusion.c.reason,
             func.count().label("people"),
-            func.coalesce(func.sum(answered.c.answers), 0).label("answers"),
+            func.coalesce(func.sum(answered.c.responses), 0).label("responses"),
         )
         .join(session, session.c.session_id == exclusion.c.session_id)
         .outerjoin(answered, answered.c.session_id == exclusion.c.session_id)

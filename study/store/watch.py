@@ -12,7 +12,7 @@ def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[s
     """Summarise by participant: responses, fast ones (< `fastest_ms`), time hidden (ms), longest run of one side."""
     fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
     away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
-    query = _of_study(select(response.c.session_id, func.count().label("answers"), fast, away), study)
+    query = _of_study(select(response.c.session_id, func.count().label("responses"), fast, away), study)
     summaries = {row["session_id"]: {**row, "run": 0} for row in every(db, query.group_by(response.c.session_id))}
     for row in every(db, _longest_runs(study)):
         summaries[row["session_id"]]["run"] = row["run"]

@@ -21,7 +21,7 @@ from typing import IO
 
 from core.errors import ForetellError
 from core.types import Progress
-from data.sets.pictures import EXTENSIONS
+from data.sets.images import EXTENSIONS
 from study.workspace.disk import LEAST_FREE, free_bytes
 
 MOST_FILES = 50_000

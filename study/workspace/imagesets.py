@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from core.errors import ForetellError
-from data.sets.pictures import EXTENSIONS
+from data.sets.images import EXTENSIONS
 from study.workspace.imagefolders import check_name
 
 LEFT_OUT = "."

@@ -239,10 +239,10 @@ def test_the_same_seed_gives_the_same_bits_and_results_say_what_was_measured():
         )  # fmt: skip
 
     first, again = draw(), draw()
-    for name in ("pictures", "importance", "magnitude", "activations", "trace"):
+    for name in ("images", "importance", "magnitude", "activations", "trace"):
         assert torch.equal(getattr(first, name), getattr(again, name)), name
     assert torch.equal(draw(starts=3).importance[:2], first.importance)
-    assert not torch.equal(draw(seed=4).pictures, first.pictures)
+    assert not torch.equal(draw(seed=4).images, first.images)
     assert torch.equal(first.magnitude, measure_spectrum(awkward(), [images]).abs())
     assert maximise(awkward(), Unit(1), starts=1, steps=1).importance is None
 

@@ -65,3 +65,17 @@ def test_parameters_are_typed_from_texts():
 def test_bad_parameters_are_named(given, text):
     with pytest.raises(ForetellError, match=text):
         parse_parameters(METHODS["bayesian_teaching"], given)
+
+
+def test_a_parameter_of_a_former_version_is_taken_under_its_present_name():
+    """Catches study files of version 0.2 that are refused, and a former name that hides a function's own parameter."""
+
+    def renamed(*, images: int = 3):
+        return images
+
+    def own(*, pictures: int = 3):
+        return pictures
+
+    with pytest.warns(FutureWarning, match="'pictures' is now called 'images'"):
+        assert parse_parameters(renamed, {"pictures": "7"}) == {"images": 7}
+    assert parse_parameters(own, {"pictures": "7"}) == {"pictures": 7}

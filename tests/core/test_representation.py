@@ -249,7 +249,7 @@ def test_places_of_a_picture_stay_together():
     """Places of a picture are copies of each other here: dealt apart, anything could be learned by heart."""
     owner = torch.arange(16).repeat_interleave(40)
     x, y = normal(16, 30)[owner], normal(16, 5, seed=1)[owner]
-    assert consistency(y, x, pictures=owner).inconsistent > 0.8
+    assert consistency(y, x, images=owner).inconsistent > 0.8
     assert consistency(y, x).inconsistent < 0.2
     with pytest.raises(ForetellError, match="7 images: consistency trains on some"):
         consistency(normal(7, 2), normal(7, 2))
@@ -260,12 +260,12 @@ def test_a_rotated_layer_is_consistent_everywhere_and_a_planted_channel_exactly_
     owner = torch.arange(120).repeat_interleave(9)
     other = normal(1080, 6)
     rotation = torch.linalg.qr(normal(6, 6, seed=1))[0]
-    rotated = consistency(other @ rotation, other, pictures=owner)
+    rotated = consistency(other @ rotation, other, images=owner)
     assert float(rotated.left.max()) < 1e-3
     assert float(rotated.channels.max()) < 1e-3
     place = torch.arange(1080) % 9
     planted = torch.where(place == 4, normal(1080, 1, seed=2)[:, 0], 0.0)
-    found = consistency(torch.cat([other @ rotation, 3 * planted[:, None]], 1), other, pictures=owner)
+    found = consistency(torch.cat([other @ rotation, 3 * planted[:, None]], 1), other, images=owner)
     assert float(found.channels[:6].max()) < 0.05 < 0.8 < float(found.channels[6])
     left = torch.stack([found.left[place[found.rows] == k].mean() for k in range(9)])
     assert int(left.argmax()) == 4

@@ -100,7 +100,7 @@ def test_what_is_found_is_in_the_box_is_a_picture_and_is_called_something_else(a
     assert bool((found.images >= network.fill("black") - 1e-5).all())
     assert bool((found.images <= white + 1e-5).all())
     again = network.logits(found.images).argmax(1)
-    assert torch.equal(again, found.answers)
+    assert torch.equal(again, found.predictions)
     assert torch.equal(again != torch.tensor(targets), found.fooled)
     assert int(found.fooled.sum()) >= int(fgsm(network, images, targets, radius=0.02).fooled.sum())
     assert found.fooled.any()

@@ -45,12 +45,12 @@ def test_the_top_nine_are_those_of_a_search_one_by_one():
     best = sorted(range(30), key=lambda k: -float(maps[k].max()))[:9]
     for sizes in ([30], [7, 7, 7, 7, 2]):
         found = top_activations(classifier, chosen, images.split(sizes))
-        assert found.pictures.tolist() == best
+        assert found.images.tolist() == best
         for k, value, (row, column) in zip(best, found.activations, found.places.tolist(), strict=True):
             assert float(value) == pytest.approx(float(maps[k].max()), rel=1e-4)
             assert float(maps[k, row, column]) == pytest.approx(float(maps[k].max()), rel=1e-4)
     few = top_activations(classifier, chosen, [images[:4]])
-    assert sorted(few.pictures.tolist()) == [0, 1, 2, 3]
+    assert sorted(few.images.tolist()) == [0, 1, 2, 3]
 
 
 def test_equal_activations_keep_the_order_of_the_pictures_and_of_reading():
@@ -58,7 +58,7 @@ def test_equal_activations_keep_the_order_of_the_pictures_and_of_reading():
     with classifier.exclusive() as module, torch.no_grad():
         module.conv1.weight.zero_()
     found = top_activations(classifier, Unit(0, "conv1"), [pictures(100)], count=3)
-    assert found.pictures.tolist() == [0, 1, 2]
+    assert found.images.tolist() == [0, 1, 2]
     assert found.places.tolist() == [[0, 0]] * 3
 
 
@@ -137,7 +137,7 @@ def test_top_field_and_projection_go_together_on_scenes():
     inputs, _ = answered(classifier, 30)
     top = top_activations(classifier, Unit(11, "features.2"), [inputs])
     assert bool((top.activations.diff() <= 0).all())
-    for picture, place in zip(top.pictures[:3].tolist(), top.places[:3], strict=True):
+    for picture, place in zip(top.images[:3].tolist(), top.places[:3], strict=True):
         one = locate_unit(top.unit, place)
         first, left, last, right = find_receptive_field(classifier, one)
         found, _ = projection(classifier, one, inputs[picture])

@@ -47,7 +47,7 @@ def test_a_linear_unit_is_maximised_by_its_own_weights():
     rho = Pixels(classifier, generator(), 0.05).norm
     assert rho == pytest.approx(max(float((end - mean).norm()) for end in black_and_white(classifier)) / 2)
     best = mean + rho * weight[1] / weight[1].norm()
-    torch.testing.assert_close(found.pictures, best.expand(3, -1, -1, -1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.images, best.expand(3, -1, -1, -1), rtol=1e-4, atol=1e-5)
     most = float(classifier.logits(mean[None])[0, 1]) + rho * float(weight[1].norm())
     assert found.activations.tolist() == pytest.approx([most] * 3, rel=1e-5)
     assert bool((found.trace.diff(dim=1) >= -1e-3).all())
@@ -126,11 +126,11 @@ def test_a_scene_unit_is_driven_above_every_scene_and_every_random_picture(param
     black, white = black_and_white(classifier)
     noise = black + (white - black) * torch.rand(40, 3, 96, 96, generator=generator())
     assert float(found.activations.min()) > float(answers(classifier, chosen, torch.cat([scenes, noise])).max())
-    torch.testing.assert_close(found.activations, answers(classifier, chosen, found.pictures), rtol=1e-3, atol=1e-3)
-    assert found.pictures.shape == (2, 3, 96, 96)
+    torch.testing.assert_close(found.activations, answers(classifier, chosen, found.images), rtol=1e-3, atol=1e-3)
+    assert found.images.shape == (2, 3, 96, 96)
     assert found.shown.shape == (2, 96, 96, 3)
     assert found.trace.shape == (2, 60)
-    assert float((found.pictures[0] - found.pictures[1]).abs().max()) > 0.1
+    assert float((found.images[0] - found.images[1]).abs().max()) > 0.1
 
 
 @pytest.mark.real
@@ -141,7 +141,7 @@ def test_a_class_of_mobilenet_rises_with_waves_as_it_cannot_with_noise(real: Pat
     black, white = black_and_white(network)
     noise = black + (white - black) * torch.rand(8, 3, 224, 224, generator=generator())
     assert float(found.activations) > float(network.logits(noise)[:, strawberry].max()) + 3
-    assert int(network.logits(found.pictures).argmax()) == strawberry
+    assert int(network.logits(found.images).argmax()) == strawberry
 
 
 # Contracts
@@ -153,9 +153,9 @@ def test_the_same_seed_draws_the_same_and_more_starts_leave_the_first_alone(para
         how = {"parameterisation": parameterisation, "images": [pictures(2)]}
         return maximise(awkward(), Unit(1), **how, starts=starts, steps=5, generator=generator(seed))
 
-    assert torch.equal(draw(2).pictures, draw(2).pictures)
-    assert torch.equal(draw(3).pictures[:2], draw(2).pictures)
-    assert not torch.equal(draw(2, seed=4).pictures, draw(2).pictures)
+    assert torch.equal(draw(2).images, draw(2).images)
+    assert torch.equal(draw(3).images[:2], draw(2).images)
+    assert not torch.equal(draw(2, seed=4).images, draw(2).images)
 
 
 @EVERY

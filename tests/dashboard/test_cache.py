@@ -61,13 +61,21 @@ def test_the_workspaces_programs_and_listed_models_are_offered(workspace: Path) 
     assert cache.load_classifier(listed).categories == ("dawn", "dusk")
 
 
-def test_the_workspaces_own_classifiers_and_pictures_are_offered(workspace: Path) -> None:
+def test_a_workspace_of_a_former_version_keeps_its_folder_of_image_sets(workspace: Path) -> None:
+    """Catches sets that vanish with the renaming of their folder, and study files that name the other one."""
+    assert cache.find_image_source("mine")[0].settings == {"path": "images/mine"}
+    (workspace / "pictures" / "mine").mkdir(parents=True)
+    assert cache.list_image_sets() == ["mine"]
+    assert cache.find_image_source("mine")[0].settings == {"path": "pictures/mine"}
+
+
+def test_the_workspaces_own_classifiers_and_images_are_offered(workspace: Path) -> None:
     """A file that was edited is another classifier; one that never was here is none."""
     assert cache.list_models()[0] == "scenes"
     assert cache.list_image_sets() == []
     for category in ("day", "night"):
-        (workspace / "pictures" / "mine" / category).mkdir(parents=True)
-        Image.new("RGB", (9, 9)).save(workspace / "pictures" / "mine" / category / "one.png")
+        (workspace / "images" / "mine" / category).mkdir(parents=True)
+        Image.new("RGB", (9, 9)).save(workspace / "images" / "mine" / category / "one.png")
     (workspace / "models").mkdir()
     file = workspace / "models" / "mine.py"
     file.write_text(MODEL.format(names=["day", "night"]))

@@ -14,7 +14,7 @@ from PIL import Image
 
 from data.errors import DataError
 from data.sets.folder import load
-from data.sets.pictures import read_image
+from data.sets.images import read_image
 
 
 @pytest.fixture

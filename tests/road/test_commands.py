@@ -12,7 +12,7 @@ from PIL import Image
 import foretell
 from core.attribution import METHODS
 from core.attribution.opening import SPELLINGS
-from dashboard.cli.commands import COMMANDS, FORMER
+from dashboard.cli.commands import COMMANDS, FORMER, FORMER_OPTIONS
 from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT
 from tests.commands import run
@@ -50,6 +50,17 @@ def test_a_former_name_still_works_and_says_the_new_one(former, name):
         0, f"'{former}' is now called '{name}'; the old name will be removed in the next release.\n"
     )  # fmt: skip
     assert done.stdout == run(name, "--help").stdout
+
+
+@pytest.mark.parametrize("end", [["scenes"], []])
+@pytest.mark.parametrize(("former", "name"), FORMER_OPTIONS.items())
+def test_a_former_option_still_works_and_says_the_new_one(former, name, end):
+    """Catches a script of version 0.2 that stops with the renaming of an option, and a value lost after an equals."""
+    given = [former, *end] if end else [f"{former}=scenes"]
+    done = run("units", "--how", "sampled", *given)
+    notice = f"'{former}' is now called '{name}'; the old name will be removed in the next release.\n"
+    assert done.stderr == notice + run("units", "--how", "sampled", name, "scenes").stderr
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -209,7 +220,7 @@ def test_a_csv_is_analysed_by_a_plan(tmp_path):
     done = run("analyze", tmp_path / "answers.csv", "--plan", tmp_path / "planned.toml", "--out", tmp_path / "results")
     assert done.returncode == 0, done.stderr
     exclusions = pd.read_csv(tmp_path / "results" / "exclusions.csv")
-    assert exclusions.to_dict("list") == {"rule": ["fewer than 3 responses"], "people": [0], "answers": [0]}
+    assert exclusions.to_dict("list") == {"rule": ["fewer than 3 responses"], "people": [0], "responses": [0]}
     assert "planned, interim" in (tmp_path / "results" / "report.html").read_text()
 
 

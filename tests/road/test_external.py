@@ -51,7 +51,7 @@ def test_heatmaps_of_a_file_and_of_a_folder(folder):
     certificate = json.loads((folder / "out" / "a/0.mine.explain.json").read_text())
     sha256 = hashlib.sha256(MINE.encode()).hexdigest()
     assert (certificate["method"], certificate["origin"]) == ("mine.py:explain", {"file": "mine.py", "sha256": sha256})
-    assert str(folder) not in json.dumps({**certificate, "picture": ""})
+    assert str(folder) not in json.dumps({**certificate, "image": ""})
     (folder / "mine.py").write_text(MINE + "# changed\n")
     Image.fromarray(np.full((96, 96), 99, np.uint8)).save(folder / "maps" / "a" / "0.png")
     (folder / "maps" / "b" / "0.png").rename(folder / "maps" / "b" / "1.png")

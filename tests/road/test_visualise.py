@@ -33,7 +33,7 @@ QUICK = ("--starts", 2, "--steps", 4)
 
 def test_the_readmes_command_but_quicker(tmp_path):
     render(1, category="fish", context="sea").image.save(tmp_path / "fish.png")
-    done = run("units", "--unit", "features.3.1:12", *QUICK, "--pictures", tmp_path, "--out", tmp_path / "out")
+    done = run("units", "--unit", "features.3.1:12", *QUICK, "--images", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     stem = tmp_path / "out" / "scenes.features.3.1-channel-12.fourier"
     assert done.stdout.splitlines()[-4:] == [f"{stem}.{ending}" for ending in ("png", "top.png", "npz", "json")]

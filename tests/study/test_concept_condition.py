@@ -68,10 +68,10 @@ def test_the_effects_are_of_pictures_drawn_again(tmp_path: Path) -> None:
     pool, classifier = open_sets(read(tmp_path / "tiny.toml"), tmp_path)["pool"], scene_net()
     found = concept_effects(classifier, pool, 3)
     assert set(found.values) == {"context"}  # not the object, which is the category; a colour is nobody's own
-    rows, k = np.random.default_rng(3).permutation(len(pool))[: charts.PICTURES], found.values["context"].index("sea")
+    rows, k = np.random.default_rng(3).permutation(len(pool))[: charts.IMAGES], found.values["context"].index("sea")
     inputs = [classifier.preprocess(pool.factors["context"].do(int(i), "sea")) for i in rows]
     expected = np.mean([classifier.probabilities(one[None])[0].numpy() for one in inputs], axis=0)
-    np.testing.assert_allclose(found.answers["context"][k], expected, atol=1e-5)
+    np.testing.assert_allclose(found.predictions["context"][k], expected, atol=1e-5)
 
 
 def test_bars_are_as_long_as_their_effects() -> None:

@@ -27,9 +27,9 @@ from study.workspace.workspace import home
 NOT = "None"
 WIDE = 26
 """Letters of a rule's name in a line."""
-EXAMPLE = '''def same_when_mirrored(picture, answer):
-    """The answer does not change when the picture is mirrored."""
-    return answer.to(ImageOps.mirror(picture)).category == answer.category'''
+EXAMPLE = '''def same_when_mirrored(image, prediction):
+    """The prediction does not change when the image is mirrored."""
+    return prediction.to(ImageOps.mirror(image)).category == prediction.category'''
 OnPick = Callable[[int], None]
 
 
@@ -38,7 +38,7 @@ def show(classifier: Classifier, results: DebuggingResults, gallery: Gallery, na
     offered = cache.list_rule_files()
     if not offered:
         st.info(
-            f"There is no file of assertions. Put a Python file of functions (picture, answer) into "
+            f"There is no file of assertions. Put a Python file of functions (image, prediction) into "
             f"{escape_markdown(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
         )
         st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
@@ -83,7 +83,7 @@ def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked:
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
         st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
-        numbers.table(results.table, f"{name}.pictures")
+        numbers.table(results.table, f"{name}.images")
 
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:

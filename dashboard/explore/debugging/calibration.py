@@ -50,12 +50,12 @@ def _draw_result(results: CalibrationResults, name: str) -> None:
 def figure(results: CalibrationResults) -> go.Figure:
     """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
     table = results.bins()
-    drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="accuracy", x_title="confidence")
-    for k, (_, part) in enumerate(table.groupby("answers", sort=False)):
+    drawn = plots.curves(table, x="confidence", y="accuracy", by="predictions", title="accuracy", x_title="confidence")
+    for k, (_, part) in enumerate(table.groupby("predictions", sort=False)):
         wide = (part["to"] - part["from"]) / len(results.predictions)
         drawn.add_bar(
             x=part["from"] + wide * (k + 0.5),
-            y=part["pictures"],
+            y=part["images"],
             width=wide * 0.9,
             marker={"color": plots.PALETTE[k]},
             yaxis="y2",

@@ -39,9 +39,10 @@ class Axis:
 
 def kinds(results: DebuggingResults, confident: float) -> list[str]:
     """Classify each image as correct or a kind of error; errors are confident from this probability on."""
-    answers = results.predictions
-    errors = np.where(answers.probability >= confident, CONFIDENT, OTHER_ERROR)
-    return [str(kind) for kind in np.where(~results.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
+    predictions = results.predictions
+    errors = np.where(predictions.probability >= confident, CONFIDENT, OTHER_ERROR)
+    known = np.where(predictions.correct, RIGHT, errors)
+    return [str(kind) for kind in np.where(~results.has_known_label, UNKNOWN, known)]
 
 
 def commonest(names: Sequence[str]) -> list[str]:
@@ -65,7 +66,7 @@ def figure(results: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -
         color_discrete_map={group: looks[group][0] for group in order},
         symbol_map={group: looks[group][1] for group in order},
         category_orders={"group": order},
-        custom_data=["index", "says", "label", "picture"],
+        custom_data=["index", "says", "label", "image"],
         labels={"x": x.title, "y": y.title, "group": ""},
     )
     drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=HOVER_TEMPLATE)
@@ -88,7 +89,7 @@ def _frame(results: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -
             "group": list(groups),
             "says": results.class_names[results.predictions.predicted],
             "label": results.label_names,
-            "picture": results.images.ids,
+            "image": results.images.ids,
         }
     )
 

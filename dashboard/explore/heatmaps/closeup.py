@@ -152,8 +152,8 @@ def _describe(column: Column, source: str) -> dict[str, Any]:
     return {"lines": list(column.lines), "source": source, "ratio": own.width / own.height}
 
 
-def _encode(picture: Image.Image, share: float) -> str:
+def _encode(image: Image.Image, share: float) -> str:
     buffer = io.BytesIO()
-    small = picture.resize((round(picture.width * share), round(picture.height * share)))
+    small = image.resize((round(image.width * share), round(image.height * share)))
     small.save(buffer, "WEBP", quality=85, method=0)
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()

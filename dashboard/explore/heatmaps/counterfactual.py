@@ -77,7 +77,7 @@ def make_counterfactual_task(classifier: Classifier, inputs: Tensor, other: Tens
 def _show_found(seen: ClassifiedImage, other: Tensor, counterfactual: Counterfactual) -> None:
     drawn = draw_counterfactual(seen.classifier, seen.inputs, other, counterfactual)
     captions = "The image, with the cells to exchange", "The other image, with the same cells", "Exchanged"
-    for place, caption, picture in zip(st.columns(3), captions, drawn, strict=True):
-        place.image(picture, caption=caption, width="stretch", alt=caption)
+    for place, caption, image in zip(st.columns(3), captions, drawn, strict=True):
+        place.image(image, caption=caption, width="stretch", alt=caption)
     names = [plain(name) for name in seen.classifier.categories]
     st.markdown(escape_markdown(describe_counterfactual(counterfactual, names)))

@@ -35,9 +35,9 @@ def show_difference(shown: HeatmapTable) -> None:
         return
     names = [column.source.model for column in shown.columns]
     for name, row in ready.items():
-        picture = draw_difference(first, row, shown.look.quantile)
+        image = draw_difference(first, row, shown.look.quantile)
         text = f"{format_name(name)}: {names[0]} minus {names[1]}"
-        st.image(encode_png(picture), caption=escape_markdown(text), alt=text, width="content")
+        st.image(encode_png(image), caption=escape_markdown(text), alt=text, width="content")
     st.caption(
         escape_markdown(
             f"Purple: the heatmap of {names[0]} is higher here than that of {names[1]}; yellow: lower. Each is first "

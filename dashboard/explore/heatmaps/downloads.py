@@ -75,5 +75,5 @@ def _certificates(made: list[tuple[Column, Cell]]) -> str:
     for column, cell in made:
         assert cell.certificate is not None
         category = plain(column.classifier.categories[cell.request.target])
-        facts.append({"picture": column.source.name} | json.loads(certificate.as_json(cell.certificate, category)))
+        facts.append({"image": column.source.name} | json.loads(certificate.as_json(cell.certificate, category)))
     return json.dumps(facts[0] if len(facts) == 1 else facts, indent=1, ensure_ascii=False) + "\n"

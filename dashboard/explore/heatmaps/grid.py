@@ -55,7 +55,7 @@ def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed
             s.column(*filter(None, (f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained))),
         )
 
-    show([column(s) for s in seen], methods, seed, "pictures")
+    show([column(s) for s in seen], methods, seed, "images")
 
 
 def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> None:
@@ -226,7 +226,7 @@ def _numbers(column: Column, cell: Cell) -> dict[str, Any]:
     certificate, measures = cell.certificate, cell.faithfulness
     row: dict[str, Any] = {
         "method": cell.request.method,
-        "picture": column.source.name,
+        "image": column.source.name,
         "classifier": column.source.model,
         "class": plain(column.classifier.categories[cell.request.target]),
     }

@@ -114,9 +114,9 @@ def rasterise(selection: Mapping[str, Any], size: tuple[int, int]) -> Region | N
     return np.asarray(drawn, dtype=bool)
 
 
-def _figure(picture: Image.Image) -> go.Figure:
+def _figure(image: Image.Image) -> go.Figure:
     """Draw the image with a lattice of invisible points over it."""
-    width, height = picture.size
+    width, height = image.size
     x, y = np.meshgrid(np.linspace(0, width, DOTS), np.linspace(0, height, DOTS))
     unseen = {"size": 4, "opacity": 0}
     figure = go.Figure(
@@ -124,7 +124,7 @@ def _figure(picture: Image.Image) -> go.Figure:
     )
     figure.update_traces(selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}})
     place = {"x": 0, "y": 0, "sizex": width, "sizey": height, "xref": "x", "yref": "y", "layer": "below"}
-    figure.add_layout_image(source=picture, sizing="stretch", **place)
+    figure.add_layout_image(source=image, sizing="stretch", **place)
     figure.update_xaxes(visible=False, range=[0, width], constrain="domain")
     figure.update_yaxes(visible=False, range=[height, 0], scaleanchor="x", constrain="domain")
     line = {"color": "#ffffff", "width": 3, "dash": "solid"}

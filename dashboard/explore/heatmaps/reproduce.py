@@ -34,8 +34,8 @@ CLASSIFIERS = {{
 FINGERPRINTS = {{
 {fingerprints}
 }}
-PICTURES = {{
-{pictures}
+IMAGES = {{
+{images}
 }}
 MAPS = {maps}
 
@@ -44,11 +44,11 @@ for name, network in CLASSIFIERS.items():
         raise SystemExit(f"{{name}} is not the network of these heatmaps: its weights or its structure differ.")
 
 made = []
-for classifier, picture, method, target, seed, parameters in MAPS:
+for classifier, image, method, target, seed, parameters in MAPS:
     network = CLASSIFIERS[classifier]
     called = open_method(method, Path({methods!r}))
-    inputs = network.preprocess(PICTURES[picture])
-    found_by = {{"records": [ImageRecord.of(view(network, PICTURES[picture], inputs), picture)]}}
+    inputs = network.preprocess(IMAGES[image])
+    found_by = {{"records": [ImageRecord.of(view(network, IMAGES[image], inputs), image)]}}
     explanation = called(
         network,
         inputs[None],
@@ -58,7 +58,7 @@ for classifier, picture, method, target, seed, parameters in MAPS:
         **parameters,
     )
     made.append(explanation.map[0].numpy())
-    print(method, picture, network.categories[target], explanation.certificates[0].probability)
+    print(method, image, network.categories[target], explanation.certificates[0].probability)
 
 np.savez("again.npz", **{{f"map_{{k}}": one for k, one in enumerate(made)}})
 '''
@@ -76,7 +76,7 @@ def build_npz(table: HeatmapTable) -> bytes:
         if cell.explanation.error is not None:
             arrays[f"error_{k}"] = cell.explanation.error[0].numpy()
         where = {
-            "picture": column.source.name,
+            "image": column.source.name,
             "classifier": column.source.model,
             "category": column.classifier.categories[cell.request.target],
             "key": cell.request.key,
@@ -102,7 +102,7 @@ def build_script(table: HeatmapTable, name: str) -> str:
         threads=torch.get_num_threads(),
         classifiers=_lines({s.model: f"open_classifier({s.model!r}, Path({str(s.base)!r}))" for s in sources}),
         fingerprints=_lines({c.source.model: repr(c.classifier.fingerprint) for c, _ in made}),
-        pictures=_lines({source.name: source.code for source in sources}),
+        images=_lines({source.name: source.code for source in sources}),
         methods=str(home() / FOLDER),
         maps=pformat(maps, width=110, sort_dicts=False),
     )

@@ -74,8 +74,8 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
         st.info(escape_markdown(seen.view.note))
     places = st.columns(3)
     if cell.explanation is None:
-        picture = seen.view.draw(seen.view.size(figures.SIDE))
-        places[0].image(picture, caption="What the AI saw", width="stretch", alt="What the AI saw")
+        image = seen.view.draw(seen.view.size(figures.SIDE))
+        places[0].image(image, caption="What the AI saw", width="stretch", alt="What the AI saw")
         places[1].info(escape_markdown(cell.note))
         return
     scale = scale_of(cell.explanation, quantile=look.quantile)
@@ -84,10 +84,10 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
     over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
         over = f"The {look.percent:g}% of pixels with the strongest evidence for {category}"
-    pictures = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
+    images = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
     captions = ("What the AI saw", over, "Heatmap alone, with its scale")
-    for place, picture, text in zip(places, pictures, captions, strict=True):
-        place.image(picture, caption=text, width="stretch", alt=text)
+    for place, image, text in zip(places, images, captions, strict=True):
+        place.image(image, caption=text, width="stretch", alt=text)
 
 
 def _show_top_predictions(seen: ClassifiedImage, target: int) -> None:

@@ -107,7 +107,7 @@ def margins(table: pd.DataFrame) -> go.Figure:
     for k, way in enumerate(("anywhere", "discriminative", "random")):
         met = table[np.isfinite(table[way])]
         looks = {"marker": {"color": plots.PALETTE[k], "symbol": plots.MARKS[k]}, "line": {"color": plots.PALETTE[k]}}
-        figure.add_box(y=met[way], name=way, boxpoints="all", text=met["picture"], showlegend=False, **looks)
+        figure.add_box(y=met[way], name=way, boxpoints="all", text=met["image"], showlegend=False, **looks)
     return plots.apply_layout(figure, "Smallest change that changes the prediction", percent=False).update_yaxes(
         type="log"
     )

@@ -111,7 +111,7 @@ def _each_training_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost
 
 
 def _each_band(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
-    return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["pictures"])))
+    return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["images"])))
 
 
 def _each_method(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
@@ -126,7 +126,7 @@ def _each_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
 
 
 def _each_walk(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
-    return Cost(gradients=WALK * min(request.image_count, int(given["pictures"])))
+    return Cost(gradients=WALK * min(request.image_count, int(given["images"])))
 
 
 def _each_radius(request: LayerRequest, given: Mapping[str, Any]) -> Cost:

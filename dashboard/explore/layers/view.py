@@ -141,8 +141,8 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
 def _count_images(request: LayerRequest, result: LayerResult) -> str:
     if request.query.question in OWN_IMAGES:
         return "The images of the set are not used."
-    most = int(request.query.parameters.get("pictures", request.image_count))
-    asked = len(result.table) if "picture" in result.table else min(most, request.image_count)
+    most = int(request.query.parameters.get("images", request.image_count))
+    asked = len(result.table) if "image" in result.table else min(most, request.image_count)
     return f"{asked:,} of the {len(request.images):,} images."
 
 

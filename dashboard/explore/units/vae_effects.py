@@ -85,7 +85,7 @@ def _choose_query(
     name = plain(classifier.categories[target])
     query = VaeQuery(classifier.name, name, (concept,), image_set=images.name)
     if others is not None:
-        folder = home() / cache.SETS
+        folder = cache.find_sets_folder()
         query = replace(query, concepts=(str(folder / concept),), random=str(folder / others))
     return replace(query, trainings=given["trainings"], epochs=given["epochs"], latent=given["latent"])
 

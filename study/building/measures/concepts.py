@@ -21,13 +21,13 @@ from study.inquiry.conceptsets import Concept, draw_concept_inputs, parse_concep
 
 
 def concept_sensitivity(
-    ground: Ground, *, concept: str, random: str = "", layer: str = "", pictures: int = 30, runs: int = 10
+    ground: Ground, *, concept: str, random: str = "", layer: str = "", images: int = 30, runs: int = 10
 ) -> CandidateMeasure:
     """Measure d logit of the prediction / d unit vector of a concept at a layer, above 0 where the concept raises it.
 
     Kim et al. 2018 (arXiv:1711.11279), equation 1. ``concept`` is ``FACTOR=VALUE`` of a pool that can be intervened on,
     or a folder next to the study file, against the images of the folder ``random``. ``runs`` vectors are learned from
-    ``pictures`` of the concept, each against other ones without it; the value is their mean, the error that of a mean.
+    ``images`` of the concept, each against other ones without it; the value is their mean, the error that of a mean.
     ``layer`` is the last that keeps places apart where none is named.
 
     Raises
@@ -35,9 +35,9 @@ def concept_sensitivity(
     ForetellError
         No such concept or layer, too few images, or a layer that hardly knows the concept.
     """
-    if pictures < LEAST or runs < 2:
+    if images < LEAST or runs < 2:
         raise ForetellError(
-            f"trials.strata: pictures = {pictures}, runs = {runs}: a concept needs at least {LEAST} images and at "
+            f"trials.strata: images = {images}, runs = {runs}: a concept needs at least {LEAST} images and at "
             "least 2 runs."
         )
     known, pool = _concept(ground, ground.sets["pool"], concept, random), ground.sets["pool"]
@@ -48,7 +48,7 @@ def concept_sensitivity(
     @cache
     def learn_directions() -> Directions:
         rng = np.random.default_rng(ground.seed)
-        shown, others = draw_concept_inputs(ground.classifier, known, pool, np.arange(len(pool)), pictures, rng)
+        shown, others = draw_concept_inputs(ground.classifier, known, pool, np.arange(len(pool)), images, rng)
         draws = torch.Generator().manual_seed(ground.seed)
         vectors = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
         if vectors.accuracy < KNOWN:

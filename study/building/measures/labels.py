@@ -24,8 +24,8 @@ def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answ
 
     @cache
     def read(role: str) -> NDArray[np.float64]:
-        answers = predict(ground.classifier, ground.sets[role], ground.cache, silent, features=True)
-        return read_out_of_fold(answers, len(ground.classifier.categories), silent)
+        predictions = predict(ground.classifier, ground.sets[role], ground.cache, silent, features=True)
+        return read_out_of_fold(predictions, len(ground.classifier.categories), silent)
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         if judge == "features":

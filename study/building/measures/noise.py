@@ -26,8 +26,8 @@ def under_noise(ground: Ground) -> CandidateMeasure:
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         draws = ground.generator("doubt", candidate)
-        answers = sampler(ground.classifier, ground.inputs(candidate), generator=draws, **given)
-        estimate = measure(answers.softmax(-1))
+        predictions = sampler(ground.classifier, ground.inputs(candidate), generator=draws, **given)
+        estimate = measure(predictions.softmax(-1))
         return MeasuredValue(float(estimate.value), float(estimate.error))
 
     return measure_candidate

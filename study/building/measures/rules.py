@@ -31,15 +31,15 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
 
     if rule in rules.windows:
         raise ForetellError(
-            f"{path.name}:{rule} is about a history, and a target is one image: choose a rule of (picture, answer)."
+            f"{path.name}:{rule} is about a history, and a target is one image: choose a rule of (image, prediction)."
         )
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         images = ground.sets[candidate.role]
-        picture, label = images.open(candidate.index), images.categories[images.labels[candidate.index]]
+        image, label = images.open(candidate.index), images.categories[images.labels[candidate.index]]
         given = ground.classifier.probabilities(ground.inputs(candidate))[0].numpy()
-        answer, of = make_prediction(ground.classifier, given, label), images.ids[candidate.index]
-        value = rules.severity(rule, picture, answer, of, limit)
+        prediction, of = make_prediction(ground.classifier, given, label), images.ids[candidate.index]
+        value = rules.severity(rule, image, prediction, of, limit)
         if np.isnan(value):
             raise ForetellError(
                 f"{path.name}:{rule} returns None for {of}, which then belongs to no stratum: let it return True, "

@@ -132,7 +132,7 @@ def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
     assert right < debugging.HARDLY
     assert len(app.warning) == 1
     table = app.dataframe[0].value
-    assert table["picture"].tolist() == [found.images.ids[i] for i in doubtful]
+    assert table["image"].tolist() == [found.images.ids[i] for i in doubtful]
 
 
 def test_a_reader_is_spoken_of_where_there_is_one(view, found, monkeypatch) -> None:
@@ -175,7 +175,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
 
 def test_outliers_come_farthest_first(view, found) -> None:
     table = view(part=debugging.OUTLIERS).dataframe[0].value
-    assert table["picture"].tolist() == [found.images.ids[i] for i in found.outliers()]
+    assert table["image"].tolist() == [found.images.ids[i] for i in found.outliers()]
     np.testing.assert_allclose(table["distance"], np.sort(found.near.isolation)[::-1], atol=1e-4)
 
 

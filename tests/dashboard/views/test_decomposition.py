@@ -11,7 +11,7 @@ from tests.commands import run
 from tests.core.scenes import scene_net
 from tests.dashboard.views.test_inside import answered, begun
 
-SMALL = {"filters": "4,3", "pictures": "12", "side": "16", "size": "3", "epochs": "2"}
+SMALL = {"filters": "4,3", "images": "12", "side": "16", "size": "3", "epochs": "2"}
 
 
 def test_the_page_shows_the_table_the_drawings_and_the_images_used(opened) -> None:

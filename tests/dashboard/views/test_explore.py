@@ -202,9 +202,9 @@ def test_a_grid_of_methods_by_pictures(opened) -> None:
     found = numbers(app)
     assert list(found["method"]) == [m for m in ("gradient", "grad_cam", "bayesian_teaching") for _ in range(3)]
     assert found["probability"].notna().all()
-    assert found["picture"].nunique() == 3
+    assert found["image"].nunique() == 3
     app.session_state[IMAGES_KEY] = "adversarial/7,9"
-    assert list(numbers(settled(app.run()))["picture"].unique()) == ["adversarial/0/000007", "adversarial/0/000009"]
+    assert list(numbers(settled(app.run()))["image"].unique()) == ["adversarial/0/000007", "adversarial/0/000009"]
 
 
 def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(opened) -> None:

@@ -167,10 +167,10 @@ def test_a_selection_goes_to_the_grid_and_to_the_comparison(opened, workspace: P
 
     app, buttons = gallery_page()
     settled(buttons["Grid"].click().run())
-    assert list(app.dataframe[0].value["picture"]) == [f"adversarial/0/00000{k}" for k in (3, 5, 7)]
+    assert list(app.dataframe[0].value["image"]) == [f"adversarial/0/00000{k}" for k in (3, 5, 7)]
     app, buttons = gallery_page()
     settled(buttons["Compare models"].click().run())
-    assert set(app.dataframe[0].value["picture"]) == {"adversarial/0/000003"}
+    assert set(app.dataframe[0].value["image"]) == {"adversarial/0/000003"}
     assert f"3 of {FEW} images fit the filters." in [c.value for c in app.caption]
     app, buttons = gallery_page()
     buttons["Clear selection"].click().run()

@@ -139,7 +139,7 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     units = replace(whole, query=LayerQuery("deletion", layers=("features.3.1",)))
     assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
     cut = replace(whole, query=LayerQuery("bands"))
-    assert PASSES["bands"](cut, {"bands": 4, "pictures": 10}).gradients == 50 * 4 * 10
+    assert PASSES["bands"](cut, {"bands": 4, "images": 10}).gradients == 50 * 4 * 10
     by_method = replace(whole, query=LayerQuery("evidence"))
     both = PASSES["evidence"](by_method, {"methods": "gradient, integrated_gradients"})
     assert both.gradients == 2 * COUNT * (1 + cost("integrated_gradients", {}, inspected.classifier).gradients)
@@ -186,7 +186,7 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
     assert (list(bar.x), list(bar.y)) == (["mode 1", "mode 2"], [7, 3])
     far = pd.DataFrame(
-        {"picture": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
+        {"image": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
     )
     assert [list(box.y) for box in FIGURES["margins"](far).data] == [[1.0], [2.0], []]
     rules = pd.DataFrame(

@@ -41,7 +41,7 @@ def test_all_methods_of_one_wrong_image_are_two_clicks_and_a_yes(opened, monkeyp
     assert app.button_group(key="view").value == "Grid"
     assert set(app.multiselect(key="methods").value) >= set(METHODS)
     shown = app.dataframe[0].value
-    assert set(shown["picture"]) == {"adversarial/0/000007"}
+    assert set(shown["image"]) == {"adversarial/0/000007"}
     (begin,) = [b.label for b in app.button if b.label.startswith("Compute the ")]
     assert ("about" in begin) == known
     for key, job in list(pool()._jobs.items()):

@@ -56,7 +56,7 @@ def test_maco_is_made_for_the_images_on_the_page_and_says_what_is_transparent(op
     """Catches a page that offers MACO without a set, or with another one."""
     app = units(opened, **CHANNEL, **{"unit.how": "MACO", "source": "Standard"})
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "standard").images
-    made = VisualisationSettings("maco", 2, 4).make(classifier, Unit(12, LAYER), pictures=of_set(images))
+    made = VisualisationSettings("maco", 2, 4).make(classifier, Unit(12, LAYER), images=of_set(images))
     assert captions(app)[:2] == under(made.activations)
     assert any("the top 20% of each image are opaque" in c.value for c in app.caption)
 

@@ -18,7 +18,6 @@ from dashboard.shared import cache
 from study.inquiry.concept_vae import VaeQuery, estimate_by_vae
 from study.network.sources import open_set
 from study.plan.config import ImageSource
-from study.workspace.workspace import home
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
 from tests.dashboard.views.test_units import QUICK
@@ -135,5 +134,5 @@ def test_whatever_the_estimate_depends_on_is_in_its_key(opened) -> None:
     assert len({task.key for task in [*tasks, make_vae_task(classifier, others, query)]}) == 7
     folders = replace(query, concepts=("a",), random="b")
     before = make_vae_task(classifier, images, folders).key
-    (home() / cache.SETS / "new").mkdir(parents=True)
+    (cache.find_sets_folder() / "new").mkdir(parents=True)
     assert make_vae_task(classifier, images, folders).key != before

@@ -34,7 +34,7 @@ def test_spread_of_resamples_is_that_of_the_mean_of_participant_means() -> None:
 def test_intervals_cover_and_those_of_rows_do_not() -> None:
     # 300 studies of 40 people: coverage of the truth, .6, by people and by answers.
     rng = np.random.default_rng(2)
-    covered = {"people": 0, "answers": 0}
+    covered = {"people": 0, "responses": 0}
     for _ in range(300):
         right = balanced(40, 30, rng, 0.35)
         by_people = bootstrap.resample(right, np.full_like(right, 30.0), 500, rng)
@@ -42,9 +42,9 @@ def test_intervals_cover_and_those_of_rows_do_not() -> None:
         covered["people"] += low <= 0.6 <= high
         by_answers = rng.binomial(1200, right.sum() / 1200, 500) / 1200
         low, high = np.quantile(by_answers, [0.025, 0.975])
-        covered["answers"] += low <= 0.6 <= high
+        covered["responses"] += low <= 0.6 <= high
     assert covered["people"] / 300 > 0.90
-    assert covered["answers"] / 300 < 0.80
+    assert covered["responses"] / 300 < 0.80
 
 
 def test_unequal_answers_are_weighted_as_answers() -> None:
@@ -76,7 +76,7 @@ def test_table_of_a_study() -> None:
     for row in table.itertuples():
         assert row.accuracy == pytest.approx(plain[row.condition, row.trial_type])
         assert row.low <= row.accuracy <= row.high
-        assert (row.participants, row.answers) == (8, 48)
+        assert (row.participants, row.responses) == (8, 48)
 
 
 @pytest.mark.parametrize(("level", "z"), [(0.95, 1.959964), (0.5, 0.674490)])

@@ -73,7 +73,7 @@ def test_people_beside_theory() -> None:
     frame = answers(simulated_participants.MapReader(**TRUE["map_reader"]), known, 5)
     table = cognitive.overlay(frame, known, cognitive.fit(frame, known, "map_reader"))
     assert len(table) == 12
-    assert table["answers"].sum() == len(frame)
+    assert table["responses"].sum() == len(frame)
     np.testing.assert_allclose(table["people"], table["theory"], atol=0.08)
 
 

@@ -50,7 +50,7 @@ def test_calibration_of_known_ratings(frame: pd.DataFrame) -> None:
     assert (table["overconfidence"].abs() < 0.05).all()
     binned = calibration.bins(known, rng=np.random.default_rng(0))
     assert ((binned["low"] <= binned["accuracy"]) & (binned["accuracy"] <= binned["high"])).all()
-    assert binned["answers"].sum() == len(known)
+    assert binned["responses"].sum() == len(known)
     boaster = calibration.scores(known.assign(confidence=1.0, correct=known["correct"]))
     np.testing.assert_allclose(boaster["calibration_error"], 1 - boaster["accuracy"])
     np.testing.assert_allclose(boaster["brier"], 1 - boaster["accuracy"])
@@ -73,7 +73,7 @@ def test_calibration_intervals_know_that_responses_cluster_in_participants(frame
     )
     found = calibration.bins(rows, rng=np.random.default_rng(0)).iloc[0]
     assert (found["low"], found["high"]) == pytest.approx((0.3, 0.7), abs=0.051)
-    assert (found["participants"], found["answers"], found["accuracy"]) == (20, 200, 0.5)
+    assert (found["participants"], found["responses"], found["accuracy"]) == (20, 200, 0.5)
     right = calibration.bins(rows.assign(correct=1), rng=np.random.default_rng(0)).iloc[0]
     assert right["high"] == 1.0
     assert right["low"] == pytest.approx(20 / (20 + 1.959964**2))  # Wilson's bound of 20 successes of 20
@@ -88,7 +88,7 @@ def test_learning_is_found_where_it_is(frame: pd.DataFrame) -> None:
     assert table.groupby("condition").size().eq(learning.BLOCKS).all()
     ends = table.groupby("condition")["accuracy"].agg(["first", "last"])
     np.testing.assert_allclose(ends["last"] - ends["first"], 0.4 * 5 / 6, atol=0.15)
-    assert table["answers"].sum() == len(frame)
+    assert table["responses"].sum() == len(frame)
     assert len(learning.figure(table).data) == 4
     with pytest.raises(ForetellError, match="no column 'trial'"):
         learning.table(frame.drop(columns="trial"), rng=rng(), resamples=200)
@@ -98,12 +98,12 @@ def test_items_against_scores(frame: pd.DataFrame) -> None:
     table = items.table(frame)
     first = table.iloc[0]
     cell = frame[(frame["category"] == first["category"]) & (frame["trial_type"] == first["trial_type"])]
-    assert (first["answers"], first["accuracy"]) == (len(cell), cell["correct"].mean())
+    assert (first["responses"], first["accuracy"]) == (len(cell), cell["correct"].mean())
     assert table["accuracy"].is_monotonic_increasing
     share = frame.groupby("category")["correct"].mean()
     scores = pd.DataFrame({"category": share.index, "deletion": -share.to_numpy()})
     joined = items.against(frame, scores, "deletion")
-    assert joined["answers"].sum() == len(frame)
+    assert joined["responses"].sum() == len(frame)
     rho = items.association(joined, "deletion")
     cells = joined[["condition", "trial_type"]].drop_duplicates()
     assert rho[["condition", "trial_type"]].values.tolist() == cells.values.tolist()

@@ -49,7 +49,7 @@ def test_exclusions_are_counted_by_rule(data: responses.Responses) -> None:
             "responses slower than 30000 ms",
         ],
         "people": [1, 1, 1, 0, 0],
-        "answers": [3, 24, 24, 2, 3],
+        "responses": [3, 24, 24, 2, 3],
     }
     assert len(kept) == len(frame) - 56
     assert not {"p0", "p1", "p2"} & set(kept["participant"])

@@ -249,7 +249,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
         assert f"### {title}" in files["report.md"]
         assert f">{title} <" in html.unescape(files["report.html"])
     first = cells.iloc[0]
-    assert f"| {first['cell']} | {first['answers']} | {first['people']:.3f} | " in files["report.md"]
+    assert f"| {first['cell']} | {first['responses']} | {first['people']:.3f} | " in files["report.md"]
     assert "48 rows in `exploratory_items_p_learner.csv`." in files["report.md"]
     assert all(manifest.study_hash in files[name] for name in ("report.md", "report.html"))
     assert all(sentence in files["report.md"] for sentence in crosschecks.EXPLANATIONS.values())

@@ -68,7 +68,7 @@ def test_what_is_exported_and_read_again_has_the_same_hash(
     simulate(service, study, 4, {"guesser": 1.0}, seed=1)
     if layout == "psych-ds":
         psychds.export(service.researcher, study, tmp_path / layout, ("sim",), published=published)
-        path = tmp_path / layout / "data" / "study-demo_desc-answers_data.csv"
+        path = tmp_path / layout / "data" / "study-demo_desc-responses_data.csv"
     else:
         path = export(service.researcher, study, tmp_path / layout, ("sim",), published=published)
     again = responses.read(path, NAMED_BACK if published else None)
@@ -88,7 +88,7 @@ def test_a_psych_ds_folder_describes_every_column_of_its_files(
     assert (told["@context"], told["@type"], told["name"]) == ("https://schema.org/", "Dataset", "demo")
     variables = {variable["name"] for variable in told["variableMeasured"]}
     files = sorted((folder / "data").iterdir())
-    assert [path.name for path in files] == ["study-demo_desc-answers_data.csv", "study-demo_desc-people_data.csv"]
+    assert [path.name for path in files] == ["study-demo_desc-responses_data.csv", "study-demo_desc-people_data.csv"]
     columns = {name for path in files for name in pd.read_csv(path).columns}
     assert columns == variables == {*DICTIONARY, *PARTICIPANTS}
     assert all(variable["description"] for variable in told["variableMeasured"])

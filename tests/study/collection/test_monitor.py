@@ -81,7 +81,7 @@ def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     newest = seen.participants.iloc[0]
     assert (newest["where"], newest["trial"], newest["of"], newest["minutes"]) == ("finished", 21, 21, 1.0)
     assert seen.places[["places", "open", "held", "done"]].sum().tolist() == [12, 9, 2, 1]
-    assert seen.throughput["answers"].tolist() == [22]
+    assert seen.throughput["responses"].tolist() == [22]
     assert seen.free_bytes > 0
     assert seen.database_bytes > 0
 
@@ -92,7 +92,7 @@ def test_throughput_counts_the_empty_steps_too(watched: Service, clock: Clock) -
     clock.now += 15 * MINUTE
     answer(watched, token, 1)
     answer(watched, token, 2)
-    assert watched.researcher.monitor("demo").throughput["answers"].tolist() == [1, 0, 0, 2]
+    assert watched.researcher.monitor("demo").throughput["responses"].tolist() == [1, 0, 0, 2]
 
 
 def test_flags_say_what_the_answers_show(watched: Service) -> None:
@@ -116,7 +116,7 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
 
 
 def test_a_missed_catch_trial_is_flagged_and_an_allowed_one_is_not() -> None:
-    fine = {"answers": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
+    fine = {"responses": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
     assert describe_flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
     assert describe_flags(fine, 0) == describe_flags(None, -1) == []
 
@@ -160,7 +160,7 @@ def test_unblinding_needs_a_reason_and_is_kept(watched: Service) -> None:
     table = watched.researcher.unblind("demo", "safety board")
     last = watched.workspace.store.read(audit.acts)[-1]
     assert (last["act"], "safety board" in last["detail_json"]) == ("unblinded", True)
-    assert table["answers"].sum() == len(watched.researcher.responses("demo"))
+    assert table["responses"].sum() == len(watched.researcher.responses("demo"))
     assert table["begun"].sum() == 1
     assert watched.researcher.verify() == []
 

@@ -87,9 +87,9 @@ def test_the_report_counts_the_table(found):
         by_category = one["by_category"].values()
         assert sum(c["broken"] for c in by_category) == one["broken"]
         assert sum(c["applied"] for c in by_category) == one["applied"]
-    assert report["same_when_mirrored"]["says"] == "The answer does not change when the picture is mirrored."
+    assert report["same_when_mirrored"]["says"] == "The prediction does not change when the image is mirrored."
     assert list(report["no_boat_is_a_car"]["by_category"]) == ["boat"]
-    dim = table.set_index("picture")["as_sure_in_dim_light"]
+    dim = table.set_index("image")["as_sure_in_dim_light"]
     worst = report["as_sure_in_dim_light"]["worst"]
     assert worst[0] == dim.idxmax()
     assert (np.diff(dim[worst]) <= 0).all()
@@ -174,7 +174,7 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
     [
         ("x = 1\n", "has no assertion: write a function"),
         ("from json import dumps\ndef _helper(a, b): return True\n", "has no assertion"),
-        ("def rule(picture): return True\n", r"r\.py:rule does not take \(picture, answer\)"),
+        ("def rule(picture): return True\n", r"r\.py:rule does not take \(image, prediction\)"),
         ("def label(picture, answer): return True\n", "has the name of one of the table"),
         (
             "def rule(picture, answer): return 1 / 0\n",

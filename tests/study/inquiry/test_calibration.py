@@ -60,7 +60,7 @@ def test_the_measures_are_those_of_loops(answers, found) -> None:
         s, w = softmax(np.log(p[k::2].astype(float)) / temperature, axis=1).max(1), wrong[k::2]
         areas.append(mannwhitneyu(-s[w], -s[~w]).statistic / (w.sum() * (~w).sum()))
     assert found.cooled.detection.area == pytest.approx(np.mean(areas), abs=1e-4)
-    table = found.measures().set_index(["answers", "measure"])
+    table = found.measures().set_index(["predictions", "measure"])
     assert table.loc[(GIVEN, "accuracy"), "value"] == table.loc[(COOLED, "accuracy"), "value"]
     assert found.cooled.calibration.expected_error < 0.6 * found.given.calibration.expected_error
     assert all(2 < one < 5 for one in found.temperatures)
@@ -81,11 +81,11 @@ def test_the_bins_hold_every_answer_with_wilsons_limits(answers, found) -> None:
     p, labels = answers
     bins = found.bins()
     for name in (GIVEN, COOLED):
-        assert bins[bins["answers"] == name]["pictures"].sum() == COUNT
-    for row in bins[bins["answers"] == GIVEN].itertuples():
+        assert bins[bins["predictions"] == name]["images"].sum() == COUNT
+    for row in bins[bins["predictions"] == GIVEN].itertuples():
         inside = [i for i in range(COUNT) if row[2] < p[i].max() <= row.to]
         right = sum(int(p[i].argmax() == labels[i]) for i in inside)
-        assert (row.pictures, row.accuracy) == (len(inside), pytest.approx(right / len(inside)))
+        assert (row.images, row.accuracy) == (len(inside), pytest.approx(right / len(inside)))
         limits = proportion_confint(right, len(inside), method="wilson")
         assert (row.low, row.high) == pytest.approx(limits, abs=1e-6)
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_had_is_a_sentence_and_no_number() -> None:
         assert (one.cooled, one.temperatures, one.given.detection) == (None, None, None)
         (said,) = one.lacking
         assert sentence in said
-        assert set(one.measures()["answers"]) == {GIVEN}
+        assert set(one.measures()["predictions"]) == {GIVEN}
     one = assess_predictions(sure, np.array([0, 0, 0, 0, 0, 1]))
     assert (one.cooled, one.given.detection) == (None, None)
     assert [said[:20] for said in one.lacking] == ["There are 1 errors a", "A temperature is fit"]

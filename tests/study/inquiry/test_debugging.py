@@ -135,7 +135,7 @@ def test_an_outlier_is_told_with_its_rank(planted):
 def test_the_table_is_of_every_picture_in_order(planted):
     found, _ = planted["adversarial"]
     table = found.table()
-    assert table["picture"].tolist() == list(found.images.ids)
+    assert table["image"].tolist() == list(found.images.ids)
     assert table["label"].tolist() == [found.images.categories[k] for k in found.images.labels]
     assert table["correct"].tolist() == (table["predicted"] == table["label"]).tolist()
     assert (table["label_doubtful"] == (table["rather"] != "")).all()

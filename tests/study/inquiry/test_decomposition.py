@@ -28,7 +28,7 @@ from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 SIDE = 20
-GIVEN = {"filters": "4,3", "pictures": 12, "side": SIDE, "size": 3, "epochs": 3}
+GIVEN = {"filters": "4,3", "images": 12, "side": SIDE, "size": 3, "epochs": 3}
 
 
 def inspect(count: int = 15) -> LayerInspection:
@@ -159,7 +159,7 @@ def test_layers_that_do_not_help_are_reported() -> None:
         ({"filters": "12;24"}, "filters='12;24': give the number of filters"),
         ({"filters": "4,0"}, "filters=0: give a whole number"),
         ({"side": 4}, "side=4: choose 8 px or more"),
-        ({"pictures": 5}, "5 images are too few"),
+        ({"images": 5}, "5 images are too few"),
         ({"weight": -1.0}, "weight=-1"),
     ],
 )

@@ -17,7 +17,7 @@ from study.inquiry.recognition import split_images, warn_of_random
 from tests.core.scenes import scene_net
 
 SIDE, PATCH = 24, 10
-GIVEN = {"filters": "6", "pictures": 60, "learned": 20, "side": SIDE, "size": 3, "epochs": 1, "words": 20, "levels": 2}
+GIVEN = {"filters": "6", "images": 60, "learned": 20, "side": SIDE, "size": 3, "epochs": 1, "words": 20, "levels": 2}
 Draw = Callable[[int, int, np.random.Generator], np.ndarray]
 
 
@@ -129,7 +129,7 @@ def test_a_warning_has_both_accuracies() -> None:
     [
         (make_set(draw_content, classes=1), {}, "Images of one class alone"),
         (make_set(draw_content, count=23), {}, "5 images of class 3 among the 23 drawn are too few"),
-        (make_set(draw_content), {"pictures": 12}, "among the 12 drawn are too few"),
+        (make_set(draw_content), {"images": 12}, "among the 12 drawn are too few"),
         (make_set(draw_content), {"words": 0}, "words=0: give a whole number"),
         (make_set(draw_content), {"levels": 0}, "levels=0"),
         (make_set(draw_content), {"levels": 7}, "levels=7: choose at most"),

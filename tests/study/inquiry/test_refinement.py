@@ -65,7 +65,7 @@ def test_a_rotated_layer_is_refined_to_itself(clean, monkeypatch):
     table = ask(monkeypatch, turned, features, labels)
     assert table["gain"].abs().max() < 0.02
     assert table["p_value"].min() > 0.2
-    for found in refine(turned, features, pictures=OWNER)[0]:
+    for found in refine(turned, features, images=OWNER)[0]:
         torch.testing.assert_close(found.float(), turned, atol=0.02, rtol=0)
 
 
@@ -81,7 +81,7 @@ def test_no_image_is_refined_by_a_mapping_that_has_seen_it():
     """Random features of 16 images, copied to 40 places: by heart, every one could be reconstructed."""
     owner = torch.arange(16).repeat_interleave(40)
     x, y = normal(16, 30)[owner], normal(16, 5, seed=1)[owner]
-    left = (refine(y, x, pictures=owner, orders=1)[0][-1] - y).square().mean() / y.var()
+    left = (refine(y, x, images=owner, orders=1)[0][-1] - y).square().mean() / y.var()
     assert float(left) > 0.8
 
 

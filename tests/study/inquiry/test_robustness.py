@@ -51,7 +51,7 @@ def test_attacks_count_what_stays_right_and_what_changes(inspected):
 
 
 def test_margins_are_those_of_the_core_in_the_same_directions(inspected):
-    table = margins(inspected, quiet, pictures=2, directions=3)
+    table = margins(inspected, quiet, images=2, directions=3)
     order = inspected.classifier.logits(inspected.inputs)[1].argsort(descending=True).tolist()
     labels = inspected.classes.tolist()
     apart = directions_between(inspected.inputs, labels, order[0], order[1])[:3]
@@ -64,7 +64,7 @@ def test_margins_are_those_of_the_core_in_the_same_directions(inspected):
 
 def test_bands_are_those_of_the_core_with_the_interval_of_order_statistics(inspected):
     """Columns of other bands; an interval of another confidence. Oracle: the core, and ranks counted by hand."""
-    table = bands(inspected, quiet, pictures=6, bands=2)
+    table = bands(inspected, quiet, images=6, bands=2)
     found = np.sort(band_margins(inspected.classifier, inspected.inputs[:6], 2).numpy(), axis=0)
     np.testing.assert_allclose(table["median"], found[2], rtol=2e-3)  # the third of six
     # With six values, only their ends have 95%: (1/2)^6 = 1.6% on either side.
@@ -72,7 +72,7 @@ def test_bands_are_those_of_the_core_with_the_interval_of_order_statistics(inspe
     side = inspected.inputs.shape[-1]
     assert table[["low", "high"]].to_numpy().tolist() == [[0, side / 4], [side / 4, side / 2]]
     assert table["dimension"].tolist() == [3 * (side // 2) ** 2] * 2
-    few = bands(inspected, quiet, pictures=5, bands=1).iloc[0]
+    few = bands(inspected, quiet, images=5, bands=1).iloc[0]
     assert (few["median_low"], few["median_high"], few["images"], few["met"]) == (0, np.inf, 5, 1)
 
 
@@ -135,8 +135,8 @@ def test_a_picture_called_what_the_set_has_none_of_has_no_margin_along_what_tell
     wrong = int(np.flatnonzero(answers != inspected.classes)[0])
     without = np.where(inspected.classes == answers[wrong], -1, inspected.classes)
     place = int((without[:wrong] >= 0).sum())
-    row = margins(relabelled(inspected, without), quiet, pictures=place + 1, directions=2).iloc[place]
-    assert (row["picture"], row["right"]) == (inspected.images.ids[wrong], False)
+    row = margins(relabelled(inspected, without), quiet, images=place + 1, directions=2).iloc[place]
+    assert (row["image"], row["right"]) == (inspected.images.ids[wrong], False)
     assert np.isfinite(row["anywhere"])
     assert row[["discriminative", "random"]].isna().all()
 
@@ -144,4 +144,4 @@ def test_a_picture_called_what_the_set_has_none_of_has_no_margin_along_what_tell
 def test_margins_of_one_class_are_refused_in_a_sentence(inspected):
     """Catches a stack about an iterator that was empty."""
     with pytest.raises(ForetellError, match="need images of two or more classes: give a set with more"):
-        margins(relabelled(inspected, np.zeros(48, np.int64)), quiet, pictures=1)
+        margins(relabelled(inspected, np.zeros(48, np.int64)), quiet, images=1)

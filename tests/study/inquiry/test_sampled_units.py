@@ -113,8 +113,8 @@ def test_wrong_input_is_one_sentence(model: str, unit: str, sentence: str, tmp_p
 
 def test_the_command_refuses_what_sampling_does_not_read(tmp_path: Path) -> None:
     """Catches a class or a folder of images that is silently ignored."""
-    with pytest.raises(ForetellError, match="give --unit LAYER:CHANNEL, no --class, no --pictures"):
+    with pytest.raises(ForetellError, match="give --unit LAYER:CHANNEL, no --class, no --images"):
         units("bars:belief", category="horizontal", how="sampled", out=tmp_path / "out")
-    with pytest.raises(ForetellError, match="give --unit LAYER:CHANNEL, no --class, no --pictures"):
-        units("bars:belief", unit="second:0", pictures="scenes", how="sampled", out=tmp_path / "out")
+    with pytest.raises(ForetellError, match="give --unit LAYER:CHANNEL, no --class, no --images"):
+        units("bars:belief", unit="second:0", images="scenes", how="sampled", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

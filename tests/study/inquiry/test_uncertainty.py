@@ -49,7 +49,7 @@ def test_the_table_is_what_the_engine_says(scenes, found):
         answers = inserted_dropout(classifier, image, passes=10, generator=torch.Generator().manual_seed(0)).softmax(-1)
         plain = classifier.probabilities(image)[0]
         row = table.iloc[i]
-        assert row["picture"] == pictures.ids[i]
+        assert row["image"] == pictures.ids[i]
         assert row["truth"] == classifier.categories[labels[i]]
         assert row["predicted"] == classifier.categories[int(plain.argmax())]
         assert row["confidence"] == pytest.approx(float(plain.max()), abs=1e-5)

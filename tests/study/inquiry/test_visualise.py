@@ -52,12 +52,12 @@ def test_the_files_hold_the_inputs_that_reach_what_the_facts_say(folder, tmp_pat
         assert arrays["trace"].shape == (2, 6)
         np.testing.assert_allclose(facts["activations"], answers(arrays["inputs"]), rtol=1e-4)
         assert arrays["top_projections"].shape == (4, 3, 96, 96)
-        assert arrays["top_boxes"].tolist() == [one["field"] for one in facts["top"]["pictures"]]
+        assert arrays["top_boxes"].tolist() == [one["field"] for one in facts["top"]["images"]]
     assert facts["fingerprint"] == open_classifier("scenes", ROOT).fingerprint
     assert facts["unit"] == {"channel": 12, "layer": LAYER, "row": None, "column": None}
     assert facts["parameters"] == {"how": "fourier", "starts": 2, "steps": 6, "seed": 0}
     assert {"torch", "numpy"} <= facts["versions"].keys()
-    assert sorted(one["id"] for one in facts["top"]["pictures"]) == ["0", "1", "2", "3"]
+    assert sorted(one["id"] for one in facts["top"]["images"]) == ["0", "1", "2", "3"]
     assert facts["top"]["warnings"] == list(written.warnings)
 
 
@@ -159,7 +159,7 @@ def test_what_is_no_unit_is_refused_with_the_form(text):
         ),
         (
             UnitQuery("scenes", "head:0", settings=VisualisationSettings("maco")),
-            "^--how maco measures the spectrum of images: name a folder of them with --pictures, or",
+            "^--how maco measures the spectrum of images: name a folder of them with --images, or",
         ),
         (
             UnitQuery("scenes", "head:0", settings=VisualisationSettings(starts=0)),

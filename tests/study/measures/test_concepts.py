@@ -19,7 +19,7 @@ from study.inquiry.conceptsets import Concept, draw_concept_inputs
 from tests.study.measures.grounds import asked, ground
 
 PICTURES, RUNS = 16, 4
-SEA = {"concept": "context=sea", "pictures": PICTURES, "runs": RUNS}
+SEA = {"concept": "context=sea", "images": PICTURES, "runs": RUNS}
 
 
 def shown(on):
@@ -93,7 +93,7 @@ def test_a_folder_of_pictures_is_a_concept_too(tmp_path):
     """Catches folders sought in the working folder instead of beside the study file."""
     drawn(tmp_path / "blue", (0, 0, 255), 10)
     drawn(tmp_path / "any", (128, 128, 128), 30)
-    on = ground(tmp_path, "concept_sensitivity", concept="blue", random="any", pictures=10, runs=2)
+    on = ground(tmp_path, "concept_sensitivity", concept="blue", random="any", images=10, runs=2)
     assert np.isfinite(asked(on, "adversarial", 0)[1].value)
 
 
@@ -101,7 +101,7 @@ def test_a_concept_that_the_layer_does_not_know_is_refused(tmp_path):
     """Catches strata by a vector that tells nothing apart: pictures of noise against pictures of the same noise."""
     drawn(tmp_path / "one", (128, 128, 128), 40)
     drawn(tmp_path / "same", (128, 128, 128), 120)
-    given = {"concept": "one", "random": "same", "layer": "pool", "pictures": 40, "runs": 4}
+    given = {"concept": "one", "random": "same", "layer": "pool", "images": 40, "runs": 4}
     with pytest.raises(
         ForetellError, match=r"layer pool barely represents one: vectors classify .* Name another layer"
     ):
@@ -124,8 +124,8 @@ def drawn(folder, colour, count):
         ("concept_effect", {"concept": "context=see"}, "Did you mean 'sea'"),
         ("concept_effect", {"concept": "context"}, "the strata need one concept: name one of context="),
         ("concept_sensitivity", {**SEA, "layer": "featres.1"}, "has no layer 'featres.1'. Did you mean 'features.1'"),
-        ("concept_sensitivity", {**SEA, "pictures": 4}, "a concept needs at least 8 images"),
-        ("concept_sensitivity", {**SEA, "pictures": 100}, "give fewer"),
+        ("concept_sensitivity", {**SEA, "images": 4}, "a concept needs at least 8 images"),
+        ("concept_sensitivity", {**SEA, "images": 100}, "give fewer"),
     ],
 )
 def test_a_concept_that_cannot_be_asked_is_refused(tmp_path, measure, given, sentence):

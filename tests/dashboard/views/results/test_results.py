@@ -195,7 +195,7 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     assert app.success[0].value.startswith("The planned 2 participants per condition were reached")
     assert not any("misplaced" in warning.value for warning in app.warning)
     assert table(app, "exclusions").to_dict("records") == [
-        {"rule": "fewer than 18 responses", "people": 0, "answers": 0}
+        {"rule": "fewer than 18 responses", "people": 0, "responses": 0}
     ]
     assert labels(app) == ["planned", "planned"]
     section(app, "Contrasts")
@@ -217,8 +217,8 @@ def test_participants_excluded_on_monitor_are_counted_everywhere(
     gone = service.researcher.load_participants("demo")["participant"][0]
     service.researcher.exclude("demo", gone, "wrote that they guessed")
     rules = [
-        {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "answers": 18},
-        {"rule": "fewer than 18 responses", "people": 0, "answers": 0},
+        {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "responses": 18},
+        {"rule": "fewer than 18 responses", "people": 0, "responses": 0},
     ]
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert table(app, "exclusions").to_dict("records") == rules
