@@ -4,7 +4,8 @@ A study of the scenes is built with every condition, and one of ``scenes:prototy
 For each trial type the benchmark has the probability that a simulated participant predicts the AI who reads what the
 condition shows by its rule (`study.conditions.condition.Condition.read`): heatmaps as `map_reader`, examples and what
 takes their places as `bayesian_learner`. It says what a condition offers to such a reader, and is no evidence about
-people.
+people. ``--networks scenes:prototypes --join FILE`` measures the study of one network again, and replaces its rows in a
+stored result.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import arguments, hand_over
+from benchmarks.machine import arguments, hand_over, join_measured, note_join
 from study.building.build import build
 from study.bundle import TRIAL_TYPES, Bundle, Trial
 from study.conditions import CONDITIONS
@@ -43,10 +44,19 @@ split = "adversarial"
 [trials]
 categories = {categories}
 practice = 0
+[teaching]
+threshold = {threshold}
 [saliency]
 parameters = {{ samples = 256 }}
 """
 PROTOTYPES = "prototypes"
+STUDIES = {
+    "scenes": [name for name in CONDITIONS if name != PROTOTYPES],
+    "scenes:prototypes": ["none", PROTOTYPES],
+}
+"""Conditions of the study of each network."""
+THRESHOLDS = {"scenes": 0.8, "scenes:prototypes": 0.0}
+"""A trial is dropped if no teaching set takes the learner above this; prototypes are shown without a teaching set."""
 Z = 1.96
 
 
@@ -55,27 +65,47 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = arguments("readers")
     parser.add_argument("--categories", type=int, default=10, help="categories, with a trial of each type")
     parser.add_argument("--home", type=Path, help="folder that keeps the built studies; none are kept by default")
+    parser.add_argument("--networks", nargs="+", choices=STUDIES, default=list(STUDIES), help="only these")
+    parser.add_argument("--join", type=Path, help="a stored result, whose rows of these networks are replaced")
     given = parser.parse_args(words)
 
     def run() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
-            return measure(given.categories, given.home or Path(folder))
+            return measure(given.categories, given.home or Path(folder), given.networks)
 
-    hand_over("readers", given, run)
+    if given.join is None:
+        hand_over("readers", given, run)
+    else:
+        join_measured(given, run, join_networks)
 
 
-def measure(categories: int, home: Path) -> dict[str, Any]:
-    """Build both studies, and read every condition in its own, JSON-ready."""
-    studies = {
-        "scenes": [name for name in CONDITIONS if name != PROTOTYPES],
-        "scenes:prototypes": ["none", PROTOTYPES],
-    }
+def join_networks(stored: dict[str, Any], measured: dict[str, Any], machine: dict[str, Any]) -> dict[str, Any]:
+    """Replace the rows of the networks that were measured again, and note when.
+
+    Raises
+    ------
+    SystemExit
+        The stored result is of another number of categories.
+    """
+    if stored["result"]["categories"] != measured["categories"]:
+        raise SystemExit(f"The stored result is of {stored['result']['categories']} categories: give --categories.")
+    again = list(dict.fromkeys(row["network"] for row in measured["rows"]))
+    kept = [row for row in stored["result"]["rows"] if row["network"] not in again]
+    rows = sorted([*kept, *measured["rows"]], key=lambda row: list(STUDIES).index(row["network"]))
+    result = stored["result"] | {"rows": rows}
+    return stored | {"machine": note_join(stored, machine, {"networks": again}), "result": result}
+
+
+def measure(categories: int, home: Path, networks: Sequence[str] = tuple(STUDIES)) -> dict[str, Any]:
+    """Build the studies of the networks, and read every condition in its own, JSON-ready."""
     rows = []
-    for model, conditions in studies.items():
+    for model in networks:
+        conditions = STUDIES[model]
         file = home / f"readers-{model.replace(':', '-')}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         listed = str(conditions).replace("'", '"')
-        file.write_text(FILE.format(conditions=listed, model=model, categories=categories), encoding="utf-8")
+        study = FILE.format(conditions=listed, model=model, categories=categories, threshold=THRESHOLDS[model])
+        file.write_text(study, encoding="utf-8")
         bundle = build(file, home)
         rows += [{"network": model} | row for name in conditions for row in read(bundle, CONDITIONS[name])]
     return {"categories": categories, "rows": rows}

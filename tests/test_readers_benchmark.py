@@ -41,6 +41,22 @@ def test_a_condition_is_read_with_its_own_values_trial_type_by_trial_type() -> N
     assert row["std_correct"][1:] == row["std_correct"][:1] * 2  # two equal trials
 
 
+def test_rows_of_one_network_are_replaced_and_the_others_kept() -> None:
+    """Catches rows of both measurements, a lost network, and results of different studies in one table."""
+    stored = {
+        "machine": {},
+        "result": {"categories": 2, "rows": [{"network": "scenes", "x": 1}, {"network": "scenes:prototypes", "x": 2}]},
+    }
+    machine = {"processor": "p", "measured_at": "2026-01-02", "load_average_1min": 1.0, "versions": {}}
+    for network, expected in (("scenes", [3, 2]), ("scenes:prototypes", [1, 3])):
+        again = {"categories": 2, "rows": [{"network": network, "x": 3}]}
+        joined = readers.join_networks(stored, again, machine)
+        assert [row["x"] for row in joined["result"]["rows"]] == expected
+        assert joined["machine"]["joined"] == [machine | {"methods": {"networks": [network]}}]
+    with pytest.raises(SystemExit, match="of 2 categories: give --categories"):
+        readers.join_networks(stored, {"categories": 3, "rows": []}, machine)
+
+
 def test_the_interval_of_a_mean_is_normal_and_within_probabilities() -> None:
     mean, low, high = readers.summarise([0.2, 0.4, 0.6])
     assert (mean, high - mean) == pytest.approx((0.4, 1.96 * 0.2 / np.sqrt(3)), abs=1e-4)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,6 +153,18 @@ def test_the_aware_network_knows_the_context_and_does_not_use_it(first: dict[str
     assert own["do(object)"]["true_class"][0] > 0.5
     few = {name: read_contexts(build(name), first["adversarial"])["accuracy"] for name in ("aware", "blind")}
     assert few["aware"] > few["blind"] + 0.2
+
+
+def test_prototypes_cost_no_accuracy(first: dict[str, Images]) -> None:
+    """Catches a network that no longer predicts as well as the one that it was trained from.
+
+    Expected: within two percentage points of the built-in network on standard scenes.
+    """
+    plain = json.loads((Path(data.__file__).parent / "scenes" / "accuracy.json").read_text(encoding="utf-8"))
+    card = read_card("prototypes")["accuracy"]["standard"]
+    assert card["accuracy"] > plain["standard"]["accuracy"] - 0.02
+    own, built_in = (count_correct(network, first["standard"]) for network in (build("prototypes"), build_scenes()))
+    assert own >= built_in - 4  # of 80, for sampling error
 
 
 def test_gradients_of_a_stethoscope_are_the_plain_ones_times_lambda() -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from data.scenes.classifier import SceneNet, normalise
+from data.scenes.classifier import build as build_scenes
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.shapes import CATEGORIES
 from data.scenes.zoo import bayesian, federated, prototypes, words
@@ -82,6 +83,80 @@ def test_every_prototype_is_a_patch_of_its_training_image() -> None:
     for j, (one, scene) in enumerate(zip(named, scenes, strict=True)):
         assert scene.label == one["category"] == list(CATEGORIES)[j // prototypes.PER_CLASS]
         torch.testing.assert_close(network.prototypes[j], patches[j, :, one["row"], one["column"]], atol=2e-5, rtol=0)
+
+
+def test_a_patch_is_a_part_of_the_image() -> None:
+    """Catches a further convolution, whose patches are most of the image.
+
+    Expected: the side grows by 2 px times the product of the strides before each 3 x 3 convolution, which is
+    1 + 2 (1 + 2 + 4 + 4 + 8) = 39 px.
+    """
+    network: Any = prototypes.build()
+    x = torch.randn(4, 3, 96, 96, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    network.describe(x)[:, :, 6, 6].sum().backward()
+    reached = torch.nonzero(x.grad.abs().sum((0, 1)))  # type: ignore[union-attr]
+    assert (reached.amax(0) - reached.amin(0) + 1).tolist() == [39, 39]
+
+
+def test_training_starts_from_the_built_in_network() -> None:
+    """Catches fresh convolutions, and prototypes that start as patches of another category."""
+    labels = torch.arange(16).repeat(2)
+    images = Images(
+        stack([np.asarray(draw_scene("training", 0, USUAL_SHARE, i).image) for i in range(32)]), labels, labels
+    )
+    assert [draw_scene("training", 0, USUAL_SHARE, i).label for i in (0, 15, 16)] == [
+        list(CATEGORIES)[k] for k in (0, 15, 0)
+    ]
+    network = prototypes.start_from_built_in(images, torch.Generator().manual_seed(0))
+    x = normalise(images.pixels)
+    built_in: Any = build_scenes()
+    with torch.no_grad():
+        torch.testing.assert_close(network.features(x), built_in.features[:5](x), atol=0, rtol=0)
+        patches = network.describe(x).flatten(2)
+    for j, prototype in enumerate(network.prototypes.detach()):
+        away = (patches[labels == j // 5] - prototype[:, None]).square().sum(1)
+        assert away.min() < 1e-10, j
+
+
+def test_the_costs_of_clusters_are_the_papers() -> None:
+    """Catches the nearest prototype of another category in place of the own one, and a cost with the wrong sign.
+
+    Expected: the loss of the paper (section 2.2) image by image, with the distances of all patches one by one.
+    """
+    network = prototypes.PrototypeNet().eval()
+    x, labels = torch.randn(4, 3, 96, 96, generator=torch.Generator().manual_seed(0)), torch.tensor([3, 15, 0, 3])
+    index = torch.tensor([2, 0, 1])
+    total = 0.0
+    with torch.no_grad():
+        loss = prototypes.make_loss(network, labels)(x[index], index)
+        for i in index.tolist():
+            patches = network.describe(x[i : i + 1])[0].flatten(1).T
+            away = torch.stack([(patches - prototype).square().sum(1).min() for prototype in network.prototypes])
+            own, logits = torch.arange(80) // 5 == labels[i], network(x[i : i + 1])[0]
+            total += float(-logits.log_softmax(0)[labels[i]] + 0.8 * away[own].min() - 0.08 * away[~own].min())
+    assert float(loss) == pytest.approx(total / 3, rel=1e-4)
+
+
+def test_prototypes_are_projected_onto_the_nearest_patches() -> None:
+    """Catches patches of another category, one image for two prototypes, and rows for columns.
+
+    Expected: the distances of all patches one by one, prototype after prototype.
+    """
+    labels = torch.arange(16).repeat(6)
+    pixels = torch.randint(0, 255, (96, 3, 96, 96), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    images, network = Images(pixels, labels, labels), prototypes.PrototypeNet().eval()
+    before = network.prototypes.detach().clone()
+    with torch.no_grad():
+        patches = network.describe(normalise(pixels)).permute(0, 2, 3, 1)
+    named, taken = prototypes.push(network, images), set()
+    for j, one in enumerate(named):
+        away = (patches - before[j]).square().sum(3)
+        allowed = [i for i in range(96) if labels[i] == j // 5 and i not in taken]
+        image, row, column = one["training_image"], one["row"], one["column"]
+        assert image in allowed
+        assert away[image, row, column] <= away[allowed].min() + 1e-5
+        torch.testing.assert_close(network.prototypes[j].detach(), patches[image, row, column], atol=1e-5, rtol=0)
+        taken.add(image)
 
 
 def test_words_are_softly_assigned_by_whitened_distance(monkeypatch: pytest.MonkeyPatch) -> None:
