@@ -9,7 +9,7 @@ from typing import Any
 
 import data
 from data.scenes.zoo.weights import PREFIX, read_card
-from generators import exact
+from generators import exact, retrained
 from generators.markdown import format_table
 from generators.plots import Series, draw_dots
 from generators.results import describe_machine, read_result
@@ -161,7 +161,17 @@ def render_page() -> str:
         **{split: f"{built_in[split]['accuracy']:.1%}" for split in ("standard", "adversarial")},
     )
     effects = EFFECTS.format(scenes=first["held_out"]["changed_scenes"])
-    parts = [head, *_members(cards), "", effects, *_effects(cards), "", *_ablation(cards), *_aware(cards)]
+    parts = [
+        head,
+        *_members(cards),
+        "",
+        *retrained.render(cards),
+        effects,
+        *_effects(cards),
+        "",
+        *_ablation(cards),
+        *_aware(cards),
+    ]
     parts += [*_parts(cards), *_further(cards)]
     return "\n".join([*parts, *_benchmark(), *_exact(), STUDIES])
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from data.errors import DataError
@@ -20,7 +21,22 @@ PREFIX = "scenes:"
 
 def store(network: nn.Module, name: str, exact: tuple[str, ...] = ()) -> None:
     """Write the weights of a network; those whose name begins with one of ``exact`` keep their precision."""
-    save_file({key: _round(key, value, exact) for key, value in network.state_dict().items()}, _weights(name))
+    save_file(round_weights(network, exact), _weights(name))
+
+
+def round_weights(network: nn.Module, exact: tuple[str, ...] = ()) -> dict[str, Tensor]:
+    """Return the weights of a network as `store` writes them."""
+    return {key: _round(key, value, exact) for key, value in network.state_dict().items()}
+
+
+def read_weights(name: str) -> dict[str, Tensor]:
+    """Return the stored weights of a network, in their stored precision."""
+    return load_file(_weights(name))
+
+
+def hash_weights(name: str) -> str:
+    """Return the SHA-256 of the file of a network's weights."""
+    return hashlib.sha256(_weights(name).read_bytes()).hexdigest()
 
 
 def restore(network: nn.Module, name: str) -> nn.Module:
