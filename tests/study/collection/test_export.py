@@ -88,7 +88,7 @@ def test_a_psych_ds_folder_describes_every_column_of_its_files(
     assert (told["@context"], told["@type"], told["name"]) == ("https://schema.org/", "Dataset", "demo")
     variables = {variable["name"] for variable in told["variableMeasured"]}
     files = sorted((folder / "data").iterdir())
-    assert [path.name for path in files] == ["study-demo_desc-responses_data.csv", "study-demo_desc-people_data.csv"]
+    assert [path.name for path in files] == ["study-demo_desc-people_data.csv", "study-demo_desc-responses_data.csv"]
     columns = {name for path in files for name in pd.read_csv(path).columns}
     assert columns == variables == {*DICTIONARY, *PARTICIPANTS}
     assert all(variable["description"] for variable in told["variableMeasured"])
