@@ -34,6 +34,9 @@ STYLE = """<style>
 .go:hover, .go:focus-visible { border-color: currentColor; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
   white-space: pre; overflow-x: auto; }
+/* Words of figures like the page's, also when the colour scheme changes; those on a bar keep their own. */
+.stApp .js-plotly-plot .main-svg text:not(.bartext-inside, .hoverlayer text) {
+  fill: light-dark(#11141a, #e9ebf0) !important; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }

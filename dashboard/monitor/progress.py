@@ -8,7 +8,8 @@ import streamlit as st
 from study.collection.funnel import QUANTILES
 from study.collection.monitor import Monitor
 
-COLOUR = "#5b6ee1"
+COLOUR, ON_BAR = "#5265d9", "#ffffff"
+"""Of bars, which light and dark pages show (contrast 3), and of the words on them (4.5)."""
 PLAIN = {"displaylogo": False, "displayModeBar": False}
 
 
@@ -58,6 +59,7 @@ def draw_funnel(seen: Monitor) -> go.Figure:
             marker_color=COLOUR,
             text=text,
             textposition="auto",
+            insidetextfont_color=ON_BAR,
             hoverinfo="skip",
         )
     )

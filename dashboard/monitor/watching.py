@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.monitor.progress import COLOUR
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.monitor import STEP_NS, Monitor, Where
@@ -31,7 +32,14 @@ HELP = {
     "Pause": "New participants are asked to come back later. Participants who have started can finish.",
     "Close": "New participants are told that the study has ended. Participants who have started can finish.",
 }
-SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
+OUTCOMES: dict[str, Any] = {
+    "condition": "Condition",
+    "begun": "Started",
+    "done": "Completed",
+    "answers": "Responses",
+    "accuracy": st.column_config.NumberColumn("Accuracy", format="percent"),
+}
+"""The columns of the table of outcomes, in the words of the page."""
 STATUS: dict[Where, tuple[str, str]] = {
     "waiting": ("Reading", "On a page before or after the trials."),
     "answering": ("Responding", "In the trials."),
@@ -106,6 +114,7 @@ def show_throughput(seen: Monitor) -> None:
     bars = go.Bar(
         x=seen.throughput["time"],
         y=seen.throughput["responses"],
+        marker_color=COLOUR,
         width=STEP_NS / 1e6,  # ms; else a single bar is as wide as the axis, which then is a few microseconds long
         hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
@@ -199,4 +208,4 @@ def show_unblinding_form(study: str) -> None:
                 st.warning(
                     f"Logged: the outcomes of {escape_markdown(study)} were viewed. Interim, and not preregistered."
                 )
-                st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})
+                st.dataframe(table, hide_index=True, column_config=OUTCOMES)

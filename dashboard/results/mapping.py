@@ -56,7 +56,7 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str]:
         seen = frame.head(PREVIEW_ROWS)
         st.caption(f"The first {len(seen)} of {len(frame):,} rows, as they will be read:")
         as_read = pd.DataFrame({ours: seen[theirs] for ours, theirs in mapping.items()})
-        st.table(as_read, border="horizontal", hide_index=True)
+        st.dataframe(as_read, hide_index=True, key=f"{place}_preview")  # keys scroll it on a phone
     return mapping
 
 

@@ -17,8 +17,6 @@ from study.workspace.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")
-INKS = {"light": "#11141a", "dark": "#e9ebf0"}
-"""Colours of text: no grey has a contrast of 4.5 on both grounds."""
 LONG = 14
 """Rows of a table that is scrolled."""
 
@@ -37,10 +35,7 @@ def table(frame: pd.DataFrame, name: str) -> None:
 
 
 def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
-    """Draw a figure with its numbers, its words in the colour of the page's text."""
-    ink = INKS[st.context.theme.type or "light"]
-    figure = go.Figure(figure).update_layout(font_color=ink, title_font_color=ink)
-    figure.update_traces(textfont_color=ink, selector={"type": "scatter"})
+    """Draw a figure with its numbers."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("Data table"):
         table(frame, name)

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.contrast import find_faint_words
 from tests.browser.test_accessibility import grave
 from tests.server import Server
 
@@ -100,6 +101,8 @@ class Hand:
             self.page.keyboard.press("ArrowDown")
             self.page.keyboard.press("Enter")
         else:
+            field.scroll_into_view_if_needed()
+            self.page.wait_for_timeout(SCROLL_MS)  # scrolling closes the list
             field.click()
             self.page.get_by_role("option", name=option, exact=True).click()
         self.clicks += 1
@@ -134,10 +137,11 @@ class Hand:
         self.page.keyboard.press(keys[where])
 
     def see(self, step: str) -> None:
-        """Look at a step: nothing grave for axe, nothing wider than the screen."""
+        """Look at a step: nothing grave for axe, no faint word in a figure, nothing wider than the screen."""
         expect(self.page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
         expect(self.page.get_by_test_id("stSkeleton")).to_have_count(0)
-        assert grave(self.page) == [], step
+        wrong = grave(self.page) + find_faint_words(self.page)
+        assert wrong == [], (step, wrong)
         over = self.page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
         assert over <= 0, step
 

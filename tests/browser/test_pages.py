@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.service import Service
 from study.simulate import simulate
+from tests.browser.contrast import find_faint_words
 from tests.browser.test_accessibility import grave
 from tests.conftest import ROOT, write_bundle
 from tests.server import Server, serving
@@ -90,11 +91,13 @@ def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: S
     finished(page)
     expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
     assert grave(page) == []
+    assert find_faint_words(page) == []
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.get_by_test_id("stApp")).to_have_css("background-color", "rgb(20, 22, 27)")
     finished(page)
     assert grave(page) == []
+    assert find_faint_words(page) == []
     assert hosts - {None} == {"127.0.0.1"}
 
 

@@ -48,7 +48,8 @@ def table(app: AppTest, name: str) -> pd.DataFrame:
 
 def tables(app: AppTest) -> dict[str, pd.DataFrame]:
     names = [button.label.removesuffix(".csv") for button in app.download_button if button.label.endswith(".csv")]
-    return dict(zip(names, (element.value for element in app.dataframe), strict=True))
+    drawn = [element.value for element in app.dataframe]  # first the preview of an uploaded file, which has no file
+    return dict(zip(names, drawn[len(drawn) - len(names) :], strict=True))
 
 
 def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:

@@ -26,7 +26,7 @@ def test_own_file_with_other_names(app: AppTest) -> None:
     assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
     assert app.warning[0].value == "Choose a column for correct."
-    assert "correct" not in app.table[0].value.columns  # the first rows as they will be read
+    assert "correct" not in app.dataframe[0].value.columns  # the first rows as they will be read
     assert "Column 'correct' is missing" in app.error[0].value
     made(app.selectbox(key="results_column_correct").select("hit").run())
     assert not app.error
