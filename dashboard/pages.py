@@ -28,10 +28,10 @@ STYLE = """<style>
 .door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; padding-block: .25rem; }
-.go { display: inline-block; padding: .5rem .75rem; font-size: .875rem;
-  border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
-  border-radius: .7rem; color: inherit !important; text-decoration: none !important; }
-.go:hover, .go:focus-visible { border-color: currentColor; }
+.stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem;
+  border: 1px solid light-dark(#dde1e8, #343a46); }
+.stApp [class*=st-key-go_] a:is(:hover, :focus-visible) { border-color: currentColor; }
+.stApp .view { color: inherit; text-decoration: underline; overflow-wrap: anywhere; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
   white-space: pre; overflow-x: auto; }
 /* Words of figures like the page's, also when the colour scheme changes; those on a bar keep their own. */

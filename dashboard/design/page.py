@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -88,4 +87,4 @@ def _build(editor: Editor) -> None:
     building.show(study)
     if study.bundle is not None and not study.has_changed:
         st.success("The study is built as its file is now.")
-        links.show_link("Preview, open and share it", f"/studies?study={quote(study.name)}")
+        links.show_link("Preview, open and share it", "studies", study=study.name)

@@ -11,7 +11,7 @@ import streamlit as st
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.places import describe_set, image_settings
-from dashboard.shared import cache, service
+from dashboard.shared import cache, links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
@@ -35,7 +35,8 @@ def show_split(editor: Editor) -> None:
     _describe_images(editor)
     sets = cache.list_image_sets()
     if not sets:
-        st.info("There is no image set in the workspace yet that could replace them. [Add images](/library)")
+        st.info("There is no image set in the workspace yet that could replace them.")
+        links.show_link("Add images", "library")
         return
     name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")
     st.caption(

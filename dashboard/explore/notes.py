@@ -79,8 +79,7 @@ def show_saved_views() -> None:
 
 def _show_saved_view(name: str, view: SavedView) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        # A link, not a change of the session: nothing of this view may stay.
-        st.markdown(f"[{escape_markdown(name)}](/explore?{view.query})", width="stretch")
+        links.show_view_link(name, f"/explore?{view.query}")
         st.caption(escape_markdown(f"{view.author}, {view.saved_at[:10]}"), width="content")
         if st.button(
             "Remove", key=f"view.remove.{name}", type="tertiary", icon=":material/delete:", help=f"Remove {name}"

@@ -135,7 +135,7 @@ def _classifier() -> str:
     links.check("classifier", cache.list_models(), "network")
     name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
     show_card(name)
-    st.caption("[Add a network](/library?part=Networks)")
+    links.show_link("Add a network", "library", part="Networks")
     return name
 
 

@@ -82,7 +82,7 @@ def choose(
         help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
         f"Your own sets: {cache.find_sets_folder()}/SET/CATEGORY/IMAGE.",
     )
-    st.caption("[Add images](/library) that stay in the workspace.")
+    links.show_link("Add images", "library")
     if source == OWN:
         opened = _own(most)
         drawn = cache.find_drawn_sets(model)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from core.attribution import METHODS
@@ -19,4 +17,4 @@ def show_study_link(model: str, method: str) -> None:
         handed[HANDED_IMAGES] = str(images)
     if method in METHODS:
         handed[HANDED_METHOD] = method
-    links.show_link("Test this on participants", f"/design?{urlencode(handed)}")
+    links.show_link("Test this on participants", "design", **handed)

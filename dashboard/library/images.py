@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
@@ -133,7 +132,7 @@ def _show_set(name: str) -> None:
     read: ReadSet | None = await_result(jobs.read_task(name).ask())
     if read is not None:
         with st.container(horizontal=True):
-            links.show_link("Explain these images", f"/explore?source={quote(name)}")
+            links.show_link("Explain these images", "explore", source=name)
             _offer_removal(name)
         left, right = st.columns(2, gap="large")
         with left:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -160,7 +159,7 @@ def _list_models() -> None:
             with st.container(width="stretch"):
                 st.markdown(f"`{model}`")
                 show_card(model)
-            links.show_link("Explore", f"/explore?classifier={quote(model)}")
+            links.show_link("Explore", "explore", classifier=model)
             file = model.removeprefix(f"{cache.MODELS}/")
             remove: Callable[[], None] | None = None
             if model in lines:

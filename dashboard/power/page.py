@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.power import planning
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies.workspace_studies import list_studies
 from study.collection.permissions import Permission
@@ -24,7 +24,8 @@ def page() -> None:
         by_name = {study.name: study for study in list_studies(home(), researcher) if study.settings is not None}
         studies = {name: study for name, study in by_name.items() if researcher.may(Permission.DESIGN, name)}
         if not studies:
-            st.info("There is no study file yet. [Design one](/design).")
+            st.info("There is no study file yet.")
+            links.show_link("Design a study", "design")
             return
         if st.query_params.get("study", next(iter(studies))) not in studies:
             st.error(

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from core.errors import ForetellError
+from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
 
 Read = TypeVar("Read")
@@ -58,9 +59,24 @@ _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
 
 
-def show_link(label: str, address: str) -> None:
-    """Draw a link to another page of Foretell as a button; Streamlit's own buttons would open it in a new tab."""
-    st.html(f'<a class="go" href="{escape(address)}" target="_self">{escape(label)}</a>', width="content")
+def show_link(label: str, page: str, **query: str) -> None:
+    """Draw a link to another page of Foretell, which opens in this tab and keeps what the session holds.
+
+    A link in Markdown would open a new tab, with a session of its own. ``query`` is that of the page's address.
+    """
+    with st.container(key=f"go_{digest(page, *map('='.join, query.items()))[:12]}", width="content"):
+        st.page_link(
+            st.Page(_draw_nothing, title=label, url_path=page), label=escape_markdown(label), query_params=query
+        )
+
+
+def _draw_nothing() -> None:
+    """Draw nothing: a link needs a page, and Streamlit finds the one that is meant by its path."""
+
+
+def show_view_link(label: str, address: str) -> None:
+    """Draw a link to a view of the page that is open, which is loaded again: nothing of this view may stay."""
+    st.html(f'<a class="view" href="{escape(address)}" target="_self">{escape(label)}</a>')
 
 
 def read_query() -> str:

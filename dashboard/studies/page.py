@@ -17,14 +17,15 @@ def page() -> None:
     """Draw the page."""
     st.title("Studies", anchor=False)
     st.caption(
-        "A study is defined by a file, which you write on the page [Design](/design). Building freezes its images and "
+        "A study is defined by a file, which you write on the page Design. Building freezes its images and "
         "heatmaps; participants then open it by a link."
     )
     with show_errors():
         building.take_done()
         studies = list_studies(home(), service.get_acting_researcher())
         if not studies:
-            st.info("There is no study yet. [Design one](/design).")
+            st.info("There is no study yet.")
+            links.show_link("Design a study", "design")
             return
         if len(studies) > 1:
             with st.container(key="studies_overview"):

@@ -79,7 +79,10 @@ class Hand:
             return
         self.reach(place)
         is_choice = place.evaluate("place => place.matches('[role=radio], [type=radio], [type=checkbox]')")
+        opens = place.evaluate("place => place.closest('[data-testid=stPopover]') !== null")
         self.page.keyboard.press("Space" if is_choice else "Enter")
+        if opens:  # what a popover holds can be reached only from within, and the focus follows a little later
+            self.page.wait_for_function("document.activeElement.closest('[data-testid=stPopoverBody]')")
 
     def write(self, field: Locator, text: str, end: str = "Tab") -> None:
         """Replace what is in a field, and leave it by a key."""

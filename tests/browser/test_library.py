@@ -78,7 +78,8 @@ def add(hand: Hand, name: str) -> None:
 
 
 def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Server, drawings: Path) -> None:
-    """Catches a way from own images to a heatmap that breaks, runs off the screen, or that axe objects to."""
+    """Catches a way from own images to a heatmap, and back, that breaks, runs off the screen, that axe objects to, or
+    whose links open another tab or begin another session."""
     page, name = hand.page, hand.visitor.name
     if not (folder := drawings.with_suffix("")).exists():
         zipfile.ZipFile(drawings).extractall(drawings.parent)
@@ -100,6 +101,32 @@ def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Serv
     expect(page.get_by_test_id("stImage").first).to_be_visible()
     assert f"source={name}" in page.url
     assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+    if hand.visitor.by_keyboard:
+        hand.click(page.locator(".drawer summary"))
+    hand.click(page.get_by_role("link", name="Add images"))
+    expect(page.get_by_text("Added 33 images.")).to_be_visible()  # in this tab, and in this session
+    assert page.context.pages == [page]
+
+
+def test_images_are_added_by_their_path_and_removed(hand: Hand, server: Server, drawings: Path) -> None:
+    """Catches a path that is not read, one that is wrong without a word, and a set that the keyboard cannot remove."""
+    page, name = hand.page, f"path-{hand.visitor.name}"
+    open_form(hand, server)
+    hand.click(page.get_by_role("radio", name="Path on this machine", exact=True))
+    field = page.get_by_role("textbox", name="Folder or zip")
+    hand.write(field, str(drawings.with_name("nowhere")))
+    expect(page.get_by_label("Name of the set")).to_have_value("nowhere")
+    hand.click(page.get_by_role("button", name="Add", exact=True))
+    expect(page.get_by_test_id("stAlertContentError")).to_contain_text("nowhere")
+    hand.see("a path that is wrong")
+    hand.write(field, str(drawings))
+    add(hand, name)
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+    hand.click(page.get_by_role("button", name="Remove", exact=True))
+    hand.click(page.get_by_role("button", name="Remove it"))
+    expect(page.get_by_text("Added 33 images.")).to_have_count(0)
+    assert not (server.home / "pictures" / name).exists()
 
 
 @pytest.mark.parametrize("way", ["Zip or images", "Folder"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -14,10 +16,12 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find import orders
 from dashboard.explore.heatmaps import cells, grid
 from dashboard.explore.uncertainty import view as uncertainty
+from dashboard.pages import PAGES
 from dashboard.power import planning
 from dashboard.results import page as results
 from dashboard.results import responses
 from dashboard.shared import links
+from tests.conftest import ROOT
 from tests.dashboard.views.conftest import opened
 
 __all__ = ["opened"]  # the fixture
@@ -49,6 +53,18 @@ def test_a_former_part_is_called_what_the_page_calls_it_today(former: str) -> No
     assert not value or value in OFFERED[name]
     assert parse_qs(query, keep_blank_values=True) == {name: [value]}
     assert links.update(query) == query
+
+
+def test_links_to_pages_are_drawn_in_one_way() -> None:
+    """Catches a link to a page in Markdown or HTML, which opens a new tab or begins a new session."""
+    to_page = re.compile(rf"""\]\(/({"|".join(PAGES)})\b|href=["']?/({"|".join(PAGES)})\b""")
+    written = {
+        (path.relative_to(ROOT).as_posix(), node.value)
+        for path in (ROOT / "dashboard").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and to_page.search(node.value)
+    }
+    assert written == set()
 
 
 def test_the_rest_of_a_link_stays() -> None:

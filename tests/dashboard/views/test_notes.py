@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -51,7 +52,7 @@ def test_a_view_is_saved_as_it_is_and_removed(opened, workspace: Path) -> None:
     )
     other: AppTest = opened(**dict(parse_qsl(view.query)))
     assert other.slider(key="percent").value == 30.0
-    shown = next(one.value for one in other.markdown if "/explore?" in one.value)
-    assert shown == f"[Wings \\[1\\](2)](/explore?{view.query})"
+    shown = next(one.proto.body for one in other.get("html") if "/explore?" in one.proto.body)
+    assert shown == f'<a class="view" href="/explore?{escape(view.query)}" target="_self">Wings [1](2)</a>'
     settled(next(one for one in other.button if one.key == "view.remove.Wings [1](2)").click().run())
     assert read_views(workspace) == {}
