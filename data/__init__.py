@@ -23,6 +23,7 @@ CLASSIFIERS = {
     "scenes:student": "scenes/zoo/student.py:build",
     "scenes:words": "scenes/zoo/words.py:build",
     "scenes:prototypes": "scenes/zoo/prototypes.py:build",
+    "scenes:belief": "scenes/zoo/belief.py:build",
     "bars": "bars/classifier.py:build",
     "bars:belief": "bars/belief.py:build",
 }

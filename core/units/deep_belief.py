@@ -9,7 +9,7 @@ the network draws, where activation maximisation (`core.units.maximise`) searche
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -28,7 +28,10 @@ CHAINS, BURN_IN, SAMPLES, APART = 64, 5000, 20, 1000
 
 @dataclass(frozen=True)
 class Machine:
-    """A restricted Boltzmann machine of binary units: E(v, h) = -hᵀWv - bᵀv - cᵀh.
+    """A restricted Boltzmann machine with binary hidden units.
+
+    With binary visible units, E(v, h) = -hᵀWv - bᵀv - cᵀh; with normal ones of standard deviation σ,
+    E(v, h) = |v - b|²/2σ² - hᵀWv/σ² - cᵀh (Welling, Rosen-Zvi & Hinton 2005).
 
     Attributes
     ----------
@@ -36,31 +39,51 @@ class Machine:
         W, (H, V).
     visible, hidden
         Biases b (V,) and c (H,).
+    deviation
+        σ, of all visible units; None if they are binary.
     """
 
     weight: Tensor
     visible: Tensor
     hidden: Tensor
+    deviation: float | None = None
 
     def up(self, v: Tensor) -> Tensor:
         """Compute p(h = 1 | v), (B, H)."""
-        return torch.sigmoid(v @ self.weight.T + self.hidden)
+        return torch.sigmoid(v @ self.weight.T / (self.deviation or 1.0) ** 2 + self.hidden)
 
     def down(self, h: Tensor) -> Tensor:
-        """Compute p(v = 1 | h), (B, V)."""
-        return torch.sigmoid(h @ self.weight + self.visible)
+        """Compute E[v | h], (B, V)."""
+        mean = h @ self.weight + self.visible
+        return mean if self.deviation is not None else torch.sigmoid(mean)
+
+    def draw_start(self, chains: int, generator: torch.Generator) -> Tensor:
+        """Draw visible units (C, V) from which chains begin: 0 or 1 alike, or about the biases."""
+        size = (chains, self.weight.shape[1])
+        half = torch.full(size, 0.5, dtype=self.weight.dtype)
+        return self.draw_visible(half if self.deviation is None else self.visible.expand(size), generator)
+
+    def draw_visible(self, mean: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw visible units (B, V) about what `down` computed."""
+        if self.deviation is None:
+            return _draw(mean, generator)
+        return mean + self.deviation * torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
 
 
 @runtime_checkable
 class DeepBeliefNetwork(Protocol):
-    """What a deep belief network offers besides its logits."""
+    """What a deep belief network offers besides its logits.
+
+    If its lowest visible units are normal and not binary, it also has their standard deviation, as an attribute
+    ``deviation`` (see `Machine`).
+    """
 
     def list_machines(self) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
         """List W, b and c of each machine, the lowest first, by the name of the module whose output is p(h = 1)."""
         ...
 
     def draw(self, visible: Tensor) -> Tensor:
-        """Return inputs (B, C, H, W) of values (B, V) in [0, 1] of the lowest visible units."""
+        """Return inputs (B, C, H, W) of values (B, V) of the lowest visible units."""
         ...
 
 
@@ -73,7 +96,7 @@ class ClampedSamples:
     mean, error
         (V,) float64: E[x | h = 1], and its Monte Carlo standard error, over chains.
     chains
-        (C, V): p(x = 1) of the last sample of each chain.
+        (C, V): E[x | h], of binary units p(x = 1 | h), of the last sample of each chain.
     mixing
         Largest ratio, over the visible units, of the spread between the halves of the chains to what chance explains
         (the potential scale reduction of Gelman & Rubin 1992, of chains split into halves); near 1 if they have mixed.
@@ -112,11 +135,9 @@ def sample_unit(
         if not isinstance(module, DeepBeliefNetwork):
             raise ForetellError(
                 f"{classifier.name} is no deep belief network, and only from one can images be drawn with a unit "
-                "clamped: take bars:belief, or maximise the unit (--how fourier)."
+                "clamped: take scenes:belief or bars:belief, or maximise the unit (--how fourier)."
             )
-        own = {
-            name: Machine(*(part.detach().cpu() for part in parts)) for name, parts in module.list_machines().items()
-        }
+        own = _read_machines(module)
         if unit.layer not in own:
             raise ForetellError(
                 f"Layer {unit.layer or 'of the classes'!r} of {classifier.name} is none of its hidden layers "
@@ -128,6 +149,15 @@ def sample_unit(
         )
         inputs = module.draw(torch.cat([chain.mean.float()[None], chain.chains]).to(classifier.device)).cpu()
     return chain, inputs
+
+
+def _read_machines(module: DeepBeliefNetwork) -> dict[str, Machine]:
+    own = {
+        name: Machine(weight.detach().cpu(), visible.detach().cpu(), hidden.detach().cpu())
+        for name, (weight, visible, hidden) in module.list_machines().items()
+    }
+    lowest = next(iter(own))
+    return own | {lowest: replace(own[lowest], deviation=getattr(module, "deviation", None))}
 
 
 def sample_clamped(
@@ -143,8 +173,8 @@ def sample_clamped(
 ) -> ClampedSamples:
     """Draw p_j(x | h_ij = 1) for unit i of the top machine's hidden layer j, of the machines up to it alone.
 
-    The last step down gives probabilities p(x = 1 | h) in place of draws, which leaves the mean and takes the noise of
-    the draw from it. Chains begin at random and are independent of each other, which gives the error.
+    The last step down gives E[x | h] in place of draws, which leaves the mean and takes the noise of the draw from it.
+    Chains begin at random and are independent of each other, which gives the error.
 
     Raises
     ------
@@ -154,14 +184,14 @@ def sample_clamped(
     _refuse_settings(machines, unit, chains, burn_in, samples, apart)
     generator = generator or torch.Generator().manual_seed(0)
     top = machines[-1]
-    visible = (torch.rand(chains, top.weight.shape[1], generator=generator) < 0.5).to(top.weight.dtype)
+    visible = top.draw_start(chains, generator)
     drawn = []
     for k in range(samples):
         for _ in range(burn_in if k == 0 else apart):
             hidden = _draw(top.up(visible), generator)
             hidden[:, unit] = 1
             below = top.down(hidden)
-            visible = _draw(below, generator)
+            visible = top.draw_visible(below, generator)
         drawn.append(_descend(machines[:-1], visible, generator) if len(machines) > 1 else below)
         progress(k + 1, samples, "sampling with the unit clamped")
     values = torch.stack(drawn).double()
@@ -170,7 +200,7 @@ def sample_clamped(
 
 
 def _descend(machines: Sequence[Machine], hidden: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw down from the hidden units of the highest of these machines; return p(x = 1) of the lowest."""
+    """Draw down from the hidden units of the highest of these machines; return E[x | h] of the lowest."""
     for machine in machines[:0:-1]:
         hidden = _draw(machine.down(hidden), generator)
     return machines[0].down(hidden)

@@ -24,7 +24,7 @@ def units(
         typer.Option(
             help="fourier (natural waves of colour), maco (waves as strong as in the images of --images, with what "
             "mattered less more transparent), pixels (of bounded norm) or sampled (drawn from a deep belief network, "
-            "such as bars:belief, with the unit clamped to 1)."
+            "such as scenes:belief, with the unit clamped to 1)."
         ),
     ] = "fourier",
     starts: Annotated[int, typer.Option(help="Random starting images, each of which ends at its own maximum.")] = 4,

@@ -9,7 +9,8 @@ from typing import Any
 
 import data
 from data.scenes.zoo.weights import PREFIX, read_card
-from generators import exact, retrained
+from generators import exact, further, retrained
+from generators.further import format_share
 from generators.markdown import format_table
 from generators.plots import Series, draw_dots
 from generators.results import describe_machine, read_result
@@ -172,14 +173,14 @@ def render_page() -> str:
         *_ablation(cards),
         *_aware(cards),
     ]
-    parts += [*_parts(cards), *_further(cards)]
+    parts += [*_parts(cards), *further.list_figures(cards)]
     return "\n".join([*parts, *_benchmark(), *_exact(), STUDIES])
 
 
 def _members(cards: dict[str, dict[str, Any]]) -> list[str]:
     rows = ["| name | known difference | standard | adversarial | weights | training |", "|---|---|---|---|---|---|"]
     for name, card in cards.items():
-        shares = " | ".join(_share(card["accuracy"][split]) for split in ("standard", "adversarial"))
+        shares = " | ".join(format_share(card["accuracy"][split]) for split in ("standard", "adversarial"))
         spent = f"{card['training']['seconds'] / 60:.0f} min"
         known = f"{card['title']}. {card['difference']}"
         rows.append(f"| `{name}` | {known} | {shares} | {card['parameters'] / 1e6:.2f} M | {spent} |")
@@ -220,7 +221,7 @@ def _ablation(cards: dict[str, dict[str, Any]]) -> list[str]:
 def _aware(cards: dict[str, dict[str, Any]]) -> list[str]:
     card = cards["scenes:aware"]
     rows = [
-        f"| `{name}` | {_share(read)} | {_effect(_effects_of(cards, name)['do(context)']['true_class'])} |"
+        f"| `{name}` | {format_share(read)} | {_effect(_effects_of(cards, name)['do(context)']['true_class'])} |"
         for name, read in card["further"]["context_read_by_a_linear_probe"].items()
     ]
     return [AWARE, "| network | context read | do(context) |", "|---|---|---|", *rows, ""]
@@ -251,31 +252,6 @@ def _effects_of(cards: dict[str, dict[str, Any]], name: str) -> dict[str, dict[s
     effects = next(iter(cards.values()))["effects"]["scenes"] if name == "scenes" else cards[name]["effects"]["network"]
     by_factor: dict[str, dict[str, list[float]]] = effects
     return by_factor
-
-
-def _further(cards: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["## Further figures", ""]
-    if "scenes:memorised" in cards:
-        share = cards["scenes:memorised"]["further"]["random_labels_of_training_images"]
-        lines.append(
-            f"- `scenes:memorised` gives the random label of {_share(share)} of its training images "
-            "([the record of such a training](training.md))."
-        )
-    if "scenes:student" in cards:
-        same = cards["scenes:student"]["further"]["same_class_as_the_built_in_network"]
-        shares = " and ".join(f"{one['share']:.1%} ({split})" for split, one in same.items())
-        lines.append(f"- `scenes:student` predicts the class of the built-in network on {shares} of the images.")
-    if "scenes:bayesian" in cards:
-        further = cards["scenes:bayesian"]["further"]
-        for split in ("standard", "adversarial"):
-            error, shared = further[split]["calibration_error"], further[split]["mutual_information"]
-            lines.append(
-                f"- `scenes:bayesian`, {split}: calibration error {error['plain']:.3f} plain and "
-                f"{error['mean_of_draws']:.3f} for the mean of {further['draws']} draws; mutual information of "
-                f"prediction and weights {shared['right']:.3f} nats where it is right and {shared['wrong']:.3f} where "
-                "it is wrong."
-            )
-    return [*lines, ""]
 
 
 def _exact() -> list[str]:
@@ -343,11 +319,6 @@ def _area(area: dict[str, Any] | None) -> str:
         return ""
     low, high = area["interval_95"]
     return f"{area['auc']:.2f} ({low:.2f} to {high:.2f})"
-
-
-def _share(share: dict[str, Any]) -> str:
-    low, high = share["interval_95"]
-    return f"{share['accuracy']:.1%} ({low:.1%} to {high:.1%})"
 
 
 def _effect(values: list[float]) -> str:

@@ -63,6 +63,56 @@ def test_samples_go_down_through_the_layers_below():
     assert found.chains.shape == (200, 6)
 
 
+def draw_gaussian(visible: int, hidden: int, seed: int) -> Machine:
+    drawn = draw_machine(visible, hidden, seed)
+    return Machine(0.4 * drawn.weight, drawn.visible, 0.3 * drawn.hidden, deviation=0.7)
+
+
+def enumerate_hidden(machine: Machine) -> tuple[torch.Tensor, torch.Tensor]:
+    """Hidden states (S, H) of a machine with normal visible units, and their probability, these integrated out."""
+    h = list_states(machine.weight.shape[0])
+    moved, variance = h @ machine.weight + machine.visible, machine.deviation**2
+    return h, (h @ machine.hidden + (moved.square() - machine.visible.square()).sum(1) / (2 * variance)).softmax(0)
+
+
+def test_conditional_expectations_of_normal_units_are_those_of_the_energy():
+    """Expected: p(h = 1 | v) by the energy of all 2^4 hidden states, E[v | h] as the minimum of the energy in v.
+
+    Catches a variance that is left out, or is a standard deviation, and a squashed mean of normal units.
+    """
+    machine = draw_gaussian(6, 4, 7)
+    h, v = list_states(4), torch.randn(5, 6, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
+
+    def compute_energy(v: torch.Tensor) -> torch.Tensor:
+        apart = (v[:, None] - machine.visible).square().sum(2) / (2 * 0.7**2)
+        return apart - (v @ machine.weight.T / 0.7**2 + machine.hidden) @ h.T
+
+    p = (-compute_energy(v)).softmax(1)
+    torch.testing.assert_close(machine.up(v), p @ h)
+    means = machine.down(h).requires_grad_()
+    (slope,) = torch.autograd.grad(compute_energy(means).diagonal().sum(), means)
+    torch.testing.assert_close(slope, torch.zeros_like(slope), atol=1e-12, rtol=0)
+
+
+def test_the_mean_of_normal_units_is_that_of_the_enumeration():
+    """Expected: a mixture of 2^7 normal distributions, one for each state of the other hidden units, within the error.
+
+    With a machine of binary units above, its exact distribution taken down to E[v | h]. Catches normal units drawn
+    without their noise, or with another deviation, and a lower machine that is taken to be binary.
+    """
+    machine = draw_gaussian(6, HIDDEN, 4)
+    h, p = enumerate_hidden(machine)
+    clamped = h[:, 2] == 1
+    exact = p[clamped] / p[clamped].sum() @ machine.down(h[clamped])
+    drawn = sample_clamped([machine], 2, chains=400, burn_in=60, samples=10, apart=10)
+    assert float(drawn.error.max()) < 0.02
+    assert float(((drawn.mean - exact) / drawn.error).abs().max()) < 4
+    top = draw_machine(HIDDEN, TOP, 5)
+    below, share = enumerate_visible(top, 3)
+    drawn = sample_clamped([machine, top], 3, chains=200, burn_in=60, samples=10, apart=10)
+    assert float(((drawn.mean - share @ machine.down(below)) / drawn.error).abs().max()) < 4
+
+
 def test_chains_that_have_not_mixed_are_told_from_those_that_have():
     """Planted: two far valleys, between which no chain moves. Catches a ratio that is near 1 whatever happens."""
     weight = torch.zeros(2, 6, dtype=torch.float64)

@@ -8,8 +8,9 @@ from itertools import product
 import torch
 from torch.nn.functional import softplus
 
-from data.bars.belief import CARD, RED, UNITS, build, fit_machine, look
+from data.bars.belief import CARD, RED, UNITS, build, look
 from data.bars.train import FIRST, HELD_OUT_SEED, draw_bars, measure_accuracy, read
+from data.boltzmann import fit_machine
 
 
 def test_the_weights_are_those_of_the_card() -> None:

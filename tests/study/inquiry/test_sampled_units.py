@@ -12,10 +12,12 @@ import torch
 from PIL import Image
 
 from core.errors import ForetellError
-from core.units.deep_belief import ClampedSamples
+from core.units.deep_belief import ClampedSamples, Machine, sample_clamped, sample_unit
+from core.units.unit import Unit
 from dashboard.cli.units import units
 from study.inquiry import sampled_units as module
 from study.inquiry.sampled_units import SampledQuery, sampled_files, warn
+from study.network.sources import open_classifier
 
 NETWORK = '''
 import numpy as np
@@ -84,6 +86,25 @@ def test_the_files_show_what_the_unit_means(tmp_path: Path, monkeypatch: pytest.
     x, y = 16 + module.SIDE // 2, sheet.shape[0] - 2 * module.SIDE  # in the mean's tile
     first = sheet[y - 60 : y - 20, x - 20 : x + 20].reshape(-1, 3).mean(0)
     assert first[0] > first[1] + 100
+
+
+def test_normal_visible_units_are_read_from_the_network(tmp_path: Path) -> None:
+    """Expected: samples of the network's machines with its deviation, given by hand.
+
+    Catches the lowest layer of scenes:belief taken to be binary, and the deviation given to the upper machine.
+    """
+    from data.scenes.zoo.belief import DEVIATION, build
+
+    few = {"burn_in": 20, "apart": 2}
+    network, machines = open_classifier("scenes:belief", tmp_path), build().list_machines()
+    own = [Machine(*machines["first"], deviation=DEVIATION), Machine(*machines["second"])]
+    for k, layer in enumerate(machines):
+        generators = [torch.Generator().manual_seed(5) for _ in range(2)]
+        chain, inputs = sample_unit(network, Unit(3, layer), generator=generators[0], **few)
+        expected = sample_clamped(own[: k + 1], 3, generator=generators[1], **few)
+        torch.testing.assert_close(chain.mean, expected.mean)
+        assert float(chain.mean.min()) < 0
+        assert inputs.shape == (65, 3, 96, 96)
 
 
 def test_chains_that_have_not_mixed_are_said() -> None:
