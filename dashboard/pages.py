@@ -31,7 +31,7 @@ STYLE = """<style>
 .stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem;
   border: 1px solid light-dark(#dde1e8, #343a46); }
 .stApp [class*=st-key-go_] a:is(:hover, :focus-visible) { border-color: currentColor; }
-.stApp .view { color: inherit; text-decoration: underline; overflow-wrap: anywhere; }
+.view { color: inherit !important; text-decoration: underline; overflow-wrap: anywhere; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
   white-space: pre; overflow-x: auto; }
 /* Words of figures like the page's, also when the colour scheme changes; those on a bar keep their own. */

@@ -25,6 +25,8 @@ KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
 CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library_said"
 """Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
 said about the last one."""
+FAILED = "library_failed"
+"""In the session: the last images could not be added."""
 MOST_NAMED = 20
 LOOSE = (
     "Some of these files are in no folder, which would name their class. Remove them, and add the folder itself: drop "
@@ -35,7 +37,7 @@ LOOSE = (
 def show() -> None:
     """Draw the part: the form first where there is no set yet."""
     problem = _end_adding()
-    is_open = not cache.list_image_sets() or ADDING in st.session_state or bool(problem)
+    is_open = not cache.list_image_sets() or ADDING in st.session_state or FAILED in st.session_state
     with st.expander("Add images", expanded=is_open, icon=":material/add:"), show_errors():
         _show_adding(problem)
     if added := st.session_state.pop("library_added", None):
@@ -51,7 +53,10 @@ def show() -> None:
 def _end_adding() -> str:
     """Keep what is to be said of images that have been added since the page was drawn; return why there are none."""
     job, problem = jobs.take_ended(ADDING)
+    if problem:
+        st.session_state[FAILED] = True  # the form stays open while what was wrong is corrected
     if job is not None:
+        st.session_state.pop(FAILED, None)
         others = f" {job.result.others:,} other files were left out." if job.result.others else ""
         name = st.session_state["library_added"] = job.result.folder.name
         st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")

@@ -6,19 +6,24 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource
 from tests.browser.explore.conftest import PATIENCE_MS, PENDING, finished, open_explore
 from tests.browser.explore.test_explore import sheet
 from tests.browser.hand import VISITORS, Hand
 from tests.browser.test_accessibility import grave
+from tests.conftest import ROOT
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
 on_desktop = pytest.mark.parametrize("visitor", VISITORS[:1], ids=["desktop"], indirect=True)
+on_phone = pytest.mark.parametrize("visitor", VISITORS[1:], ids=["phone"], indirect=True)
 WHOLE = re.compile(rf"^Heatmaps:(?!.*({PENDING.pattern}|Not computed yet))")
 
 
@@ -95,23 +100,109 @@ def test_the_images_on_which_methods_disagree_most_are_two_clicks_away(page: Pag
     expect(page.locator(".scroll table")).to_be_visible(timeout=PATIENCE_MS)
 
 
-@on_desktop
 def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(tab: Page, explorer: Server) -> None:
-    """Catches a click that filters to other images than the cell counts, and a link that does not hold them."""
-    page = open_explore(tab, f"{explorer.url}/explore?view=Gallery")
-    page.get_by_text("Confusion matrix", exact=True).click()
+    """Catches a click that filters to other images than the cell counts, a link that does not hold them, a cell that no
+    key reaches, and a next image that does not fit."""
+    page = open_explore(tab, f"{explorer.url}/explore?view=Gallery&method=Gradient")
+    hand = make_hand(page)
+    open_controls(page)
+    hand.click(page.locator("summary").filter(has_text="Confusion matrix"))
     cell = page.get_by_role("button", name=re.compile(r"^True class fish, predicted bird: \d+$"))
     count = int(cell.inner_text())
-    cell.click()
+    hand.click(cell)
     expect(page.get_by_text(f"{count} of 200 images fit the filters.")).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
+    close_controls(page)
     shown = page.locator(".grid button")
     expect(shown).to_have_count(count)
     for text in shown.all_inner_texts():
         assert re.match(r"bird \d+%\s+true class: fish$", text.strip())
     expect(page).to_have_url(re.compile("filter.truth=fish&filter.predicted=bird"))
-    page.get_by_role("button", name="Clear filters").click()
+    hand.click(shown.first)
+    place = page.get_by_role("status").filter(has_text=re.compile("^Image"))
+    expect(place).to_have_text(f"Image 1 of {count}", timeout=PATIENCE_MS)
+    finished(page)
+    page.keyboard.press("ArrowRight")
+    expect(place).to_have_text(f"Image 2 of {count}", timeout=PATIENCE_MS)
+    finished(page)
+    heading = page.get_by_test_id("stHeading").nth(1)
+    expect(heading).to_contain_text("The AI predicts bird")
+    expect(heading).to_contain_text("true class: fish")
+    hand.click(page.get_by_role("radio", name="Gallery", exact=True))
+    hand.click(page.get_by_role("button", name="Clear filters"))
     expect(page.get_by_text(re.compile("^200 images; "))).to_be_visible(timeout=PATIENCE_MS)
+
+
+@on_phone
+def test_a_view_is_saved_and_opened_again(tab: Page, explorer: Server) -> None:
+    """Catches a saved view that opens as another one, in another tab, or that the keyboard cannot save or remove."""
+    page = open_explore(tab, f"{explorer.url}/explore?method=Gradient&style=Outline&image=adversarial%2F9")
+    hand, tabs = make_hand(page), len(page.context.pages)
+    name = f"Wings, {hand.visitor.name}"
+    views, link = page.get_by_role("button", name="Saved views"), page.get_by_role("link", name=name)
+    hand.click(views)
+    hand.write(page.get_by_role("textbox", name="Name of this view"), name)
+    hand.click(page.get_by_role("button", name="Save this view"))
+    expect(link).to_be_visible()
+    finished(page)
+    hand.see("a saved view")
+    saved = parse_qs(urlsplit(page.url).query)
+    open_explore(page, f"{explorer.url}/explore?view=Gallery")
+    hand.click(views)
+    hand.click(link)
+    expect(page.get_by_role("radio", name="Outline")).to_be_checked()
+    finished(page)
+    assert parse_qs(urlsplit(page.url).query) == saved
+    assert len(page.context.pages) == tabs
+    hand.click(views)
+    hand.click(page.get_by_role("button", name="Remove"))
+    expect(link).to_have_count(0)
+
+
+@on_phone
+def test_a_region_is_replaced_and_the_new_prediction_shown(tab: Page, explorer: Server) -> None:
+    """Catches a region that only a mouse can mark, and a share that is not that of the box."""
+    page = open_explore(tab, f"{explorer.url}/explore?method=Gradient")
+    hand = make_hand(page)
+    hand.choose(page.get_by_role("combobox", name="Replace", exact=True), "A box")
+    hand.choose(page.get_by_role("combobox", name="With", exact=True), "Black")
+    said = page.get_by_text(re.compile(r"^The AI (still|now) predicts .* 25% of the image is replaced\.$"))
+    expect(said).to_be_visible()
+    hand.reach(page.get_by_role("slider", name="Rows").last)
+    page.keyboard.press("End")
+    said = page.get_by_text(re.compile(r"^The AI (still|now) predicts .* 3[78]% of the image is replaced\.$"))
+    expect(said).to_be_visible()
+    finished(page)
+    hand.see("a replaced region")
+
+
+@on_phone
+def test_two_networks_are_compared_where_they_disagree(tab: Page, explorer: Server) -> None:
+    """Catches an order that begins with an image on which both networks agree, and a difference that is not drawn."""
+    page = open_explore(tab, f"{explorer.url}/explore?method=Gradient")
+    hand = make_hand(page)
+    hand.click(page.get_by_role("radio", name="Compare models", exact=True))
+    open_controls(page)
+    hand.choose(page.get_by_role("combobox", name="Compared with"), "scenes:coarse")
+    place = page.get_by_role("status").filter(has_text=re.compile("^Image"))
+    expect(page.get_by_text("predictions of scenes and scenes:coarse")).to_be_visible()
+    finished(page)
+    hand.click(page.locator(".grid button").first)
+    close_controls(page)
+    expect(place).to_have_text("Image 1 of 200")
+    expect(page.get_by_role("img", name="Gradient: scenes minus scenes:coarse")).to_be_visible(timeout=PATIENCE_MS)
+    finished(page)
+    hand.see("two networks")
+    shown = int(parse_qs(urlsplit(page.url).query)["image"][0].removeprefix("adversarial/"))
+    assert len(predict_class("scenes", shown) | predict_class("scenes:coarse", shown)) == 2
+
+
+def predict_class(model: str, index: int) -> set[int]:
+    """Compute the class that a network predicts for one of the adversarial scenes."""
+    classifier = open_classifier(model, ROOT)
+    settings = {"set": "scenes", "split": "adversarial", "size": 200}
+    image = open_set(ImageSource.model_validate(settings), ROOT).open(index)
+    return {int(classifier.probabilities(classifier.preprocess(image)[None]).argmax())}
 
 
 @on_desktop
@@ -189,6 +280,12 @@ def open_controls(page: Page) -> None:
     expect(controls).to_be_hidden()
     handle.press("Enter")
     expect(controls).to_be_visible()
+
+
+def close_controls(page: Page) -> None:
+    """Close the drawer of a phone again."""
+    if page.locator(".drawer[open]").count() and page.locator(".drawer summary").is_visible():
+        page.locator(".drawer summary").press("Enter")
 
 
 @pytest.mark.parametrize("view", ["Single image", "Gallery"])

@@ -108,6 +108,7 @@ def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Serv
     assert page.context.pages == [page]
 
 
+@pytest.mark.parametrize("visitor", VISITORS[1:], ids=["phone"])
 def test_images_are_added_by_their_path_and_removed(hand: Hand, server: Server, drawings: Path) -> None:
     """Catches a path that is not read, one that is wrong without a word, and a set that the keyboard cannot remove."""
     page, name = hand.page, f"path-{hand.visitor.name}"

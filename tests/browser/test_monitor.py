@@ -120,6 +120,7 @@ def step_on(hand: Hand, slider: Locator) -> None:
     hand.page.mouse.click(box["x"] + box["width"] / steps, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.parametrize("visitor", VISITORS[1:], ids=["phone"])  # with the mouse: `test_pages`
 def test_a_file_of_responses_is_mapped_and_its_report_downloaded(hand: Hand, server: Server, tmp_path: Path) -> None:
     """Catches a template that lacks a column, a preview that runs off a phone and that no key scrolls, and a report
     that cannot be reached by the keyboard."""
