@@ -158,10 +158,27 @@ def _train(
     return train_metamodels(features, values, counts, settings, generator=generator, parts=parts, progress=progress)
 
 
-def _read(known: Relatives, trained: Metamodels, features: Tensor) -> Reading:
+def read_parts(
+    known: Relatives,
+    features: Tensor,
+    settings: MetamodelSettings,
+    generator: torch.Generator,
+    parts: Tensor,
+    progress: Progress,
+) -> NDArray[np.bool_]:
+    """Say whether the attributes of each relative are predicted (R, A) by the metamodel trained without its part."""
+    return _check_held_out(known, _train(known, features, settings, generator, parts, progress))
+
+
+def _check_held_out(known: Relatives, trained: Metamodels) -> NDArray[np.bool_]:
     held_out = np.stack([own.argmax(1).numpy() for own in trained.held_out], 1)
+    correct: NDArray[np.bool_] = held_out == known.values
+    return correct
+
+
+def _read(known: Relatives, trained: Metamodels, features: Tensor) -> Reading:
     results = [(int(own.argmax()), float(own.max())) for own in trained.predict(features)]
-    return Reading(held_out == known.values, tuple(results))
+    return Reading(_check_held_out(known, trained), tuple(results))
 
 
 def draw_images(open_image: Callable[[int], Image.Image], count: int, columns: int) -> Image.Image:

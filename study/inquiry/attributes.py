@@ -19,6 +19,7 @@ from core.shares import share_of
 from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress
 from data.types import Relatives
+from study.inquiry import attribute_splits
 from study.inquiry.attribute_queries import (
     Reading,
     ask_network,
@@ -28,6 +29,7 @@ from study.inquiry.attribute_queries import (
     read_by_images,
     read_by_single,
 )
+from study.inquiry.attribute_splits import describe_extrapolation, extrapolate, find_attribute
 from study.inquiry.layers import LayerInspection
 
 RELATIVES = Registry("collection of relatives", data.RELATIVES)
@@ -53,6 +55,7 @@ def attributes(
     relatives: str = "scenes",
     queries: Queries = "images",
     outputs: str = "prob,ranking,bottom-1,top-1",
+    unseen: str = "",
     hidden: int = 100,
     epochs: int = 30,
 ) -> pd.DataFrame:
@@ -69,6 +72,9 @@ def attributes(
     images were learned, with a 95% interval, and ``chance`` that of the most common value. For crafted images,
     ``by_images`` is the accuracy by the relatives' images and the same output, and ``gain`` the difference, with a
     paired interval.
+    ``unseen`` names an attribute, such as ``layers``: the column of that name is the accuracy about relatives whose
+    value of it no network had that metamodels learned from (E-split), ``at_random`` that of as many networks drawn,
+    ``change`` the difference, with a paired interval, and ``kept`` what of the accuracy above chance is left (eq. 4).
     ``distance`` is how far the network's predictions are from those of the nearest relative (root mean square of log
     probabilities), ``usual_distance`` the median of the relatives' own, and ``p_like`` how often one of them is as far
     from its nearest. ``note`` warns of a network that is unlike the relatives, and of attributes that cannot be
@@ -77,6 +83,8 @@ def attributes(
     chosen = _list_outputs(outputs, queries)
     known: Relatives = RELATIVES[relatives]()
     asked = ask_network(inspected.classifier, known)
+    if unseen:
+        _refuse_unseen(known, unseen, queries)
     if queries != "images":
         check_side(inspected.classifier, known)
     likeness = measure_likeness(asked.log_p, torch.from_numpy(known.log_p))
@@ -96,12 +104,26 @@ def attributes(
             for a, row in enumerate(table):
                 row |= compare_readings(reading.correct[:, a], plain.correct[:, a])
             whole |= compare_readings(reading.correct.mean(1), plain.correct.mean(1))
+        if unseen:
+            split = extrapolate(known, unseen, output, settings, inspected.generator(), progress)
+            chances = [_find_chance(known, a) for a in range(len(table))]
+            for row, columns in zip((whole, *table), describe_extrapolation(split, chances), strict=True):
+                row |= columns
         warnings += [warn_of_chance(output, table), warn_of_silence(known, reading)]
         whole["note"] = " ".join(note for note in warnings if note) or None
         warnings = []  # what is warned of the network is noted once
         rows += [{"output": output, **row} for row in (whole, *table)]
     inspected.kept["attributes"] = (known, queries, chosen)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=[*COLUMNS[:-1], *(attribute_splits.COLUMNS if unseen else ()), COLUMNS[-1]])
+
+
+def _refuse_unseen(known: Relatives, unseen: str, queries: Queries) -> None:
+    find_attribute(known, unseen)
+    if queries != "images":
+        raise ForetellError(
+            f"unseen={unseen!r} trains metamodels on other parts of the relatives than images were crafted for: choose "
+            "queries=images, or leave unseen out."
+        )
 
 
 def _list_outputs(text: str, queries: Queries) -> list[Output]:

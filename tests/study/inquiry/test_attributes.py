@@ -106,6 +106,23 @@ def test_a_network_of_another_kind_is_called_unlike() -> None:
     assert sum("unlike" in note for note in notes) == 1
 
 
+def test_an_unseen_value_is_told_next_to_the_other_columns(network) -> None:
+    """Catches columns that are lost or of another row, and a silent reading of crafted images by other parts."""
+    ask = QUESTIONS["attributes"]
+    table = ask(inspect(network), silent, outputs="prob", unseen="layers").set_index("attribute")
+    assert table.loc["layers", ["unseen", "at_random", "kept"]].isna().all()
+    others = table.drop(index=["all", "layers"])
+    assert table.loc["all", "unseen"] == pytest.approx(others["unseen"].mean())
+    assert table.loc["all", "change_high"] < 0
+    assert (table["unseen"] - table["at_random"]).dropna().to_dict() == pytest.approx(
+        table["change"].dropna().to_dict()
+    )
+    assert 0.5 < table.loc["all", "kept"] < 1
+    assert "unseen" not in ask(inspect(network), silent, outputs="prob", epochs=1)
+    with pytest.raises(ForetellError, match="unseen='layers' trains metamodels on other parts"):
+        ask(inspect(network), silent, queries="single", unseen="layers")
+
+
 def test_what_cannot_be_asked_is_refused(network) -> None:
     ask = QUESTIONS["attributes"]
     with pytest.raises(ForetellError, match=r"'label' is no kind of output. There are: prob, ranking, bottom-1, top-1"):
