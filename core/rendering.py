@@ -23,6 +23,8 @@ AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
 QUANTILE = 0.995
 MARK = (255, 140, 0)
+GAP = 4
+"""Gap between the images of a drawing, px."""
 DARKEN = 2
 """What is not marked has the brightness divided by this."""
 NOISE_MULTIPLE = 6.0
@@ -103,6 +105,17 @@ def mark_cells(image: Image.Image, cells: Sequence[int], grid: int) -> Image.Ima
         dark.paste(image.crop((left, top, right, bottom)), (left, top))
         pen.rectangle((left, top, right - 1, bottom - 1), outline=MARK, width=line)
     return dark
+
+
+def tile_images(images: Sequence[Image.Image], across: int, gap: int = GAP) -> Image.Image:
+    """Lay out images of one size in rows of ``across``, with gaps in px, on white; none are one white pixel."""
+    if not images:
+        return Image.new("RGB", (1, 1), "white")
+    width, height = images[0].width + gap, images[0].height + gap
+    sheet = Image.new("RGB", (across * width - gap, -(-len(images) // across) * height - gap), "white")
+    for k, image in enumerate(images):
+        sheet.paste(image, (k % across * width, k // across * height))
+    return sheet
 
 
 def draw_colour_bar(width: int, height: int) -> Image.Image:

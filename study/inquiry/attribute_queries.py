@@ -18,9 +18,6 @@ from core.types import Progress
 from data.types import Relatives
 from study.network.sources import match_classes
 
-GAP = 4
-"""Gap between the images of a drawing, px."""
-
 
 @dataclass(frozen=True)
 class Predictions:
@@ -179,13 +176,3 @@ def _check_held_out(known: Relatives, trained: Metamodels) -> NDArray[np.bool_]:
 def _read(known: Relatives, trained: Metamodels, features: Tensor) -> Reading:
     results = [(int(own.argmax()), float(own.max())) for own in trained.predict(features)]
     return Reading(_check_held_out(known, trained), tuple(results))
-
-
-def draw_images(open_image: Callable[[int], Image.Image], count: int, columns: int) -> Image.Image:
-    """Draw images of one size, so many in a row."""
-    images = [open_image(k) for k in range(count)]
-    width, height = (side + GAP for side in images[0].size)
-    sheet = Image.new("RGB", (columns * width - GAP, -(-count // columns) * height - GAP), "white")
-    for k, image in enumerate(images):
-        sheet.paste(image, (k % columns * width, k // columns * height))
-    return sheet

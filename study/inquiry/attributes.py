@@ -15,6 +15,7 @@ from PIL import Image
 import data
 from core.errors import ForetellError
 from core.registry import Registry
+from core.rendering import tile_images
 from core.shares import share_of
 from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress
@@ -24,7 +25,6 @@ from study.inquiry.attribute_queries import (
     Reading,
     ask_network,
     check_side,
-    draw_images,
     read_by_crafted,
     read_by_images,
     read_by_single,
@@ -210,9 +210,12 @@ def draw_queries(inspected: LayerInspection) -> dict[str, Image.Image]:
     """Draw the crafted images that the network was asked about."""
     known, queries, chosen = inspected.kept["attributes"]
     if queries == "single":
-        return {"each attribute": draw_images(known.single.open, len(known.attributes), 4)}
+        return {"each attribute": tile_images([known.single.open(k) for k in range(len(known.attributes))], 4)}
     if queries == "images":
         return {}
     sets = {output: known.crafted[output] for output in chosen}
     shapes = {output: (own.outputs.shape[0], own.outputs.shape[2]) for output, own in sets.items()}
-    return {output: draw_images(own.open, math.prod(shapes[output]), shapes[output][1]) for output, own in sets.items()}
+    return {
+        output: tile_images([own.open(k) for k in range(math.prod(shapes[output]))], shapes[output][1])
+        for output, own in sets.items()
+    }

@@ -16,13 +16,13 @@ from core.errors import ForetellError
 from core.layers.consistency import ORDERS, Consistency
 from core.layers.consistency import consistency as _consistency
 from core.layers.layers import maps_of
-from core.rendering import overlay
+from core.rendering import overlay, tile_images
 from core.types import Progress
 from study.inquiry.layers import LayerInspection
 
 PLACES = 4
 """Largest side of the grid of places at which one layer is reconstructed from another."""
-DRAWN, SIDE, GAP, OPACITY = 6, 160, 4, 0.8
+DRAWN, SIDE, OPACITY = 6, 160, 0.8
 """Images of a drawing, their width and the gap between them, px, and how opaque the strongest colour is."""
 MOST = 0.5
 """Share of a channel's variance above which it is counted as one that the other layer does not represent."""
@@ -118,10 +118,8 @@ def list_pairs(inspected: LayerInspection) -> list[tuple[str, str]]:
 def _draw(inspected: LayerInspection, pair: ComparedPair) -> Image.Image:
     spots = list_blind_spots(pair)[:DRAWN]
     height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
-    sheet = Image.new("RGB", (len(spots) * (SIDE + GAP) - GAP, 2 * height + GAP), "white")
-    for k, (i, left) in enumerate(spots):
-        image = inspected.classifier.render_input(inspected.inputs[i])
-        values = left.clamp(0, 1).numpy().astype(np.float32)
-        sheet.paste(image.resize((SIDE, height), Image.Resampling.BICUBIC), (k * (SIDE + GAP), 0))
-        sheet.paste(overlay(image, values, (SIDE, height), OPACITY), (k * (SIDE + GAP), height + GAP))
-    return sheet
+    images = [inspected.classifier.render_input(inspected.inputs[i]) for i, _ in spots]
+    values = [left.clamp(0, 1).numpy().astype(np.float32) for _, left in spots]
+    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images]
+    tiles += [overlay(*pair, (SIDE, height), OPACITY) for pair in zip(images, values, strict=True)]
+    return tile_images(tiles, len(spots))

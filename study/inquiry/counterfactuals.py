@@ -14,7 +14,7 @@ from torch import Tensor
 from core.attribution.method import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.rendering import mark_cells
+from core.rendering import mark_cells, tile_images
 from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_smallest
 from core.types import Progress, silent
 from study.inquiry.image_files import find_images, open_image
@@ -144,7 +144,7 @@ def _write(
     }
     base.parent.mkdir(parents=True, exist_ok=True)
     file = base.with_name(f"{base.name}.png")
-    join_images(drawn).save(file)
+    tile_images(drawn, len(drawn), gap=0).save(file)
     write_whole(base.with_name(f"{base.name}.json"), (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     return WrittenCounterfactual(file, sentence)
 
@@ -165,14 +165,6 @@ def draw_counterfactual(
 
 def _enlarge(image: Image.Image) -> Image.Image:
     return image.resize((SIDE, round(SIDE * image.height / image.width)), Image.Resampling.BICUBIC)
-
-
-def join_images(images: Sequence[Image.Image]) -> Image.Image:
-    """Put images of the same size in a row."""
-    row = Image.new("RGB", (sum(one.width for one in images), images[0].height))
-    for k, one in enumerate(images):
-        row.paste(one, (k * one.width, 0))
-    return row
 
 
 def describe_counterfactual(counterfactual: Counterfactual, names: list[str]) -> str:

@@ -15,7 +15,7 @@ from core.classifier import Classifier
 from core.device import chunk_size
 from core.distillation.modes import DecisionModes, ModeEvidence, find_modes
 from core.errors import ForetellError
-from core.rendering import Scale, heatmap
+from core.rendering import Scale, heatmap, tile_images
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers import LayerInspection, blocks
@@ -24,7 +24,7 @@ from study.network.sources import plain
 
 COUNT = 40
 """Images of the class; as many others are compared with them."""
-SHOWN, SIDE, GAP = 6, 128, 4
+SHOWN, SIDE = 6, 128
 """Images of a mode that are drawn, their width and the gap between them, px."""
 STRONGEST = 5
 TOP = "top"
@@ -149,7 +149,4 @@ def _draw(inspected: LayerInspection, read: ReadModes, i: int, mean: Tensor, sca
     height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
     drawn = [inspected.classifier.render_input(inspected.inputs[row]).resize((SIDE, height)) for row in own]
     drawn.append(heatmap(mean, scale, (SIDE, height)))
-    sheet = Image.new("RGB", (len(drawn) * (SIDE + GAP) - GAP, height), "white")
-    for at, one in enumerate(drawn):
-        sheet.paste(one, (at * (SIDE + GAP), 0))
-    return sheet
+    return tile_images(drawn, len(drawn))

@@ -25,6 +25,7 @@ from core.concepts.deconvolution import (
     reconstruct,
 )
 from core.errors import ForetellError
+from core.rendering import tile_images
 from core.types import Progress
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
@@ -36,7 +37,7 @@ BLUR = 12
 """The local mean that is subtracted is a Gaussian one, whose standard deviation is the side divided by this."""
 STRONGEST = 3
 """Held-out images that are named for each filter."""
-SHOWN, ZOOM, GAP, ACROSS = 6, 3, 4, 8
+SHOWN, ZOOM, ACROSS = 6, 3, 8
 """Images that are drawn, how much larger than they are, the gap between drawings (px), and drawings in a row."""
 COLUMNS = ("layer", "filter", "lost", "lost_error", "lost_random", "random_error", "active", "images", "share",
            "strongest", "note")  # fmt: skip
@@ -244,7 +245,7 @@ def draw_filters_of(learned: LearnedStack, layer: int) -> Image.Image:
             one = patch[:, top:bottom, left:right]
             grey = 0.5 + one / (2 * one.abs().max().clamp(min=1e-12))
             pairs.append(torch.cat([grey, learned.pixels[b][:, top:bottom, left:right]], 2))
-    return _tile(pairs, ACROSS)
+    return tile_images([_enlarge(one) for one in pairs], ACROSS)
 
 
 def project_activation(learned: LearnedStack, layer: int, place: tuple[int, int, int, int]) -> Tensor:
@@ -283,23 +284,9 @@ def draw_rebuilt(learned: LearnedStack) -> Image.Image:
     shown = slice(0, SHOWN)
     rows = [learned.pixels[shown]]
     rows += [learned.smooth[shown] + learned.scale * rebuilt[shown] for rebuilt in learned.decomposition.rebuilt]
-    tiles = [image for row in rows for image in row]
-    return _tile(tiles, len(learned.pixels[shown]))
+    return tile_images([_enlarge(image) for row in rows for image in row], len(learned.pixels[shown]))
 
 
-def _tile(images: list[Tensor], across: int) -> Image.Image:
-    """Lay out images (3, h, w) in [0, 1] in rows, enlarged."""
-    if not images:
-        return Image.new("RGB", (1, 1), "white")
-    height, width = (ZOOM * extent for extent in images[0].shape[1:])
-    down = -(-len(images) // across)
-    sheet = Image.new("RGB", (across * (width + GAP) - GAP, down * (height + GAP) - GAP), "white")
-    for k, image in enumerate(images):
-        row, column = divmod(k, across)
-        sheet.paste(_enlarge(image, (width, height)), (column * (width + GAP), row * (height + GAP)))
-    return sheet
-
-
-def _enlarge(image: Tensor, size: tuple[int, int]) -> Image.Image:
+def _enlarge(image: Tensor) -> Image.Image:
     values: NDArray[np.uint8] = (255 * image.clamp(0, 1)).round().permute(1, 2, 0).byte().numpy()
-    return Image.fromarray(values).resize(size, Image.Resampling.NEAREST)
+    return ImageOps.scale(Image.fromarray(values), ZOOM, Image.Resampling.NEAREST)

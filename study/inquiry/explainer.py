@@ -26,7 +26,7 @@ from core.concepts.explanatory_graph import list_places
 from core.concepts.part_measures import measure_instability
 from core.errors import ForetellError
 from core.layers.layers import compute_logits_with, maps_of
-from core.rendering import Scale, overlay
+from core.rendering import Scale, overlay, tile_images
 from core.shares import share_of
 from core.types import Progress
 from core.views import view
@@ -39,7 +39,7 @@ TOP = 0.25
 """Share of the held-out images that a feature is judged on: those with the largest maxima of its channel."""
 AGREEING = 0.95
 """Share of images with the same prediction after restoration below which the explainer is not to be relied on."""
-DRAWN, SHOWN, SIDE, GAP, OPACITY = 3, 6, 128, 4, 0.8
+DRAWN, SHOWN, SIDE, OPACITY = 3, 6, 128, 0.8
 """Features that are drawn, images of each, their width and the gap between them, px, and the strongest opacity."""
 COLUMNS = (
     "layer",
@@ -282,14 +282,11 @@ def _draw(inspected: LayerInspection, own: JudgedExplainer, kept: Tensor, k: int
     order = own.maps[:, k].amax((1, 2)).argsort(descending=True, stable=True)[:SHOWN].tolist()
     rows = [own.rows[i] for i in order]
     height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
-    sheet = Image.new("RGB", (len(rows) * (SIDE + GAP) - GAP, 3 * height + 2 * GAP), "white")
     images = [inspected.classifier.render_input(inspected.inputs[row]) for row in rows]
-    for at, image in enumerate(images):
-        sheet.paste(image.resize((SIDE, height), Image.Resampling.BICUBIC), (at * (SIDE + GAP), 0))
-    for line, maps in enumerate((own.maps, kept), 1):
+    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images]
+    for maps in (own.maps, kept):
         drawn = enlarge_maps(maps[order, k].float().clamp(min=0), inspected.inputs[rows])
         scale = Scale(0.0, float(drawn.max()) or 1.0)
-        for at, image in enumerate(images):
-            shown = overlay(image, scale.normalise_map(drawn[at]), (SIDE, height), OPACITY)
-            sheet.paste(shown, (at * (SIDE + GAP), line * (height + GAP)))
-    return sheet
+        for image, one in zip(images, drawn, strict=True):
+            tiles.append(overlay(image, scale.normalise_map(one), (SIDE, height), OPACITY))
+    return tile_images(tiles, len(rows))

@@ -17,10 +17,11 @@ from core.attribution.method import versions
 from core.classifier import Classifier
 from core.concepts.vae import fit_vae
 from core.errors import ForetellError
+from core.rendering import tile_images
 from core.robustness.manifold import GeneratedCounterfactual, Manifold, find_on_manifold, measure_agreement
 from core.shares import Share
 from core.types import Progress, silent
-from study.inquiry.counterfactuals import ANY, SIDE, WrittenCounterfactual, join_images
+from study.inquiry.counterfactuals import ANY, SIDE, WrittenCounterfactual
 from study.inquiry.image_files import find_images, open_image
 from study.inquiry.targets import resolve_target
 from study.network.sources import open_classifier, plain
@@ -169,7 +170,8 @@ def _write(
     }
     base.parent.mkdir(parents=True, exist_ok=True)
     file = base.with_name(f"{base.name}.png")
-    join_images(draw_generated(classifier, inputs, counterfactual)).save(file)
+    drawn = draw_generated(classifier, inputs, counterfactual)
+    tile_images(drawn, len(drawn), gap=0).save(file)
     write_whole(base.with_name(f"{base.name}.json"), (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     return WrittenCounterfactual(file, sentence)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from core.rendering import overlay, scale_of, with_scale
+from core.rendering import overlay, scale_of, tile_images, with_scale
 from core.types import Explanation
 from core.views import View
 from study.network.sources import plain
@@ -68,10 +68,8 @@ def draw_map(explanation: Explanation, i: int, seen: Image.Image, caption: str) 
     """Draw the image as it was ``seen``, with heatmap ``i`` over it on the right and its scale below."""
     scale = scale_of(explanation, i)
     error = None if explanation.error is None else explanation.error[i]
-    sheet = Image.new("RGB", (2 * seen.width, seen.height))
-    sheet.paste(seen, (0, 0))
-    sheet.paste(overlay(seen, scale.normalise_map(explanation.map[i], error), seen.size, OPACITY), (seen.width, 0))
-    return with_scale(sheet, scale, caption)
+    shown = overlay(seen, scale.normalise_map(explanation.map[i], error), seen.size, OPACITY)
+    return with_scale(tile_images((seen, shown), 2, gap=0), scale, caption)
 
 
 def _bytes(write: Callable[[io.BytesIO], None]) -> bytes:

@@ -30,6 +30,7 @@ from core.concepts.part_measures import estimate_gain, measure_instability
 from core.errors import ForetellError
 from core.fonts import find_font
 from core.layers.layers import maps_of
+from core.rendering import tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection, blocks
@@ -45,8 +46,8 @@ SMALLEST = 4
 """Places that a layer has at least; by default on its shorter side."""
 RISING = 1e-3
 """Rise of the likelihood in the last sweep, in nats an activation, from which on the search has not converged."""
-SHOWN, SIDE, GAP = 6, 160, 4
-"""Images that are drawn, their width and the gap between them, px."""
+SHOWN, SIDE = 6, 160
+"""Images that are drawn, and their width, px."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#000000")
 """Of as many channels the largest part is drawn. Okabe & Ito (2008): colour-blind readers can tell them apart."""
 COLUMNS = (
@@ -318,13 +319,13 @@ def _draw(inspected: LayerInspection, own: LearnedLayer) -> Image.Image:
     height, width = inspected.inputs.shape[2:]
     size = SIDE, round(SIDE * height / width)
     rows = own.rows[:SHOWN]
-    sheet = Image.new("RGB", (len(rows) * (SIDE + GAP) - GAP, size[1]), "white")
+    images = []
     for at, row in enumerate(rows):
         image = inspected.classifier.render_input(inspected.inputs[row]).convert("L").resize(size).convert("RGB")
         for part, colour in zip(_choose_shown(own), COLOURS, strict=False):
             _mark(image, (max(size) * own.found_parts.places[at, part]).tolist(), own.parts[part], colour)
-        sheet.paste(image, (at * (SIDE + GAP), 0))
-    return sheet
+        images.append(image)
+    return tile_images(images, len(images))
 
 
 def _mark(image: Image.Image, place: Sequence[float], name: str, colour: str) -> None:

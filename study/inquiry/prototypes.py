@@ -14,6 +14,7 @@ from torch import Tensor
 from core.attribution.method import versions
 from core.classifier import Classifier
 from core.concepts.prototypes import Match
+from core.rendering import tile_images
 from study.conditions.prototypes.cards import describe_input, draw_matches
 from study.inquiry.image_files import find_images, open_image
 from study.inquiry.targets import resolve_target
@@ -74,10 +75,7 @@ def _write(classifier: Classifier, name: str, file: Path, query: PrototypeQuery,
     out.mkdir(parents=True, exist_ok=True)
     base = out / f"{name}.{named}.prototypes"
     drawn = draw_input(classifier, inputs, matches)
-    row = Image.new("RGB", (sum(one.width for one in drawn), drawn[0].height))
-    for i, one in enumerate(drawn):
-        row.paste(one, (i * drawn[0].width, 0))
-    row.save(base.with_name(f"{base.name}.png"))
+    tile_images(drawn, len(drawn), gap=0).save(base.with_name(f"{base.name}.png"))
     write_whole(base.with_name(f"{base.name}.json"), (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     return WrittenPrototypes(base.with_name(f"{base.name}.png"), sentence)
 

@@ -28,7 +28,7 @@ from core.concepts.x_feature_measures import (
 from core.concepts.x_features import XFeatures, XFeatureSettings, check_settings, fit_x_features
 from core.errors import ForetellError
 from core.layers.layers import maps_of, means_of
-from core.rendering import Scale, overlay
+from core.rendering import Scale, overlay, tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection
@@ -42,7 +42,7 @@ AGREEING = 0.9
 """Correlation below which an x-feature is reported as one that another random seed does not find."""
 CELLS = 4
 """Largest side of the grid of cells over which the heatmaps' locality is measured."""
-SHOWN, SIDE, GAP, OPACITY = 6, 128, 4, 0.8
+SHOWN, SIDE, OPACITY = 6, 128, 0.8
 """Images of an x-feature that are drawn, their width and the gap between them, px, and the strongest opacity."""
 COLUMNS = (
     "class",
@@ -316,10 +316,7 @@ def draw_x_features(inspected: LayerInspection) -> dict[str, Image.Image]:
 
 def _draw(inspected: LayerInspection, rows: list[int], maps: Tensor, chosen: Tensor, scale: Scale) -> Image.Image:
     height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
-    sheet = Image.new("RGB", (len(chosen) * (SIDE + GAP) - GAP, 2 * height + GAP), "white")
-    for at, one in enumerate(chosen.tolist()):
-        image = inspected.classifier.render_input(inspected.inputs[rows[one]])
-        sheet.paste(image.resize((SIDE, height), Image.Resampling.BICUBIC), (at * (SIDE + GAP), 0))
-        values = scale.normalise_map(maps[one])
-        sheet.paste(overlay(image, values, (SIDE, height), OPACITY), (at * (SIDE + GAP), height + GAP))
-    return sheet
+    images = {one: inspected.classifier.render_input(inspected.inputs[rows[one]]) for one in chosen.tolist()}
+    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images.values()]
+    tiles += [overlay(image, scale.normalise_map(maps[k]), (SIDE, height), OPACITY) for k, image in images.items()]
+    return tile_images(tiles, len(images))

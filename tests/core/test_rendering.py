@@ -5,7 +5,18 @@ import pytest
 import torch
 from PIL import Image
 
-from core.rendering import AGAINST, FOR, NEUTRAL, Scale, heatmap, overlay, scale_of, shared_scales, with_scale
+from core.rendering import (
+    AGAINST,
+    FOR,
+    NEUTRAL,
+    Scale,
+    heatmap,
+    overlay,
+    scale_of,
+    shared_scales,
+    tile_images,
+    with_scale,
+)
 from core.types import Explanation
 
 SIZE = (40, 40)
@@ -86,3 +97,17 @@ def test_scale_is_written_on_the_picture():
     assert first.shape[0] > 60
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 2), "fish")))
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 1), "boat")))
+
+
+def test_tiles_lie_in_rows_with_gaps_between_them():
+    """Closed form. Catches columns for rows, a gap at the edge, and a last row that is cut off or missing."""
+    images = [Image.new("RGB", (5, 3), (k, 0, 0)) for k in range(5)]
+    sheet = np.asarray(tile_images(images, 2, gap=1))
+    assert sheet.shape == (3 * 3 + 2, 2 * 5 + 1, 3)
+    starts = [(0, 0), (0, 6), (4, 0), (4, 6), (8, 0)]
+    covered = np.zeros(sheet.shape[:2], bool)
+    for k, (top, left) in enumerate(starts):
+        assert (sheet[top : top + 3, left : left + 5] == (k, 0, 0)).all()
+        covered[top : top + 3, left : left + 5] = True
+    assert (sheet[~covered] == 255).all()
+    assert tile_images([], 3).size == (1, 1)

@@ -10,9 +10,9 @@ from PIL import Image, ImageOps
 
 from core.concepts.deconvolution import DeconvolutionSettings, LayerStack, add_layer, reconstruct
 from core.errors import ForetellError
+from core.rendering import GAP
 from core.types import silent
 from study.inquiry.decomposition import (
-    GAP,
     SHOWN,
     ZOOM,
     draw_decomposition,
