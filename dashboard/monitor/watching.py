@@ -36,8 +36,9 @@ OUTCOMES: dict[str, Any] = {
     "condition": "Condition",
     "begun": "Started",
     "done": "Completed",
-    "answers": "Responses",
+    "responses": "Responses",
     "accuracy": st.column_config.NumberColumn("Accuracy", format="percent"),
+    "median_rt_ms": "Median response time, ms",
 }
 """The columns of the table of outcomes, in the words of the page."""
 STATUS: dict[Where, tuple[str, str]] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.monitor import watching
 from dashboard.monitor.progress import draw_funnel
 from dashboard.shared import service
 from study.bundle import Bundle
@@ -69,7 +70,7 @@ def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
     assert "requires a reason" in opened.error[0].value
     opened.text_input(key="unblind_reason").set_value("the board asks")
     next(button for button in opened.button if button.label == "Unblind and log").click().run()
-    assert list(opened.dataframe[-1].value.columns)[:3] == ["condition", "begun", "done"]
+    assert list(opened.dataframe[-1].value.columns) == list(watching.OUTCOMES)  # each has its heading
 
 
 def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) -> None:
