@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from hypothesis import settings
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
@@ -37,6 +38,9 @@ from study.service import Service
 from study.workspace.workspace import DATABASE
 from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
+
+settings.register_profile("any machine", deadline=None)  # no test depends on the machine being quiet
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).parents[1]
 CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")

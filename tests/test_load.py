@@ -29,7 +29,7 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
         service.participant.ready(token)
     log = Log(acknowledged=["never-stored"])
     found = check_database(home, log)
-    assert (found["answers_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)
+    assert (found["responses_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)
     assert sum(count for place, count in found["places"].items() if place.endswith("held")) == 1
     assert sum(found["places"].values()) == 4
 

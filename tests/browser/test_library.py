@@ -100,7 +100,7 @@ def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Serv
     expect(page.get_by_text("The AI predicts").first).to_be_visible()
     expect(page.get_by_test_id("stImage").first).to_be_visible()
     assert f"source={name}" in page.url
-    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+    assert count_images(server.home / "images" / name) == count_by_class(drawings)
     if hand.visitor.by_keyboard:
         hand.click(page.locator(".drawer summary"))
     hand.click(page.get_by_role("link", name="Add images"))
@@ -123,11 +123,11 @@ def test_images_are_added_by_their_path_and_removed(hand: Hand, server: Server, 
     hand.write(field, str(drawings))
     add(hand, name)
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
-    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+    assert count_images(server.home / "images" / name) == count_by_class(drawings)
     hand.click(page.get_by_role("button", name="Remove", exact=True))
     hand.click(page.get_by_role("button", name="Remove it"))
     expect(page.get_by_text("Added 33 images.")).to_have_count(0)
-    assert not (server.home / "pictures" / name).exists()
+    assert not (server.home / "images" / name).exists()
 
 
 @pytest.mark.parametrize("way", ["Zip or images", "Folder"])
@@ -146,7 +146,7 @@ def test_what_is_dropped_keeps_its_classes(chromium: Browser, server: Server, dr
             drawings if way == "Zip or images" else folder,
         )
         add(hand, name := f"dropped-{way[:3].lower()}")
-    assert count_images(server.home / "pictures" / name) == count_by_class(drawings)
+    assert count_images(server.home / "images" / name) == count_by_class(drawings)
 
 
 def count_by_class(drawings: Path) -> dict[str, int]:

@@ -37,7 +37,7 @@ EFFECTS = ConceptEffects({"place": ("sea", "road", "snow")}, {"place": np.array(
 def _few_pictures() -> Iterator[None]:
     """Draw a quarter of the pictures again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charts, "PICTURES", 24)
+        patch.setattr(charts, "IMAGES", 24)
         yield
 
 

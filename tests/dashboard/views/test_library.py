@@ -72,7 +72,7 @@ def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: P
     """Catches unreadable files, repetitions or labels that the page does not name, and a form without effect."""
     content = zipped({name: image(seed) for name, seed in FILES.items()} | {"cat/broken.png": b"no image"})
     add(app.run(), "animals.zip", content)
-    assert count_images(workspace / "pictures" / "animals") == {"boat": 1, "cat": 4, "junk": 1, "kitty": 1}
+    assert count_images(workspace / "images" / "animals") == {"boat": 1, "cat": 4, "junk": 1, "kitty": 1}
     assert [alert.value for alert in app.success] == ["Added 7 images."]
     assert any(heading.value == "6 images in 4 classes" for heading in app.header)
     assert dict(app.dataframe[0].value.to_numpy()) == {"boat": 1, "cat": 3, "junk": 1, "kitty": 1}
@@ -85,7 +85,7 @@ def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: P
     app.selectbox("match_animals_junk").set_value("Leave out")
     next(button for button in app.button if button.label == "Apply").click().run()
     settled(app)
-    assert count_images(workspace / "pictures" / "animals") == {"boat": 1, "cat": 5}
+    assert count_images(workspace / "images" / "animals") == {"boat": 1, "cat": 5}
     assert any("2 of 2 folders are named like a class" in text.value for text in app.markdown)
     assert any("Left out: junk" in caption.value for caption in app.caption)
     gallery = gallery_of(cache.BUILT_IN, "animals")
@@ -98,7 +98,7 @@ def test_what_is_refused_is_a_sentence_and_adds_nothing(app: AppTest, workspace:
     add(app.run(), "evil.zip", zipped({"cat/1.png": image(1), "../../evil.png": image(2)}))
     (alert,) = app.error
     assert "leads out of the set" in alert.value
-    assert list((workspace / "pictures").glob("*")) == []
+    assert list((workspace / "images").glob("*")) == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_folder_is_added_by_either_uploader(app: AppTest, workspace: Path) -> 
         files = [(f"{name}/{place}", image(seed), "image/png") for place, seed in FILES.items() if seed < 5]
         app.file_uploader[0].set_value(files).run()
         settled(app.button("library_add").click().run())
-        assert count_images(workspace / "pictures" / name) == {"boat": 1, "cat": 3, "kitty": 1}
+        assert count_images(workspace / "images" / name) == {"boat": 1, "cat": 3, "kitty": 1}
 
 
 def test_images_of_one_class_are_added_by_its_name(app: AppTest, workspace: Path) -> None:
@@ -132,7 +132,7 @@ def test_images_of_one_class_are_added_by_its_name(app: AppTest, workspace: Path
     app.text_input("library_category").set_value("cat").run()
     next(field for field in app.text_input if field.label == "Name of the set").set_value("mine").run()
     settled(app.button("library_add").click().run())
-    assert count_images(workspace / "pictures" / "mine") == {"cat": 2}
+    assert count_images(workspace / "images" / "mine") == {"cat": 2}
 
 
 def test_a_folder_of_this_machine_is_copied(app: AppTest, workspace: Path, tmp_path: Path) -> None:
@@ -144,14 +144,14 @@ def test_a_folder_of_this_machine_is_copied(app: AppTest, workspace: Path, tmp_p
         app.text_input("library_path").set_value(path).run()
         settled(app.button("library_add").click().run())
         assert bool(app.error) == (path == "source")
-    assert count_images(workspace / "pictures" / "source") == {"cat": 1}
+    assert count_images(workspace / "images" / "source") == {"cat": 1}
 
 
 def test_a_set_is_removed_after_a_second_click(app: AppTest, workspace: Path) -> None:
     """Catches a set that cannot be removed, or is at once."""
     add(app.run(), "animals.zip", zipped({"cat/1.png": image(1)}))
     app.button("library_remove_animals").click().run()
-    assert not (workspace / "pictures" / "animals").exists()
+    assert not (workspace / "images" / "animals").exists()
     assert not app.exception
 
 

@@ -54,8 +54,8 @@ def inspect(images: ImageSet, seed: int = 0) -> LayerInspection:
     return LayerInspection(network, images, LayerQuery("recognition", seed=seed), network)
 
 
-def ask(images: ImageSet, **given: object) -> pd.DataFrame:
-    return QUESTIONS["recognition"](inspect(images), silent, **(GIVEN | given)).set_index("features")
+def ask(image_set: ImageSet, /, **given: object) -> pd.DataFrame:
+    return QUESTIONS["recognition"](inspect(image_set), silent, **(GIVEN | given)).set_index("features")
 
 
 def test_what_only_the_position_tells_is_recognised_with_the_pyramid_alone() -> None:
