@@ -28,7 +28,7 @@ from study.analysis.nested import FIXED, RANDOM
 from study.analysis.truths import TABLE_1, AdditiveTruth
 
 SEED = 2021
-SIZES = {"160 people": 40, "1600 people": 400}
+SIZES = {"160 participants": 40, "1600 participants": 400}
 """Name of a design -> participants per condition."""
 LIMIT_S = 120
 """Processor time that a fit in R may take, its start included."""
@@ -66,7 +66,7 @@ def measure() -> dict[str, Any]:
             "three nested fits": nested_fits(frame),
             "interaction model": compare_programs(frame, FORMULA),
         }
-    result["160 people, random slope"] = compare_programs(data(SIZES["160 people"]), SLOPE)
+    result["160 participants, random slope"] = compare_programs(data(SIZES["160 participants"]), SLOPE)
     result["growth"] = [{"people": 4 * n, **fit_alone(data(n), FORMULA)} for n in GROWTH]
     return result
 

@@ -70,8 +70,8 @@ def _show_saliency_map(mapped: SaliencyMapResult) -> None:
     error = mapped.explanation.error
     wanted = error is not None and st.toggle(ERROR, key="map_error", help="Sampling error of the saliency map.")
     drawing = figures.HeatmapDrawing(mapped.seen, mapped.explanation)
-    image, over = st.columns(2, wrap=False)
-    image.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
+    plain, over = st.columns(2, wrap=False)
+    plain.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
     if wanted:
         over.image(figures.draw_standard_error(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
     else:

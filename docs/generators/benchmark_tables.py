@@ -6,7 +6,6 @@ from typing import Any
 
 from generators.markdown import MISSING, format_table
 from generators.plots import Series, draw_dots
-from generators.results import relabel
 
 Result = dict[str, Any]
 
@@ -65,7 +64,7 @@ def plot_masked_forward(result: Result) -> str:
 def tabulate_uncertainty(result: Result) -> list[str]:
     """Tabulate the cost of passes under noise in bare forward passes."""
     labels = _uncertainty_rows(result)
-    rows = [(f"`{sampler}`", relabel(where), *_costs(result, sampler, where)) for sampler, where in labels]
+    rows = [(f"`{sampler}`", where, *_costs(result, sampler, where)) for sampler, where in labels]
     return format_table(["sampler", "noise on", *result], rows)
 
 
@@ -83,7 +82,7 @@ def plot_uncertainty(result: Result) -> str:
     """Plot the cost of a pass under noise, by network."""
     series = {}
     for name, network in result.items():
-        cells = {f"{sampler}, {relabel(where)}": one for sampler, w in network.items() for where, one in w.items()}
+        cells = {f"{sampler}, {where}": one for sampler, w in network.items() for where, one in w.items()}
         series[name] = Series({key: one["of_bare"] for key, one in cells.items() if isinstance(one, dict)})
     return draw_dots(series, "cost of a pass under noise, in bare forward passes", line=1.0)
 
@@ -116,7 +115,7 @@ def tabulate_teaching(result: Result) -> list[str]:
         ("teaching sets per second, function space", f"{scoring['function_space_sets_per_second']:,}"),
         ("teaching sets per second, weight space", f"{scoring['weight_space_sets_per_second']:.3g}"),
         ("largest difference of the probabilities", f"{scoring['largest_difference_of_probabilities']:.1g}"),
-        *((f"hours: {relabel(part)}", f"{hours:.3f}") for part, hours in projected["hours"].items()),
+        *((f"hours: {part}", f"{hours:.3f}") for part, hours in projected["hours"].items()),
         ("hours in all", f"{projected['hours in all']:.2f}"),
     ]
     return format_table(["", "value"], rows)
@@ -124,14 +123,13 @@ def tabulate_teaching(result: Result) -> list[str]:
 
 def plot_teaching(result: Result) -> str:
     """Plot projected hours of each part of the paper's build."""
-    hours = {relabel(part): value for part, value in result["projected"]["hours"].items()}
-    return draw_dots({"hours": Series(hours)}, "projected hours", log=True)
+    return draw_dots({"hours": Series(result["projected"]["hours"])}, "projected hours", log=True)
 
 
 def _programs(result: Result) -> dict[str, dict[str, Any]]:
     """Return processor seconds of each program for each data set."""
-    sets = {f"{relabel(key)}": result[key]["interaction model"] for key in ("160 people", "1600 people")}
-    return {**sets, relabel("160 people, random slope"): result["160 people, random slope"]}
+    sets = {key: result[key]["interaction model"] for key in ("160 participants", "1600 participants")}
+    return {**sets, "160 participants, random slope": result["160 participants, random slope"]}
 
 
 def tabulate_models(result: Result) -> list[str]:

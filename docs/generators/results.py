@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
-WORDS = {"people": "participants"}
-"""Words in the labels of older results, and those that the documents use."""
 
 
 def read_result(name: str) -> dict[str, Any] | None:
@@ -36,8 +33,3 @@ def _describe_joined(notes: list[dict[str, Any]]) -> str:
         names = dict.fromkeys(f"`{name}`" for methods in note["methods"].values() for name in methods)
         later.append(f"{', '.join(names)} on {note['measured_at'][:10]} (load average {note['load_average_1min']:g})")
     return f" Measured later: {'; '.join(later)}." if later else ""
-
-
-def relabel(text: str) -> str:
-    """Replace the words of an older label."""
-    return re.sub(r"[a-z]+", lambda word: WORDS.get(word[0], word[0]), text)

@@ -243,8 +243,8 @@ def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: s
     """Wrap a network's probabilities (K,) for an image with that label, as the rules receive them."""
 
     def ask(image: Image.Image) -> NDArray[np.float32]:
-        prediction: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(image)[None])[0].numpy()
-        return prediction
+        asked: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(image)[None])[0].numpy()
+        return asked
 
     return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.errors import ForetellError
+from core.shares import Z
 from core.training.metamodel import MetamodelSettings, Output, encode_outputs
 from core.types import Progress
 from data.types import Relatives
@@ -96,11 +97,16 @@ def describe_extrapolation(result: Extrapolation, chances: Sequence[float]) -> l
     return rows + [silent if a == result.split else _compare(result, [a], one) for a, one in enumerate(chances)]
 
 
+def estimate_over_relatives(each: np.ndarray) -> tuple[float, float, float]:
+    """Estimate a mean over relatives with its 95% interval."""
+    mean, error = float(each.mean()), float(each.std(ddof=1) / len(each) ** 0.5)
+    return mean, mean - Z * error, mean + Z * error
+
+
 def _compare(result: Extrapolation, attributes: list[int], chance: float) -> dict[str, float | None]:
     unseen, at_random = (correct[:, attributes].mean(1) for correct in (result.unseen, result.at_random))
-    apart = unseen - at_random
-    change, half = float(apart.mean()), 1.959964 * float(apart.std(ddof=1)) / len(apart) ** 0.5
+    change, low, high = estimate_over_relatives(unseen - at_random)
     above = float(at_random.mean()) - chance
-    kept = (float(unseen.mean()) - chance) / above if above > half else None
-    values = (float(unseen.mean()), float(at_random.mean()), change, change - half, change + half, kept)
+    kept = (float(unseen.mean()) - chance) / above if above > high - change else None
+    values = (float(unseen.mean()), float(at_random.mean()), change, low, high, kept)
     return dict(zip(COLUMNS, values, strict=True))

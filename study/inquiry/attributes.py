@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -29,14 +28,18 @@ from study.inquiry.attribute_queries import (
     read_by_images,
     read_by_single,
 )
-from study.inquiry.attribute_splits import describe_extrapolation, extrapolate, find_attribute
+from study.inquiry.attribute_splits import (
+    describe_extrapolation,
+    estimate_over_relatives,
+    extrapolate,
+    find_attribute,
+)
 from study.inquiry.layers import LayerInspection
 
 RELATIVES = Registry("collection of relatives", data.RELATIVES)
 ALL = "all"
 UNLIKE = 0.05
 """P-value below which the note says that a network is unlike the relatives."""
-Z = NormalDist().inv_cdf(0.975)
 Queries = Literal["images", "crafted", "single"]
 READABLE: Mapping[Queries, tuple[Output, ...]] = {
     "images": OUTPUTS,
@@ -155,7 +158,7 @@ def describe_attributes(known: Relatives, reading: Reading) -> list[dict[str, ob
 
 def describe_average(known: Relatives, reading: Reading, likeness: Likeness) -> dict[str, object]:
     """Return the row about all attributes: the mean accuracy with its interval over relatives, and the likeness."""
-    accuracy, low, high = _estimate_mean(reading.correct.mean(1))
+    accuracy, low, high = estimate_over_relatives(reading.correct.mean(1))
     row: dict[str, object] = {"attribute": ALL, "predicted": None, "probability": None, "accuracy": accuracy}
     row |= {"low": low, "high": high}
     row["chance"] = float(np.mean([_find_chance(known, a) for a in range(len(known.attributes))]))
@@ -165,14 +168,8 @@ def describe_average(known: Relatives, reading: Reading, likeness: Likeness) -> 
 
 def compare_readings(crafted: np.ndarray, plain: np.ndarray) -> dict[str, object]:
     """Compare two shares of correct predictions (R,) of the same relatives, with a paired interval over relatives."""
-    gain, low, high = _estimate_mean(crafted.astype(float) - plain)
+    gain, low, high = estimate_over_relatives(crafted.astype(float) - plain)
     return {"by_images": float(plain.mean()), "gain": gain, "gain_low": low, "gain_high": high}
-
-
-def _estimate_mean(each: np.ndarray) -> tuple[float, float, float]:
-    """Estimate a mean over relatives with its 95% interval."""
-    mean, error = float(each.mean()), float(each.std(ddof=1) / len(each) ** 0.5)
-    return mean, mean - Z * error, mean + Z * error
 
 
 def _find_chance(known: Relatives, attribute: int) -> float:

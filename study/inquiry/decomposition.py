@@ -94,8 +94,9 @@ def decomposition(
 ) -> pd.DataFrame:
     """Learn what the images are made of, without labels: layers of filters that rebuild them from few activations.
 
-    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of ``images`` images and judged on
-    the others; the network is not asked. Images are cut square, shrunk to ``side`` px and freed of their local mean.
+    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of the drawn images (``images``
+    of them) and judged on the others; the network is not asked. Images are cut square, shrunk to ``side`` px and freed
+    of their local mean.
     Each layer has so many ``filters`` of ``size`` x ``size`` places, and rebuilds the image itself through the layers
     below. ``weight`` is the price of the error compared with that of activations, halved from layer to layer. ``lost``
     is the share of the contrast's energy that a layer does not rebuild, with its standard error over held-out images,

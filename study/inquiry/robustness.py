@@ -143,8 +143,9 @@ def bands(
 
     Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), section 3.2: bands are blocks on the diagonal of the discrete cosine
     transform, ``low`` to ``high`` cycles per image, of ``dimension`` directions. ``median``, with the 95% interval of
-    order statistics, and the 5th and 95th percentile are over the first ``images`` images, in units of the network's
-    input; infinite where no other prediction is met in ``steps`` steps. ``met`` is the share in which one is.
+    order statistics, and the 5th and 95th percentile are over the first images, as many as ``images`` says, in units
+    of the network's input; infinite where no other prediction is met in ``steps`` steps. ``met`` is the share in which
+    one is.
     """
     cut = dct_bands((inspected.inputs.shape[1], inspected.inputs.shape[2], inspected.inputs.shape[3]), bands)
     count = min(images, len(inspected.inputs))

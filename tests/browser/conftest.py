@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from study.service import Service
-from tests.browser.hand import VISITORS, Visitor
+from tests.browser.hand import VISITORS, Hand, Visitor, open_visit
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -29,3 +30,10 @@ def visitor(request: pytest.FixtureRequest) -> Visitor:
     """Each of the two ways in which a new user walks the researcher's pages."""
     found: Visitor = request.param
     return found
+
+
+@pytest.fixture
+def hand(chromium: Browser, server: Server, visitor: Visitor) -> Iterator[Hand]:
+    """Either visitor's hand, on an empty page, logged in to the module's own server if it has one."""
+    with open_visit(chromium, server, visitor) as hand:
+        yield hand

@@ -125,11 +125,12 @@ class Hand:
             if where == "here" and place.evaluate(IS_SEEN):
                 return
             way.append((where, self.page.evaluate(FOCUSED)))
-            self._step(where, [before for before, _ in way[:-1]])
+            self._step([where for where, _ in way])
         raise AssertionError(f"{place} cannot be reached by the keyboard; the last steps: {way[-MOST_LOOKS:]}")
 
-    def _step(self, where: str, before: list[str]) -> None:
-        """Press the key that leads on; wait where the page may still be drawn, as a person does."""
+    def _step(self, way: list[str]) -> None:
+        """Press the key that leads on from the last place of a way; wait while the page may not be complete yet."""
+        *before, where = way
         if where == "here" and before[-MOST_LOOKS:] != ["here"] * MOST_LOOKS:
             self.page.wait_for_timeout(SCROLL_MS)  # it is scrolled into sight
             return

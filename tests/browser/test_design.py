@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from study.network.sources import open_set
 from study.plan import config, studyfiles
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT
-from tests.browser.hand import Hand, Visitor, open_visit
+from tests.browser.hand import Hand
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -21,7 +21,7 @@ SECTIONS = ("Study", "Network and images", "Trials", "Explanations", "Procedure"
 
 
 @pytest.fixture(scope="module")
-def designer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server over a workspace with one folder of images, which the built-in network classifies."""
     home = tmp_path_factory.mktemp("designer")
     for split, size in (("standard", 480), ("adversarial", 160)):
@@ -34,14 +34,8 @@ def designer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def hand(chromium: Browser, designer: Server, visitor: Visitor) -> Iterator[Hand]:
-    with open_visit(chromium, designer, visitor) as hand:
-        yield hand
-
-
-def open_design(hand: Hand, designer: Server, query: str) -> None:
-    hand.page.goto(f"{designer.url}/design{query}")
+def open_design(hand: Hand, server: Server, query: str) -> None:
+    hand.page.goto(f"{server.url}/design{query}")
     expect(hand.page.get_by_role("heading", name="Design a study")).to_be_visible()
 
 
@@ -53,14 +47,14 @@ def go_to(hand: Hand, section: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, designer: Server) -> None:
+def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, server: Server) -> None:
     """Catches a step that has no widget, or one that a dark phone lacks or a keyboard cannot reach.
 
     Nothing here edits a file or runs a command.
     """
     page, name = hand.page, hand.visitor.name
     press = partial(press_button, hand)
-    open_design(hand, designer, "?study=A+new+study")
+    open_design(hand, server, "?study=A+new+study")
     hand.write(page.get_by_role("textbox", name="Name", exact=True), name)
     hand.write(page.get_by_role("textbox", name="Title", exact=True), "Predict the AI")
     hand.see("a new study")
@@ -89,19 +83,19 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, d
     press("Start a collection")
     expect(page.locator("code", has_text=f"/run/{name}")).to_be_visible()
     hand.see("the link")
-    assert config.read(designer.home / "studies" / f"{name}.toml").trials.categories == 2
-    assert len(list((designer.home / "bundles").glob(f"{name}-*"))) == 1
+    assert config.read(server.home / "studies" / f"{name}.toml").trials.categories == 2
+    assert len(list((server.home / "bundles").glob(f"{name}-*"))) == 1
 
 
 def press_button(hand: Hand, name: str) -> None:
     hand.click(hand.page.get_by_role("button", name=name, exact=True))
 
 
-def test_axe_finds_nothing_grave_in_any_section(hand: Hand, designer: Server) -> None:
+def test_axe_finds_nothing_grave_in_any_section(hand: Hand, server: Server) -> None:
     """Contrast, names of fields, the order of headings and targets, on a light desktop and on a dark phone."""
-    if not (designer.home / "studies" / "seen.toml").exists():
-        studyfiles.copy_study(ROOT / "data" / "studies" / "demo.toml", designer.home, "seen")
-    open_design(hand, designer, "?study=seen")
+    if not (server.home / "studies" / "seen.toml").exists():
+        studyfiles.copy_study(ROOT / "data" / "studies" / "demo.toml", server.home, "seen")
+    open_design(hand, server, "?study=seen")
     for section in SECTIONS:
         go_to(hand, section)
         hand.see(section)

@@ -16,7 +16,7 @@ from study.network.sources import open_set
 from study.plan.config import ImageSource
 from study.service import Service
 from study.workspace.imagesets import count_images
-from tests.browser.hand import VISITORS, Hand, Visitor, drop, open_visit
+from tests.browser.hand import VISITORS, Hand, drop, open_visit
 from tests.browser.test_accessibility import grave
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.views.test_library import NETWORK
@@ -50,12 +50,6 @@ def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if i == 0:
                 archive.writestr("drawings/odd/0.png", content.getvalue())
     return path
-
-
-@pytest.fixture
-def hand(chromium: Browser, server: Server, visitor: Visitor) -> Iterator[Hand]:
-    with open_visit(chromium, server, visitor) as hand:
-        yield hand
 
 
 def open_form(hand: Hand, server: Server) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Locator, TimeoutError, expect
+from playwright.sync_api import Locator, TimeoutError, expect
 
 from study.bundle import Bundle
 from study.collection.frames import pseudonym
 from study.service import Service
 from study.store import audit
-from tests.browser.hand import VISITORS, Hand, Visitor, open_visit
+from tests.browser.hand import VISITORS, Hand
 from tests.browser.road import query
 from tests.conftest import write_bundle
 from tests.server import Server, serving
@@ -42,12 +42,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def hand(chromium: Browser, server: Server, visitor: Visitor) -> Iterator[Hand]:
-    with open_visit(chromium, server, visitor) as hand:
-        yield hand
-
-
 def open_part(hand: Hand, name: str) -> Locator:
     """Open a part of the page that is folded away."""
     part = hand.page.get_by_test_id("stExpander").filter(has_text=name).last  # the innermost
@@ -57,7 +51,7 @@ def open_part(hand: Hand, name: str) -> Locator:
 
 
 def press(hand: Hand, button: Locator, effect: Locator) -> None:
-    """Press a button, and again if nothing came of it: the page is drawn anew while it is watched, and may lose one."""
+    """Press a button, and press it again if nothing happens: when the page refreshes itself, a click can be lost."""
     for _ in range(3):
         hand.click(button)
         try:

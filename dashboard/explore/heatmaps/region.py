@@ -141,8 +141,8 @@ def _figure(image: Image.Image) -> go.Figure:
 def _show_effect(seen: ClassifiedImage, target: int, effect: RegionEffect) -> None:
     replaced = seen.classifier.render_input(effect.replaced)
     names = [plain(name) for name in seen.classifier.categories]
-    image, words = st.columns(2, gap="large")
-    image.image(replaced, caption="With the region replaced", width="stretch", alt="With the region replaced")
+    left, words = st.columns(2, gap="large")
+    left.image(replaced, caption="With the region replaced", width="stretch", alt="With the region replaced")
     with words:
         st.markdown("\n\n".join(escape_markdown(line) for line in describe_effect(effect, names, target)))
     st.plotly_chart(
