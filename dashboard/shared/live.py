@@ -115,6 +115,8 @@ def await_result(job: Job) -> Any:
 
         st.fragment(part, run_every=POLL_S)()
         return None
+    if job.state == "cancelled":  # it was still ending when the page asked for it again
+        st.rerun()
     if job.state == "failed":
         pool().forget(job.key)  # a folder can be corrected
         raise ForetellError(job.error)

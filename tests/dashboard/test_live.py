@@ -89,3 +89,35 @@ def test_work_that_is_stopped_while_it_is_collected_waits_for_a_click() -> None:
     app = AppTest.from_function(stopping).run(timeout=30)
     assert [text.value for text in app.text] == ["waits"]
     assert [button.label for button in app.button] == ["Compute"]
+
+
+def resuming() -> None:
+    import threading
+
+    import streamlit as st
+
+    from dashboard.shared.jobs import pool
+    from dashboard.shared.live import await_result
+
+    slow_to_end = threading.Event()
+    begun = st.session_state.setdefault("begun", [])
+
+    def work(progress: object) -> str:
+        begun.append(True)
+        while len(begun) == 1:
+            slow_to_end.wait(0.2)
+            progress(0, 1, "working")
+        return "the result"
+
+    job = pool().ask("resumed while it ends", work)
+    if not begun:
+        while not begun:
+            slow_to_end.wait(0.01)
+        pool().cancel(job.key)  # what "Stop" does; the click on "Resume" is this run of the page
+    st.text(await_result(job))
+
+
+def test_work_that_is_resumed_while_it_is_still_ending_begins_once_more() -> None:
+    """Catches a page that shows nothing at all, because the job it waited for ended as cancelled."""
+    app = AppTest.from_function(resuming).run()
+    assert [text.value for text in app.text] == ["the result"]
