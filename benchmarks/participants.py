@@ -158,9 +158,9 @@ def _faults(home: Path) -> list[str]:
 
 @contextlib.contextmanager
 def serve_study(home: Path, load: Load) -> Iterator[Server]:
-    road = {"road": {"hold_minutes": 1}}
+    config = {"pacing": {"hold_minutes": 1}}
     with Service(home) as service:
-        options: dict[str, Any] = {"name": STUDY, "trials": load.trials, "practice": 0, "side": 16, "config": road}
+        options: dict[str, Any] = {"name": STUDY, "trials": load.trials, "practice": 0, "side": 16, "config": config}
         service.researcher.open_study(
             write_bundle(home / "bundle", **options), per_condition=load.people // len(CONDITIONS)
         )

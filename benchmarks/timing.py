@@ -55,7 +55,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
                 "name": "timing",
                 "trials": trials,
                 "practice": 0,
-                "config": {"road": {"break_every": 0}},
+                "config": {"pacing": {"break_every": 0}},
             }
             service.researcher.open_study(write_bundle(home / "bundle", **options), per_condition=1)
         with serving(home) as server:

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.participation.answer import CheckAnswers, QuestionnaireResponses, TrialResponse
+from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
 from study.plan.simulated_participants import ShownExplanations, SimulatedParticipant, sample_mixture
 from study.service import Service
 
@@ -67,15 +67,15 @@ def simulate(
 
 def _take_part(service: Service, token: str, person: SimulatedParticipant, stream: tuple[int, int]) -> int:
     state = _enter(service, token)
-    answered = 0
+    responses = 0
     while state["stage"] in ("practice", "main"):
         state = _respond(service, token, person, state, stream)
-        answered += 1
+        responses += 1
     if state["stage"] == "questionnaire":
         state = service.participant.fill(token, _fill_questionnaire(state["items"], stream))
     if state["stage"] == "debrief":
         service.participant.finish(token)
-    return answered
+    return responses
 
 
 def _enter(service: Service, token: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _enter(service: Service, token: str) -> dict[str, Any]:
     if state["stage"] == "check":
         questions = service.participant.load_simulated_procedure(token).check.questions
         right = [question.options.index(question.answer) for question in questions]
-        state = service.participant.check(token, CheckAnswers(attempt=state["attempt"], answers=right))
+        state = service.participant.check(token, CheckResponses(attempt=state["attempt"], answers=right))
     return service.participant.ready(token, "example") if state["stage"] == "example" else state
 
 

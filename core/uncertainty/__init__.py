@@ -22,7 +22,7 @@ SAMPLERS = Registry(
 UNCERTAINTY_MEASURES = Registry(
     "measure of uncertainty",
     {
-        "doubt": "core.uncertainty.measures:doubt",
+        "least_confidence": "core.uncertainty.measures:least_confidence",
         "entropy": "core.uncertainty.measures:entropy",
         "mutual_information": "core.uncertainty.measures:mutual_information",
         "variation_ratio": "core.uncertainty.measures:variation_ratio",

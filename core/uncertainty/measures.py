@@ -28,7 +28,7 @@ def predictive_mean(probabilities: Tensor) -> Tensor:
     return probabilities.double().mean(1)
 
 
-def doubt(probabilities: Tensor) -> Estimate:
+def least_confidence(probabilities: Tensor) -> Estimate:
     """Compute one minus the largest probability of the predictive mean: 0 is certain, 1 - 1/K is a uniform guess."""
     predictions = probabilities.double()
     return _jackknife(predictions.mean(1), _leave_out_each(predictions), lambda mean: 1 - mean.amax(-1))
@@ -57,7 +57,7 @@ def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None 
     """Compute the share of T labels, one drawn from each pass, that differ from the most common one.
 
     Labels are drawn from the predictions, not their largest: a network that says (.5, .5) every time varies. Pass t
-    draws with the same random number for every image. For many passes this goes to `doubt`.
+    draws with the same random number for every image. For many passes this goes to `least_confidence`.
     """
     predictions = probabilities.double()
     passes, classes = predictions.shape[1:]

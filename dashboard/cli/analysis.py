@@ -104,11 +104,11 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     with Service(home()) as service:
         frame = newest_version(service.researcher.responses(name, ("sim",) if simulated else ("live",)))
         folders = {version.study_hash: version.folder for version in service.researcher.studies()}
-        answered = frame["study_hash"].iloc[0] if len(frame) else ""
-        looks = () if simulated else service.researcher.load_interim_analyses(answered)
-        excluded = pd.DataFrame() if simulated else service.researcher.count_exclusions(answered)
+        study_hash = frame["study_hash"].iloc[0] if len(frame) else ""
+        looks = () if simulated else service.researcher.load_interim_analyses(study_hash)
+        excluded = pd.DataFrame() if simulated else service.researcher.count_exclusions(study_hash)
     data = replace(responses.prepare(frame, name=name), excluded=excluded)
-    manifest = Bundle(folders[answered]).manifest
+    manifest = Bundle(folders[study_hash]).manifest
     plan = load_frozen_plan(manifest)
     with shared_files():
         return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)

@@ -115,7 +115,7 @@ def _verify_receipt(shown: str) -> None:
         receipt = service.researcher.receipt(shown)
     study = f"{receipt.study} ({receipt.study_hash[:12]})"
     say(
-        f"Genuine: the server held {receipt.answers} responses of this participant to {study}; "
+        f"Genuine: the server held {receipt.responses} responses of this participant to {study}; "
         f"stage: {receipt.stage!r}."
     )
 

@@ -81,12 +81,12 @@ CONSENT = (
 )
 CHECK = (Setting("check.tries", "Attempts at the comprehension check"),)
 PACING = (
-    Setting("road.break_every", "A break every … trials", "0: no breaks."),
-    Setting("road.catch", "Attention checks"),
-    Setting("road.catch_allowed", "Failed attention checks allowed"),
-    Setting("road.confidence", "Ask for confidence after each response"),
-    Setting("road.slow_seconds", "Remind after … seconds"),
-    Setting("road.longest_minutes", "Time limit (minutes)"),
+    Setting("pacing.break_every", "A break every … trials", "0: no breaks."),
+    Setting("pacing.catch", "Attention checks"),
+    Setting("pacing.catch_allowed", "Failed attention checks allowed"),
+    Setting("pacing.confidence", "Ask for confidence after each response"),
+    Setting("pacing.slow_seconds", "Remind after … seconds"),
+    Setting("pacing.longest_minutes", "Time limit (minutes)"),
 )
 RECRUITER = (
     Setting(
@@ -117,7 +117,7 @@ PLAN = (
     Setting("analysis.alpha", "Significance level (alpha)"),
 )
 EXCLUSIONS = (
-    Setting("analysis.exclusions.fewest_answers", "Exclude participants with fewer responses than"),
+    Setting("analysis.exclusions.fewest_responses", "Exclude participants with fewer responses than"),
     Setting("analysis.exclusions.least_accuracy", "… with accuracy below, where the AI is right"),
     Setting("analysis.exclusions.fastest_ms", "A response is too fast below (ms)"),
     Setting("analysis.exclusions.most_fast", "… with a larger share of responses that are too fast"),

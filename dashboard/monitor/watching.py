@@ -43,7 +43,7 @@ OUTCOMES: dict[str, Any] = {
 """The columns of the table of outcomes, in the words of the page."""
 STATUS: dict[Where, tuple[str, str]] = {
     "waiting": ("Reading", "On a page before or after the trials."),
-    "answering": ("Responding", "In the trials."),
+    "responding": ("Responding", "In the trials."),
     "silent": ("Inactive", "Started, with no activity for ten minutes."),
     "finished": ("Completed", "With a completion code."),
     "ended": ("Ended early", "Declined, screened out, too late, out of time or withdrawn."),

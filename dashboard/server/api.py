@@ -24,8 +24,8 @@ from dashboard.server import gate
 from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
-from study.participation.answer import (
-    CheckAnswers,
+from study.participation.payloads import (
+    CheckResponses,
     ClientDevice,
     ClientEvent,
     QuestionnaireResponses,
@@ -162,7 +162,7 @@ def _ready(participant: Participant, call: PageRequest) -> Future[dict[str, Any]
 
 
 def _check(participant: Participant, call: PageRequest) -> tuple[int, Any]:
-    return 200, participant.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
+    return 200, participant.check(call.token, CheckResponses.model_validate_json(call.body), call.tab)
 
 
 def _respond(participant: Participant, call: PageRequest) -> Future[Ack]:

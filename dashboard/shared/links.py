@@ -41,6 +41,8 @@ FORMER = {
     "noise=Not asked": "noise=None",
     "doubt=Entropy of the answer": "uncertainty=Entropy of the prediction",
     "doubt=": "uncertainty=",
+    "doubt.measure=Doubt": "uncertainty.measure=Least confidence",
+    "uncertainty.measure=Doubt": "uncertainty.measure=Least confidence",
     "doubt.measure=": "uncertainty.measure=",
     "picture=": "image=",
     "pictures=": "images=",

@@ -43,7 +43,7 @@ EXPLORATORY = Registry(
         "items_relevance": "study.analysis.items:RELEVANCE",
         "items_effective_samples": "study.analysis.items:EFFECTIVE_SAMPLES",
         "items_ai_probability": "study.analysis.items:AI_PROBABILITY",
-        "items_doubt": "study.analysis.items:DOUBT",
+        "items_stratum": "study.analysis.items:STRATUM",
         "theories": "study.analysis.cognitive:COMPARISON",
         "overlay": "study.analysis.cognitive:OVERLAY",
     },

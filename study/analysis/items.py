@@ -25,7 +25,7 @@ SCORES: Mapping[str, str] = {
     "relevance": "share of the evidence on the object (per pixel)",
     "effective_samples": "effective samples of the saliency map",
     "ai_probability": "the AI's confidence",
-    "doubt": "the measure that defines its stratum",
+    "stratum": "the measure that defines its stratum",
 }
 """The properties of a trial and its explanations in words, by their names in the manifest. A faithful saliency map has
 a large insertion area and a small deletion area."""
@@ -54,7 +54,7 @@ def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
         {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability}
         | t.teaching.model_dump()
         | t.saliency.model_dump()
-        | ({} if t.stratum is None else {"doubt": t.stratum.value})
+        | ({} if t.stratum is None else {"stratum": t.stratum.value})
         for t in trials
     ]
     known = pd.DataFrame(rows)
@@ -145,4 +145,4 @@ ASSOCIATIONS = ExploratoryAnalysis(
     lambda study: (associations(study.frame, tabulate_scores(study.trials.values())), None),
     has_trials,
 )
-P_LEARNER, GAIN, INSERTION, DELETION, RELEVANCE, EFFECTIVE_SAMPLES, AI_PROBABILITY, DOUBT = map(_plot_against, SCORES)
+P_LEARNER, GAIN, INSERTION, DELETION, RELEVANCE, EFFECTIVE_SAMPLES, AI_PROBABILITY, STRATUM = map(_plot_against, SCORES)

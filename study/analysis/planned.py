@@ -143,9 +143,9 @@ def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.Da
 def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
     """List each rule about participants in words, and those it excludes."""
     people = frame.groupby("participant")
-    if rules.fewest_answers is not None:
+    if rules.fewest_responses is not None:
         counts = people.size()
-        yield f"fewer than {rules.fewest_answers} responses", list(counts.index[counts < rules.fewest_answers])
+        yield f"fewer than {rules.fewest_responses} responses", list(counts.index[counts < rules.fewest_responses])
     if rules.most_fast is not None and rules.fastest_ms is not None:
         rule = f"more than {rules.most_fast:.0%} of responses faster than {rules.fastest_ms:g} ms"
         fast = (_column(frame, "rt_ms", rule) < rules.fastest_ms).groupby(frame["participant"]).mean()

@@ -46,7 +46,7 @@ class Stratifier:
     """
 
     def __init__(self, ground: Ground) -> None:
-        self.settings, self._ground, self._folder = ground.settings, ground, ground.cache / "doubts"
+        self.settings, self._ground, self._folder = ground.settings, ground, ground.cache / "strata"
         given = {} if self.settings.measure in UNDER_NOISE else self.settings.parsed_parameters
         self._measure: CandidateMeasure = IMAGE_MEASURES[self.settings.measure](ground, **given)
 

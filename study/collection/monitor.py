@@ -21,7 +21,7 @@ from study.store import Connection, guests, history, quota, repository, timemark
 from study.store.rows import Row, SessionRow
 from study.workspace.disk import LEAST_FREE, free_bytes
 
-Where = Literal["waiting", "answering", "silent", "finished", "ended"]
+Where = Literal["waiting", "responding", "silent", "finished", "ended"]
 
 FASTEST_MS = 300.0
 MOST_FAST = 0.1
@@ -92,8 +92,8 @@ def build_monitor(
     rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     sessions = repository.sessions(db, study, ["live"])
     for session in reversed(sessions):
-        session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
-        allowed = missed.get(session_id, 0) - road.catch_allowed
+        session_id, pacing = session["session_id"], procedure_of(manifest_of(session)).pacing
+        allowed = missed.get(session_id, 0) - pacing.catch_allowed
         said = [*(["excluded"] if session_id in excluded else []), *describe_flags(responses.get(session_id), allowed)]
         if session_id in crowds:
             said.append(f"one of {crowds[session_id]} from one address within {CROWD_NS // 60 // 10**9} minutes")
@@ -160,7 +160,7 @@ def _find_where(session: SessionRow, now: int) -> Where:
         return "ended"
     if now - session["last_seen"] > SILENT_NS:
         return "silent"
-    return "answering" if session["stage"] in ("practice", "main") else "waiting"
+    return "responding" if session["stage"] in ("practice", "main") else "waiting"
 
 
 def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:

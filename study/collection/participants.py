@@ -52,7 +52,7 @@ class StoredParticipation:
         """The rule or researcher that excludes the participant, if any."""
         if self.reason is not None:
             return "researcher"
-        return "catch" if self.catch_missed > procedure_of(self.manifest).road.catch_allowed else ""
+        return "catch" if self.catch_missed > procedure_of(self.manifest).pacing.catch_allowed else ""
 
     @property
     def minutes(self) -> float | None:
@@ -101,7 +101,8 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         values="catch, researcher",
     ),
     Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),
-    Column("answers", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
+    Column("responses", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
+    Column("answers", "the former name of `responses`, until the next release", lambda one: len(one.responses)),
     Column("resumes", "how often the participant resumed the study by its link", lambda one: one.row["n_resumes"]),
     Column(
         "anticipations",

@@ -24,9 +24,9 @@ from study.collection.participants import participant_frame
 from study.collection.replay import Replay, build_replay, require_unblinded
 from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
-from study.participation.answer import Recruit
 from study.participation.links import sign_path
 from study.participation.participant import Participant
+from study.participation.payloads import Recruit
 from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, quota, repository, responses, timemark, witness
@@ -198,7 +198,7 @@ class Researcher(Messages, Designing, Members):
 
     def log_export(self, study: str, modes: Sequence[Mode], count: int) -> None:
         """Log in the audit trail that this many responses were exported."""
-        self.workspace.note(self.actor, "exported", {"study": study, "modes": list(modes), "answers": count})
+        self.workspace.note(self.actor, "exported", {"study": study, "modes": list(modes), "responses": count})
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Log an administrative act in the audit trail; `detail` must not identify a participant."""

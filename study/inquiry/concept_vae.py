@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,13 @@ from core.shares import Share, share_of
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.concept_images import ConditionedImages, condition_images
+from study.inquiry.concept_results import EffectQuery, EffectResults, write_effects
 from study.inquiry.concepts import estimate_effects, target_of
 from study.inquiry.conceptsets import Concept, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others
-from study.network.sources import open_classifier, plain, set_named
-from study.workspace.blocks import Columns, Pieces, table_files
+from study.network.sources import plain
+from study.workspace.blocks import Columns, Pieces
 
 TRAININGS, LEAST_TRAININGS = 5, 3
 """VAEs of each factor: each begins with other random weights and leaves out other images."""
@@ -54,31 +55,12 @@ WAYS = ("effect", "decoded", "reencoded")
 
 
 @dataclass(frozen=True)
-class VaeQuery:
-    """A network and class, the concepts, and how the VAEs are trained.
+class VaeQuery(EffectQuery):
+    """A network and class, the concepts, and how the VAEs are trained: ``trainings`` is their number."""
 
-    ``concepts`` are ``FACTOR=VALUE`` or ``FACTOR`` of a set that knows each image's value, or folders of images; then
-    ``random`` is a folder of other images. ``trainings`` is the number of VAEs.
-    """
-
-    model: str
-    target: str
-    concepts: tuple[str, ...]
-    random: str | None = None
-    image_set: str = "scenes"
-    settings: Mapping[str, Any] = field(default_factory=dict)
     trainings: int = TRAININGS
     epochs: int = EPOCHS
     latent: int = LATENT
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class VaeResults:
-    """One row per concept; the report: settings, provenance, effects on every class; and warnings in words."""
-
-    table: pd.DataFrame
-    report: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -93,12 +75,7 @@ class _Learned:
 
 def vae_files(request: VaeQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<class>.vae.csv`` and ``.json`` into ``out``; a run that was killed resumes."""
-    classifier = open_classifier(request.model, Path.cwd())
-    images = set_named(request.image_set, request.settings)
-    parts = out / "parts"
-    results = estimate_by_vae(classifier, request, images, parts, progress)
-    stem = f"{classifier.file_name}.{request.target.replace(' ', '_')}.vae"
-    return table_files(out, stem, results.table, results.report, parts)
+    return write_effects(estimate_by_vae, request, out, ".vae", progress)
 
 
 def estimate_by_vae(
@@ -107,7 +84,7 @@ def estimate_by_vae(
     images: ImageSet,
     parts: Path | None = None,
     progress: Progress = silent,
-) -> VaeResults:
+) -> EffectResults:
     """Estimate the effect of every concept on the class's probability from images that VAEs draw.
 
     ``decoded`` draws random images under each value (Dec-CaCE), ``reencoded`` each held-out image under each value
@@ -138,7 +115,7 @@ def estimate_by_vae(
         row, effects[concept.name] = _row(classifier, concept, *known[name], own, target)
         rows.append(row)
     pieces.forget()
-    return VaeResults(pd.DataFrame(rows), facts | {"effects": effects})
+    return EffectResults(pd.DataFrame(rows), facts | {"effects": effects})
 
 
 def _refuse_settings(request: VaeQuery) -> None:

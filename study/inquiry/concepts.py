@@ -3,8 +3,7 @@ be intervened on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,12 @@ from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
+from study.inquiry.concept_results import EffectQuery, EffectResults, write_effects
 from study.inquiry.conceptsets import Concept, draw_inputs, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
-from study.network.sources import class_of_labels, open_classifier, plain, set_named
-from study.workspace.blocks import Columns, Pieces, table_files
+from study.network.sources import class_of_labels, plain
+from study.workspace.blocks import Columns, Pieces
 
 CHANCE = 20
 """Random concepts for each test: the smallest p-value is then below .05 even after Bonferroni."""
@@ -36,42 +36,20 @@ INTERVENED = 200
 
 
 @dataclass(frozen=True)
-class ConceptQuery:
-    """A network and class, the concepts, and the layers to test.
+class ConceptQuery(EffectQuery):
+    """A network and class, concepts of a set that can be intervened on, and the layers to test.
 
-    ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
-    images; then ``random`` is a folder of other images. Empty ``layers``: the last layer with spatial positions.
-    ``count`` is the number of images that show a concept.
+    Empty ``layers``: the last layer with spatial positions. ``count`` is the number of images that show a concept.
     """
 
-    model: str
-    target: str
-    concepts: tuple[str, ...]
-    random: str | None = None
-    image_set: str = "scenes"
-    settings: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     count: int = 30
     runs: int = 10
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class ConceptResults:
-    """One row per concept and layer; and the report: settings, provenance, effects of every concept on every class."""
-
-    table: pd.DataFrame
-    report: dict[str, Any]
 
 
 def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
-    classifier = open_classifier(request.model, Path.cwd())
-    images = set_named(request.image_set, request.settings)
-    parts = out / "parts"
-    results = concepts(classifier, request, images, parts, progress)
-    stem = f"{classifier.file_name}.{request.target.replace(' ', '_')}"
-    return table_files(out, stem, results.table, results.report, parts)
+    return write_effects(concepts, request, out, "", progress)
 
 
 def concepts(
@@ -80,7 +58,7 @@ def concepts(
     images: ImageSet,
     parts: Path | None = None,
     progress: Progress = silent,
-) -> ConceptResults:
+) -> EffectResults:
     """Test every concept at every layer (TCAV) and estimate its causal effect on the class's probability.
 
     ``parts`` is a folder for finished pieces, from which a run that was killed resumes; it is left empty.
@@ -108,7 +86,7 @@ def concepts(
         progress(number + 1, len(sought), "testing concepts")
     pieces.forget()
     told = {name: _tabulate_effects(classifier, columns) for name, columns in effects.items() if columns}
-    return ConceptResults(pd.DataFrame(rows), facts | {"effects": told})
+    return EffectResults(pd.DataFrame(rows), facts | {"effects": told})
 
 
 def target_of(classifier: Classifier, name: str) -> int:
@@ -182,7 +160,7 @@ def estimate_effects(
         value: pieces.get(
             f"do.{concept.factor}.{value}",
             partial(_predict_images, classifier, images, concept.factor, value, seed, progress),
-        )["answers"]
+        )["probabilities"]
         for value in images.factors[concept.factor].values
     }
     effect = against_others(under, concept.value)
@@ -191,8 +169,8 @@ def estimate_effects(
     has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
     if min(int(has.sum()), int((~has).sum())) < 2:
         return columns
-    as_they_are = pieces.get("plain", partial(_predict_images, classifier, images, None, "", seed, progress))["answers"]
-    seen = compute_observed_effect(torch.from_numpy(as_they_are), has)
+    plain = pieces.get("plain", partial(_predict_images, classifier, images, None, "", seed, progress))
+    seen = compute_observed_effect(torch.from_numpy(plain["probabilities"]), has)
     return columns | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
 
 
@@ -203,7 +181,7 @@ def _predict_images(
     rows = draw_rows(len(images), seed, INTERVENED)
     probabilities = predict_under_intervention(classifier, images, rows, factor, value)
     progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "unchanged images")
-    return {"answers": probabilities}
+    return {"probabilities": probabilities}
 
 
 def _row(concept: Concept, layer: str, columns: Columns, effects: Columns, target: int) -> dict[str, Any]:

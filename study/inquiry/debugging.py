@@ -33,7 +33,7 @@ from study.workspace.files import write_whole
 from study.workspace.spreadsheets import csv_text
 
 FOLDS = 5
-Judge = Literal["answers", "features", "both"]
+Judge = Literal["predictions", "features", "both"]
 """Evidence by which labels are judged: the network's predictions, a linear probe of its features, or both."""
 
 
@@ -85,9 +85,9 @@ class DebuggingResults:
         """Name the classes in plain words, (K + 1,), with an empty name for the class -1."""
         return np.array([*map(plain, self.categories), ""])
 
-    def find_label_errors(self, judge: Judge = "answers") -> list[int]:
+    def find_label_errors(self, judge: Judge = "predictions") -> list[int]:
         """List the images with likely label errors, the likeliest first: by the predictions, unless both must agree."""
-        evidence = {"answers": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
+        evidence = {"predictions": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
         errors = [one for one in evidence if one is not None]
         if len(errors) < len(evidence):
             return []
@@ -111,12 +111,12 @@ class DebuggingResults:
             "entropy": predictions.entropy,
         }
         if self.labels is not None:
-            doubtful = self.labels.likely
-            columns |= {"label_doubtful": doubtful, "rather": np.where(doubtful, names[self.labels.instead], "")}
+            likely, instead = self.labels.likely, names[self.labels.instead]
+            columns |= {"label_error": likely, "rather": np.where(likely, instead, "")}
             columns |= {"margin": self.labels.margin}
         if self.read is not None:
-            doubtful = self.read.likely
-            columns |= {"features_doubt": doubtful, "features_rather": np.where(doubtful, names[self.read.instead], "")}
+            likely, instead = self.read.likely, names[self.read.instead]
+            columns |= {"features_label_error": likely, "features_rather": np.where(likely, instead, "")}
             columns |= {"features_margin": self.read.margin}
         if self.near is not None:
             same = self.images.labels[self.near.indices.numpy()] == self.images.labels[:, None]

@@ -12,13 +12,13 @@ from typing import Any
 
 from core.errors import ForetellError
 from study.bundle import Manifest
-from study.participation import answering, ending, prolific
-from study.participation.answer import Recruit, SessionCredentials
+from study.participation import ending, prolific, responding
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.page import entry
+from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Refusal
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
@@ -199,7 +199,7 @@ class Arrivals:
 
     def _identify(self, token: str, recruit: Recruit) -> None:
         """Keep a recruiter's id in its own file, for a day until its participant agrees; declining leaves none."""
-        session = self._workspace.store.read(lambda db: answering.session_of_token(db, token))
+        session = self._workspace.store.read(lambda db: responding.session_of_token(db, token))
         if session["stage"] == "declined":
             return
         now = self._workspace.store.write(self._workspace.compute_trusted_time)
@@ -221,7 +221,7 @@ class Arrivals:
         return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
 
     def _renew(self, db: Connection, session: SessionRow, token: str, browser: str | None) -> None:
-        resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
+        resumed = {"token_hash": responding.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
         mine = {} if browser is None else {"browser_hash": browser}
         repository.change_session(db, session, {**resumed, **mine, "last_seen": self._workspace.clock()})
 
@@ -236,7 +236,7 @@ class Arrivals:
             "study_hash": version["study_hash"],
             "participant_id": who,
             "mode": mode,
-            "token_hash": answering.token_hash(token),
+            "token_hash": responding.token_hash(token),
             "code_hash": ending.code_hash(self._workspace.key, session_id),
             "stage": "consent",
             "practice": len(manifest.practice),

@@ -19,7 +19,7 @@ def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
     """
     names = sorted({name for trial in manifest.trials for name in trial.options})
     rng = np.random.default_rng([manifest.seed, *b"catch"])
-    pairs = (rng.choice(len(names), 2, replace=False) for _ in range(procedure_of(manifest).road.catch))
+    pairs = (rng.choice(len(names), 2, replace=False) for _ in range(procedure_of(manifest).pacing.catch))
     return tuple(_trial(k, names[one], names[two]) for k, (one, two) in enumerate(pairs))
 
 

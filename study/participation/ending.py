@@ -7,10 +7,10 @@ import json
 import secrets
 
 from study.bundle import Manifest
-from study.participation.answer import QuestionnaireResponses
-from study.participation.answering import advance_progress, move
 from study.participation.pay import bonus, formula
+from study.participation.payloads import QuestionnaireResponses
 from study.participation.refusals import Refusal
+from study.participation.responding import advance_progress, move
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, quota, repository, responses
@@ -61,7 +61,7 @@ def finish(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
 
 def is_due(session: SessionRow, manifest: Manifest, now: int) -> bool:
     """Tell whether a participation has taken too long."""
-    longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
+    longest = procedure_of(manifest).pacing.longest_minutes * 60 * 10**9
     return session["stage"] in UNDER_WAY and now - (session["agreed_at"] or now) > longest
 
 
@@ -93,7 +93,7 @@ def withdraw(
     repository.erase_rest(db, session_id)
     quota.free_slot(db, session_id)
     repository.change_session(db, session, {"env_json": None, "origin": None, "browser_hash": None})
-    detail = {"session": session_id, "answers": erased}
+    detail = {"session": session_id, "responses": erased}
     if actor:
         audit.append(db, now, actor, "withdrew a participant", {**detail, "study": session["study"], "reason": request})
     else:

@@ -9,10 +9,10 @@ from typing import Any
 
 from study.bundle import Manifest, canonical
 from study.participation.allocation import Place, list_new_slots, mode_seed, place_of
-from study.participation.answer import CheckAnswers, ClientDevice
-from study.participation.answering import advance_progress, move
 from study.participation.ending import give_code
+from study.participation.payloads import CheckResponses, ClientDevice
 from study.participation.refusals import Refusal
+from study.participation.responding import advance_progress, move
 from study.participation.screens import plan
 from study.participation.session import SessionProgress, step
 from study.plan.procedure import procedure_of
@@ -25,7 +25,7 @@ PATIENCE = 2.5
 """A slot is held for this many times the median participation."""
 
 
-def answer_consent(
+def record_consent(
     db: Connection, session: SessionRow, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
 ) -> None:
     """Record the consent; the same decision again is a retry."""
@@ -35,9 +35,8 @@ def answer_consent(
     _add_consent(db, session, agreed, manifest, now)
     if agreed:
         env = None if device is None else canonical(device.model_dump()).decode()
-        agreed_at = timemark.compute_trusted_time(
-            db, now
-        )  # a clock that is behind would let it end when it is set right
+        # By a clock that is behind, the session would end as soon as the clock is set right.
+        agreed_at = timemark.compute_trusted_time(db, now)
         repository.change_session(db, session, {"agreed_at": agreed_at, "env_json": env})
     move(db, session, moved, now)
 
@@ -54,7 +53,7 @@ def finish_example(db: Connection, session: SessionRow, manifest: Manifest, now:
         move(db, session, advance_progress(session, manifest, "seen"), now)
 
 
-def answer_check(db: Connection, session: SessionRow, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
+def grade_check(db: Connection, session: SessionRow, manifest: Manifest, sent: CheckResponses, now: int) -> None:
     """Record one try of the comprehension check; the same try again is a retry."""
     check = procedure_of(manifest).check
     if sent.attempt <= repository.attempts(db, session["session_id"]):
@@ -125,7 +124,7 @@ def _claim(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
 
 def hold_ns(db: Connection, manifest: Manifest) -> int:
     """Return how long a slot is held before another may have it: the first may still finish, over the quota."""
-    least = procedure_of(manifest).road.hold_minutes * MINUTE_NS
+    least = procedure_of(manifest).pacing.hold_minutes * MINUTE_NS
     took = repository.durations(db, manifest.study_hash)
     return max(least, int(PATIENCE * took[len(took) // 2])) if took else least
 

@@ -97,12 +97,12 @@ def draft_trial_state(
     asked = {"target": None, "map": None, "asked": names[0]}
     trial = {"index": index, **(asked if page == "catch" else shown), "left": left, "right": right}
     procedure = procedure_of(manifest)
-    asks_confidence = page == "confidence" or (procedure.road.confidence and page != "feedback")
+    asks_confidence = page == "confidence" or (procedure.pacing.confidence and page != "feedback")
     return {
         **_frame(stage, manifest.name, manifest, apply_condition_words(texts_of(manifest), condition)),
         "preview": True,
         **{"trials": [trial], "trial": trial, "first": index, "total": 1, "break_every": 0},
-        **{"confidence": asks_confidence, "slow_ms": 1000 * procedure.road.slow_seconds},
+        **{"confidence": asks_confidence, "slow_ms": 1000 * procedure.pacing.slow_seconds},
         "keys": procedure.keys.model_dump(),
     }
 
@@ -124,7 +124,7 @@ def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifes
     Sorted by name, so that the order tells nothing.
     """
     practising = session["position"] < session["practice"]
-    every = procedure_of(manifest).road.break_every or session["main"]
+    every = procedure_of(manifest).pacing.break_every or session["main"]
     done = session["position"] - session["practice"]
     until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
     rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
@@ -145,8 +145,12 @@ def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts:
         return {**shown, "keys": procedure.keys.model_dump()}
     if stage in ("practice", "main"):
         rows = repository.list_planned_trials(db, session["session_id"], session["position"], AHEAD)
-        road = procedure.road
-        rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
+        pacing = procedure.pacing
+        rules = {
+            "break_every": pacing.break_every,
+            "confidence": pacing.confidence,
+            "slow_ms": 1000 * pacing.slow_seconds,
+        }
         return {**_trials(session, rows), **rules, "keys": procedure.keys.model_dump()}
     return _ask(procedure) if stage == "questionnaire" else {}
 

@@ -9,15 +9,21 @@ from typing import Any, Literal
 
 from study.bundle import Trial
 from study.conditions import CONDITIONS
-from study.participation import answering, ending, entrance, lease
-from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, QuestionnaireResponses, TrialResponse
-from study.participation.answering import session_of_token
+from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
 from study.participation.catch import catch_trials
 from study.participation.messages import list_unseen
 from study.participation.page import list_remaining_assets, page_state
+from study.participation.payloads import (
+    CheckResponses,
+    ClientDevice,
+    ClientEvent,
+    QuestionnaireResponses,
+    TrialResponse,
+)
 from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
+from study.participation.responding import session_of_token
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, identities, repository
@@ -71,7 +77,7 @@ class Participant(Arrivals):
         self, token: str, agreed: bool, device: ClientDevice | None = None, tab: str | None = None
     ) -> dict[str, Any]:
         """Agree or decline."""
-        state = self._act(token, tab, entrance.answer_consent, agreed, device)
+        state = self._act(token, tab, entrance.record_consent, agreed, device)
         self._remember(token) if agreed else self._forget(token)
         return state
 
@@ -84,22 +90,22 @@ class Participant(Arrivals):
         act = entrance.finish_example if stage == "example" else entrance.finish_instructions
         return self._submit_act(token, tab, act)
 
-    def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
+    def check(self, token: str, sent: CheckResponses, tab: str | None = None) -> dict[str, Any]:
         """Record one try of the comprehension check; a participant who passes is assigned a condition."""
-        return self._act(token, tab, entrance.answer_check, sent)
+        return self._act(token, tab, entrance.grade_check, sent)
 
-    def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
-        """Store a response exactly once; see `study.participation.answering.record` for the codes."""
-        return self.submit_response(token, answer, tab).result()
+    def record(self, token: str, response: TrialResponse, tab: str | None = None) -> Ack:
+        """Store a response exactly once; see `study.participation.responding.record` for the codes."""
+        return self.submit_response(token, response, tab).result()
 
-    def submit_response(self, token: str, answer: TrialResponse, tab: str | None = None) -> Future[Ack]:
+    def submit_response(self, token: str, response: TrialResponse, tab: str | None = None) -> Future[Ack]:
         """Queue a response to be stored, as by `record`; no thread waits meanwhile."""
 
         def work(db: Connection) -> Ack:
             session = self._admit_session(db, token, tab)
             manifest = self._workspace.manifest_of(session)
-            code, message = answering.record(db, session, manifest, answer, self._workspace.clock())
-            feedback = self._feedback(session, answer.trial_index) if code in (200, 201) else None
+            code, message = responding.record(db, session, manifest, response, self._workspace.clock())
+            feedback = self._feedback(session, response.trial_index) if code in (200, 201) else None
             return Ack(code, message, feedback, self._state(db, session))
 
         return self._workspace.store.submit(work)
@@ -112,7 +118,7 @@ class Participant(Arrivals):
         if disk.is_low(self._workspace.home):
             return 0
         return self._workspace.store.write(
-            lambda db: answering.add_events(db, session_of_token(db, token), events, self._workspace.clock())
+            lambda db: responding.add_events(db, session_of_token(db, token), events, self._workspace.clock())
         )
 
     def messages(self, token: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from joserfc.jwk import KeySet, RSAKey
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import ForetellError
-from study.participation.answer import Recruit
+from study.participation.payloads import Recruit
 from study.participation.refusals import Refusal
 from study.workspace.tomlfile import load_toml
 

@@ -24,7 +24,7 @@ LENGTH = 16
 class Receipt:
     """Proof that the server stored so many responses of a participant, and the session's stage now."""
 
-    answers: int
+    responses: int
     study: str
     study_hash: str
     stage: str
@@ -39,7 +39,7 @@ def receipt(db: Connection, key: bytes, session: SessionRow) -> str | None:
 def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
     """Return what a receipt proves; raise `ForetellError` for one never given, or whose responses were changed."""
     matched = PATTERN.fullmatch(shown)
-    for session, hashes in _with_answers(db, int(matched[1]) if matched else 0):
+    for session, hashes in _with_responses(db, int(matched[1]) if matched else 0):
         if hmac.compare_digest(_sign_receipt(key, session, hashes), shown):
             return Receipt(len(hashes), session["study"], session["study_hash"], session["stage"])
     raise ForetellError(
@@ -48,7 +48,7 @@ def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
     )
 
 
-def _with_answers(db: Connection, count: int) -> Iterator[tuple[SessionRow, list[str]]]:
+def _with_responses(db: Connection, count: int) -> Iterator[tuple[SessionRow, list[str]]]:
     for session in repository.every_session(db):
         hashes = responses.hashes_of(db, session["session_id"])[:count]
         if count and len(hashes) == count:

@@ -14,7 +14,7 @@ from core.errors import ForetellError
 from study.store.rows import Stage
 
 Event = Literal[
-    "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "answer", "fill", "finish", "expire",
+    "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "respond", "fill", "finish", "expire",
     "withdraw",
 ]  # fmt: skip
 
@@ -30,8 +30,8 @@ _MOVES: dict[tuple[Stage, Event], Stage] = {
     ("check", "screen"): "screened",
     ("example", "full"): "full",
     ("example", "seen"): "practice",
-    ("practice", "answer"): "practice",
-    ("main", "answer"): "main",
+    ("practice", "respond"): "practice",
+    ("main", "respond"): "main",
     ("questionnaire", "fill"): "debrief",
     ("debrief", "finish"): "done",
     **{(stage, "expire"): "expired" for stage in UNDER_WAY},
@@ -72,7 +72,7 @@ def step(progress: SessionProgress, event: Event) -> SessionProgress:
     stage = _MOVES.get((progress.stage, event))
     if stage is None:
         raise IllegalStep(f"{event!r} is not possible at {progress.stage!r}. Reload the page to continue.")
-    position = progress.position + (event == "answer")
+    position = progress.position + (event == "respond")
     if stage == "check" and not progress.check:
         stage = "example"
     if stage == "practice" and position >= progress.practice:

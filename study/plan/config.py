@@ -19,6 +19,7 @@ from core.uncertainty import SAMPLERS
 from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.plan.former import use_present_names, use_present_strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.plan.preregistration import AnalysisPlan
 from study.plan.procedure import AllocationOrder, Procedure, Section
@@ -110,7 +111,10 @@ class Strata(Section):
     @classmethod
     def _set_noise_defaults(cls, given: Any) -> Any:
         """Set the defaults of settings that only measures of uncertainty have: no other study freezes them."""
-        noisy = isinstance(given, dict) and given.get("measure") in UNDER_NOISE
+        if not isinstance(given, dict):
+            return given
+        given = use_present_strata(given)
+        noisy = given.get("measure") in UNDER_NOISE
         return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
 
     @model_validator(mode="after")
@@ -309,6 +313,8 @@ def read(path: Path) -> StudyConfig:
         Missing file, invalid TOML or wrong values: every fault at once, one line each, with its place and the remedy.
     """
     try:
-        return load_toml(path, StudyConfig)
+        config = load_toml(path, StudyConfig)
     except FileNotFoundError:
         raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None
+    use_present_names(path.read_text(encoding="utf-8"), notice=True)
+    return config

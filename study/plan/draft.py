@@ -14,6 +14,7 @@ from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
 from study.plan.config import StudyConfig
+from study.plan.former import use_present_names
 from study.workspace.files import write_whole
 from study.workspace.tomlfile import Fault, check_content
 
@@ -36,7 +37,7 @@ class StudyDraft:
 
     def __init__(self, text: str) -> None:
         try:
-            self._document = tomlkit.parse(text)
+            self._document = tomlkit.parse(use_present_names(text))
         except (TOMLKitError, ValueError, RecursionError) as error:
             raise ForetellError(f"This is not valid TOML: {error}. Correct that line.") from None
 

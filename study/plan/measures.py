@@ -19,6 +19,6 @@ IMAGE_MEASURES = Registry(
         "concept_sensitivity": "study.building.measures.concepts:concept_sensitivity",
         "concept_effect": "study.building.measures.concepts:concept_effect",
         "assertion": "study.building.measures.rules:assertion",
-        "label_doubt": "study.building.measures.labels:label_doubt",
+        "label_error": "study.building.measures.labels:label_error",
     },
 )

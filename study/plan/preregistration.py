@@ -10,10 +10,11 @@ import hashlib
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
 from study.conditions import list_separate_conditions
+from study.plan.former import FEWEST
 
 Proportion = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -38,12 +39,14 @@ class PlanSection(BaseModel):
 class Exclusions(PlanSection):
     """``[analysis.exclusions]``: rules that exclude participants and responses; none by default.
 
-    First participants, by all their responses: fewer than ``fewest_answers``; a share of responses under ``fastest_ms``
-    above ``most_fast``; accuracy where the AI is right below ``least_accuracy``. Then single responses: faster than
-    ``fastest_ms``, slower than ``slowest_ms``.
+    First participants, by all their responses: fewer than ``fewest_responses``; a share of responses under
+    ``fastest_ms`` above ``most_fast``; accuracy where the AI is right below ``least_accuracy``. Then single responses:
+    faster than ``fastest_ms``, slower than ``slowest_ms``.
     """
 
-    fewest_answers: Annotated[int, Field(ge=1)] | None = None
+    fewest_responses: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, validation_alias=AliasChoices("fewest_responses", FEWEST)
+    )
     most_fast: Proportion | None = None
     least_accuracy: Proportion | None = None
     fastest_ms: Milliseconds | None = None
@@ -167,6 +170,8 @@ class AnalysisPlan(PlanSection):
     def sha256(self) -> str:
         """SHA-256 of the plan in its canonical form, whatever its order in the file."""
         content = {**self.model_dump(mode="json"), "order": list(self.models)}
+        rules = content["exclusions"]
+        rules[FEWEST] = rules.pop("fewest_responses")  # so that plans frozen under that name keep their hash
         return hashlib.sha256(canonical(content)).hexdigest()
 
 

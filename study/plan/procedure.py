@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import STUDY_NAME, Manifest
 from study.locales import Language
+from study.plan.former import ROAD
 from study.workspace.same import FEW_STUDIES, Same
 
 TAKEN = "12345"
@@ -96,7 +97,7 @@ class ComprehensionCheck(Section):
 
 
 class Pacing(Section):
-    """``[road]``: breaks, attention checks and time limits.
+    """``[pacing]``: breaks, attention checks and time limits.
 
     A break every ``break_every`` trials (0: none); ``catch`` attention checks spread over the trials, of which a
     participant may fail ``catch_allowed`` before the exclusion rule applies; ``hold_minutes`` is the minimum time for
@@ -167,7 +168,7 @@ class Procedure(Section):
     keys: Keys = Field(default=Keys(), exclude_if=lambda value: value == Keys())
     """Omitted from the settings if they are the defaults."""
     check: ComprehensionCheck = ComprehensionCheck()
-    road: Pacing = Pacing()
+    pacing: Pacing = Field(default=Pacing(), validation_alias=AliasChoices("pacing", ROAD))
     questionnaire: tuple[Item, ...] = ()
     recruiter: Recruiter = Recruiter()
     pay: Pay = Pay()
@@ -187,4 +188,4 @@ def procedure_of(manifest: Manifest) -> Procedure:
 
 @lru_cache(FEW_STUDIES)
 def _read_procedure(config: Same[dict[str, Any]]) -> Procedure:
-    return Procedure.model_validate({k: v for k, v in config.value.items() if k in Procedure.model_fields})
+    return Procedure.model_validate({k: v for k, v in config.value.items() if k in {*Procedure.model_fields, ROAD}})

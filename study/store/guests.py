@@ -54,7 +54,7 @@ def exclusions(db: Connection, study: str) -> list[Row]:
 
 def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
     """Count the participants whom a researcher excluded from a frozen study and their main responses, by reason."""
-    answered = (
+    counted = (
         select(response.c.session_id, func.count().label("responses"))
         .join(
             trial_plan,
@@ -68,10 +68,10 @@ def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
         select(
             exclusion.c.reason,
             func.count().label("people"),
-            func.coalesce(func.sum(answered.c.responses), 0).label("responses"),
+            func.coalesce(func.sum(counted.c.responses), 0).label("responses"),
         )
         .join(session, session.c.session_id == exclusion.c.session_id)
-        .outerjoin(answered, answered.c.session_id == exclusion.c.session_id)
+        .outerjoin(counted, counted.c.session_id == exclusion.c.session_id)
         .where(session.c.study_hash == study_hash)
         .group_by(exclusion.c.reason)
         .order_by(func.min(exclusion.c.at), exclusion.c.reason)

@@ -66,11 +66,11 @@ def list_milestones(db: Connection, study: str) -> list[Row]:
     session_id, passed_at, practised_at, responded_at: nanoseconds since 1970, or None.
     """
     mine = and_(session.c.study == study, session.c.mode == "live")
-    passed, answered = _passed(), _answered()
+    passed, responded = _passed(), _last_responded()
     query = (
-        select(session.c.session_id, passed.c.passed_at, answered.c.practised_at, answered.c.responded_at)
+        select(session.c.session_id, passed.c.passed_at, responded.c.practised_at, responded.c.responded_at)
         .outerjoin(passed, passed.c.session_id == session.c.session_id)
-        .outerjoin(answered, answered.c.session_id == session.c.session_id)
+        .outerjoin(responded, responded.c.session_id == session.c.session_id)
         .where(mine)
     )
     return every(db, query)
@@ -81,7 +81,7 @@ def _passed() -> Subquery:
     return query.where(comprehension.c.passed == 1).group_by(comprehension.c.session_id).subquery()
 
 
-def _answered() -> Subquery:
+def _last_responded() -> Subquery:
     practising = response.c.trial_index < session.c.practice
     query = select(
         response.c.session_id,

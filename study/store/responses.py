@@ -10,11 +10,11 @@ from typing import Any, cast
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 
 from study.store.rows import ResponseRow, Row, every
-from study.store.tables import erased_answer, exclusion, response, response_conflict, session, trial_plan
+from study.store.tables import erased_response, exclusion, response, response_conflict, session, trial_plan
 from study.store.upsert import insert_or
 
 GENESIS = "0" * 64
-_CHAIN = (response, erased_answer)
+_CHAIN = (response, erased_response)
 
 # Built once: for every response, SQLAlchemy would take longer to build these than the database to run them.
 _RESPONSES_LIKE = select(response).where(
@@ -61,7 +61,7 @@ def erase(db: Connection, session_id: str) -> int:
     """Erase a participant's responses, leaving their places and hashes in the chain; return how many there were."""
     kept = (response.c.seq, response.c.session_id, response.c.prev_hash, response.c.row_hash)
     mine = response.c.session_id == session_id
-    db.execute(insert(erased_answer).from_select([column.name for column in kept], select(*kept).where(mine)))
+    db.execute(insert(erased_response).from_select([column.name for column in kept], select(*kept).where(mine)))
     return db.execute(delete(response).where(mine)).rowcount
 
 

@@ -69,7 +69,7 @@ page_event = table(
 questionnaire = table("questionnaire", session_id=TEXT, item=TEXT, answer_json=TEXT, received_at=WHOLE)
 payment = table("payment", session_id=TEXT, minor_units=WHOLE, currency=TEXT, formula=TEXT, batch=WHOLE)
 withdrawal = table("withdrawal", session_id=TEXT, requested_at=WHOLE)
-erased_answer = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEXT, row_hash=TEXT)
+erased_response = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEXT, row_hash=TEXT)
 audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)
 invitation = table("invitation", study=TEXT, participant_id=TEXT)
 exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)

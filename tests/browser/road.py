@@ -25,7 +25,7 @@ ITEMS = [
 WHOLE = {
     "check": {"questions": QUESTIONS},
     "questionnaire": ITEMS,
-    "road": {"break_every": 4, "catch": 1, "confidence": True},
+    "pacing": {"break_every": 4, "catch": 1, "confidence": True},
     "recruiter": {"complete": "DONE42", "screened": "SCREEN7", "url": "https://recruiter.test/complete?cc={code}"},
 }
 

@@ -17,7 +17,7 @@ from tests.server import Server, serving
 pytestmark = pytest.mark.browser
 STUDY: dict[str, Any] = {
     **WHOLE,
-    "road": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5},
+    "pacing": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5},
     "contact": {"researcher": "Ada Example", "email": "ada@example.org", "board": "A board", "approval": "7/21"},
 }
 GRAVE = ("serious", "critical")

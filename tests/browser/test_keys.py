@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("keys")
-    config = {"keys": {"left": "y", "right": "-"}, "road": {"confidence": True}}
+    config = {"keys": {"left": "y", "right": "-"}, "pacing": {"confidence": True}}
     with Service(home) as service:
         service.researcher.open_study(
             write_bundle(home / "bundle", name="demo", trials=2, practice=1, config=config), 20

@@ -21,7 +21,7 @@ TEXT = "<img src=x onerror=alert(1)> & {name}\n\nThe server restarts at 15:00."
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("messages")
     with Service(home) as service:
-        config = {"road": {"break_every": 2}}
+        config = {"pacing": {"break_every": 2}}
         folder = write_bundle(home / "bundle", name="demo", trials=4, practice=0, config=config)
         service.researcher.open_study(folder, per_condition=4)
     with serving(home) as running:

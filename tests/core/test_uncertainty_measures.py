@@ -25,7 +25,7 @@ def test_entropies_and_mutual_information_in_closed_form():
     assert measures.mutual_information(swinging).value.item() == pytest.approx(0.368064, abs=1e-6)
     assert measures.mutual_information(answers((0.5, 0.5), (0.5, 0.5))).value.item() == pytest.approx(0, abs=1e-12)
     assert measures.mutual_information(answers((1, 0), (0, 1))).value.item() == pytest.approx(math.log(2))
-    assert measures.doubt(answers((1, 0), (0.5, 0.5))).value.item() == pytest.approx(0.25)
+    assert measures.least_confidence(answers((1, 0), (0.5, 0.5))).value.item() == pytest.approx(0.25)
 
 
 def test_mutual_information_lies_between_nothing_and_the_entropy():
@@ -43,7 +43,7 @@ def test_variation_ratio_draws_labels():
     assert measures.variation_ratio(torch.eye(10)[None]).value.item() == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("name", ["doubt", "entropy", "mutual_information"])
+@pytest.mark.parametrize("name", ["least_confidence", "entropy", "mutual_information"])
 def test_standard_errors_are_the_spread_of_repetitions(name):
     """The mean error of 400 sets of 60 answers against the standard deviation of their 400 values."""
     logits = torch.randn(400, 60, 3, generator=seeded()) + torch.tensor([1.0, 0.0, 0.0])

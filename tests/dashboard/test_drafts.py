@@ -85,7 +85,7 @@ def test_trials_of_a_draft_read_like_those_of_the_study(
     """Catches other texts, keys or places than participants of a condition get, before and in practice and after."""
     draft = StudyDraft.read(mine)
     own = {"question": "Which name?", "feedback": "It said {name}.", "examples_legend": "Like {name}"}
-    for place, value in {"texts": {**OWN, **own}, "check.questions": [], "road.confidence": True}.items():
+    for place, value in {"texts": {**OWN, **own}, "check.questions": [], "pacing.confidence": True}.items():
         draft.set(place, value)
     draft.save(mine)
     folder = write_bundle(

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import page, source
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find import orders
@@ -21,6 +22,7 @@ from dashboard.power import planning
 from dashboard.results import page as results
 from dashboard.results import responses
 from dashboard.shared import links
+from dashboard.shared.names import format_name
 from tests.conftest import ROOT
 from tests.dashboard.views.conftest import opened
 
@@ -39,6 +41,7 @@ OFFERED = {
     "judge": [f"{name}: " for name in debugging.JUDGES.values()],
     "noise": [uncertainty.NOT],
     "uncertainty": [debugging.ENTROPY],
+    "uncertainty.measure": [format_name(name) for name in UNCERTAINTY_MEASURES],
     "section": results.SECTIONS,
     "pilot_source": [planning.PAPER, planning.SIMULATED, responses.UPLOAD],
     "results_source": [responses.UPLOAD],

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
-from study.participation.answer import Recruit
+from study.participation.payloads import Recruit
 from study.service import Service
 from tests.conftest import write_bundle
 from tests.study.participants import take_part

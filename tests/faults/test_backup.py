@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from core.errors import ForetellError
 from dashboard.cli import main as cli
 from study.collection.backup import LABEL, backup, restore
-from study.participation.answer import Recruit
 from study.participation.links import signature
+from study.participation.payloads import Recruit
 from study.service import Service
 from study.workspace.workspace import DATABASE, VARIABLE
 from tests.conftest import write_bundle

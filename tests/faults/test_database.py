@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from study.participation.answer import TrialResponse
+from study.participation.payloads import TrialResponse
 from study.service import Service
 from study.store import StoreError
 from tests.conftest import write_bundle

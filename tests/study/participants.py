@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from study.participation.answer import TrialResponse
+from study.participation.payloads import TrialResponse
 from study.service import Service
 from study.store.tables import METADATA
 

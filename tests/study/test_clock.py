@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dashboard.cli import main as cli
 from study.collection import backup, export
-from study.participation.answer import Recruit
+from study.participation.payloads import Recruit
 from study.service import Service
 from study.store.timemark import LIVED_NS
 from study.workspace.workspace import VARIABLE

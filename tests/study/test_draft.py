@@ -97,7 +97,7 @@ def test_removing_brings_the_default_back_and_leaves_no_empty_table() -> None:
     draft = StudyDraft(DEMO)
     draft.set("analysis.exclusions.fastest_ms", 150.0)
     draft.remove("analysis.exclusions.fastest_ms")
-    draft.remove("road.nothing")
+    draft.remove("pacing.nothing")
     assert draft.content == tomllib.loads(DEMO)
     settings, faults = draft.check()
     assert settings is not None

@@ -17,7 +17,7 @@ from study.bundle import Bundle, canonical
 from study.collection.backup import backup, restore
 from study.collection.export import export
 from study.locales import FORMER
-from study.participation.answer import Recruit
+from study.participation.payloads import Recruit
 from study.plan.texts import compose_consent, texts_of
 from study.service import Service
 from tests.study.participants import query, take_part

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from study.bundle import Bundle
 from study.collection.export import DICTIONARY
-from study.participation.answer import ClientEvent
+from study.participation.payloads import ClientEvent
 from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULTS
 from study.service import Service

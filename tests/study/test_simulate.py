@@ -126,5 +126,5 @@ def test_nobody_and_unknown_people_are_refused_in_words(service: Service, bundle
 
 def test_attention_checks_are_simulated_under_every_condition(service: Service, bundle: MakeBundle) -> None:
     """Catches a simulated participant that looks for a placebo's facts in an attention check, which has none."""
-    study = service.researcher.open_study(bundle(conditions=("random_maps",), config={"road": {"catch": 2}}), 2)
+    study = service.researcher.open_study(bundle(conditions=("random_maps",), config={"pacing": {"catch": 2}}), 2)
     assert simulate(service, study, 2, {"map_reader": 1.0}, 0) > 0

@@ -42,7 +42,7 @@ CONFIDENT = 80
 HARDLY = 0.5
 """Accuracy below which the predictions should not judge labels."""
 JUDGES: dict[Judge, str] = {
-    "answers": "The AI's predictions",
+    "predictions": "The AI's predictions",
     "features": "Linear probe",
     "both": "Both agree",
 }
@@ -207,12 +207,12 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
 def _judge_box(results: DebuggingResults) -> Judge:
     """Choose the method that finds label errors, with counts; the predictions if there is no other."""
     if results.read is None:
-        return "answers"
+        return "predictions"
     judge: Judge = st.segmented_control(
         "Judged by",
         list(JUDGES),
         format_func=lambda one: f"{JUDGES[one]}: {len(results.find_label_errors(one)):,}",
-        default="answers",
+        default="predictions",
         required=True,
         key="judge",
         bind=BIND,

@@ -19,7 +19,7 @@ OFFERED = [name for name in SAMPLERS if name != "laplace"]
 """The Laplace approximation needs a posterior from a training set, which only the command line has."""
 TOP = 5
 MEANINGS = {
-    "doubt": "1 minus the largest mean probability",
+    "least_confidence": "1 minus the largest mean probability",
     "entropy": "total uncertainty, in nats",
     "mutual_information": "the part that knowing the weights would remove, in nats",
     "variation_ratio": "share of sampled predictions that are not the most frequent one",

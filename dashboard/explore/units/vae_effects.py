@@ -21,7 +21,8 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.numbers import table
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.concept_vae import EPOCHS, KEPT, LEAST_TRAININGS, TRAININGS, VaeQuery, VaeResults, estimate_by_vae
+from study.inquiry.concept_results import EffectResults
+from study.inquiry.concept_vae import EPOCHS, KEPT, LEAST_TRAININGS, TRAININGS, VaeQuery, estimate_by_vae
 from study.network.sources import plain
 from study.workspace.workspace import home
 
@@ -112,7 +113,7 @@ def make_vae_task(classifier: Classifier, images: ImageSet, query: VaeQuery) -> 
     """Return the task that trains the VAEs, as `concepts --by vae` does; a run that was stopped resumes."""
     parts = home() / "cache" / "inspections"
 
-    def compute(progress: Progress) -> VaeResults:
+    def compute(progress: Progress) -> EffectResults:
         return estimate_by_vae(classifier, query, images, parts, progress)
 
     stamps = [cache.stamp_image_set(name) for name in cache.list_image_sets()] if query.random else []
@@ -129,7 +130,7 @@ def list_ways(row: pd.Series) -> pd.DataFrame:
     )
 
 
-def _draw(result: VaeResults, name: str) -> None:
+def _draw(result: EffectResults, name: str) -> None:
     row = result.table.iloc[0]
     table(list_ways(row), "vae_effects")
     shown = "not checked" if np.isnan(row["shown"]) else f"{row['shown']:.0%}"

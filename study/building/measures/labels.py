@@ -15,7 +15,7 @@ from study.inquiry.debugging import read_out_of_fold
 from study.network.predictions import predict
 
 
-def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answers") -> CandidateMeasure:
+def label_error(ground: Ground, *, judge: Literal["predictions", "features"] = "predictions") -> CandidateMeasure:
     """Measure how likely the label is wrong: the likeliest other class's probability less the label's own, -1 to 1.
 
     The margin of `core.debugging.labels` with its sign turned: by the network's predictions, or by linear probes of the

@@ -15,7 +15,7 @@ from tests.server import Server, serving
 
 DESKTOP = {"width": 1280, "height": 720}
 
-SHORT = {**WHOLE, "road": {"break_every": 2, "catch": 1, "confidence": True}}
+SHORT = {**WHOLE, "pacing": {"break_every": 2, "catch": 1, "confidence": True}}
 
 CONTACT = {
     "researcher": "Ada <script>alert(1)</script> & Co",
@@ -28,7 +28,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "whole": SHORT,
     "deutsch": {**SHORT, "language": "de", "contact": CONTACT},
     "large": {"device": {"width": 1000, "height": 700, "touch": False}},
-    "slow": {"road": {"slow_seconds": 5}},
+    "slow": {"pacing": {"slow_seconds": 5}},
 }
 
 

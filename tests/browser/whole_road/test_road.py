@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
 from study.locales import CATALOGUES
-from study.participation.answer import CheckAnswers
+from study.participation.payloads import CheckResponses
 from study.service import Service
 from tests.browser.road import agree, at_main, newest, query, wait_for_trial
 from tests.browser.whole_road.conftest import CONTACT, DESKTOP, STUDIES, answer_check
@@ -218,7 +218,7 @@ def test_nothing_scrolls_and_no_box_moves_for_catch_trials_and_confidence(
         token = service.participant.begin("deutsch", mode="preview", condition="both")
         service.participant.consent(token, True)
         service.participant.ready(token)
-        service.participant.check(token, CheckAnswers(attempt=1, answers=[1, 1]))
+        service.participant.check(token, CheckResponses(attempt=1, answers=[1, 1]))
         state = service.participant.ready(token, "example")
     assert state["stage"] == "practice"
     page.goto(f"{server.url}/run/deutsch#{token}")

@@ -12,7 +12,7 @@ from dashboard.monitor import watching
 from dashboard.monitor.progress import draw_funnel
 from dashboard.shared import service
 from study.bundle import Bundle
-from study.participation.answer import TrialResponse
+from study.participation.payloads import TrialResponse
 from tests.conftest import write_bundle
 
 

@@ -13,9 +13,9 @@ from study.analysis import bootstrap, responses
 from tests.study.analysis.simulated import study
 
 
-def balanced(people: int, answers: int, rng: np.random.Generator, spread: float) -> np.ndarray:
+def balanced(people: int, responses: int, rng: np.random.Generator, spread: float) -> np.ndarray:
     """(people, 1) right answers of people whose ability varies uniformly by +- spread around .6."""
-    return rng.binomial(answers, rng.uniform(0.6 - spread, 0.6 + spread, people))[:, None].astype(float)
+    return rng.binomial(responses, rng.uniform(0.6 - spread, 0.6 + spread, people))[:, None].astype(float)
 
 
 def test_spread_of_resamples_is_that_of_the_mean_of_participant_means() -> None:

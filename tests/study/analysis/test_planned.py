@@ -38,7 +38,7 @@ def test_exclusions_are_counted_by_rule(data: responses.Responses) -> None:
     some = frame.index[frame["participant"] == "p5"]
     frame.loc[some[:2], "rt_ms"] = 60.0
     frame.loc[some[2:5], "rt_ms"] = 90_000.0
-    rules = Exclusions(fewest_answers=10, most_fast=0.5, least_accuracy=0.1, fastest_ms=150, slowest_ms=30_000)
+    rules = Exclusions(fewest_responses=10, most_fast=0.5, least_accuracy=0.1, fastest_ms=150, slowest_ms=30_000)
     kept, counts = planned.exclude(frame, rules)
     assert counts.to_dict("list") == {
         "rule": [
@@ -105,7 +105,7 @@ def test_rules_without_their_column_and_without_people_left(data: responses.Resp
     with pytest.raises(ForetellError, match="no column 'rt_ms'"):
         planned.execute(bare, AnalysisPlan(exclusions={"fastest_ms": 150}))
     with pytest.raises(ForetellError, match="leave 0 participants of 24"):
-        planned.execute(data, AnalysisPlan(exclusions={"fewest_answers": 1000}))
+        planned.execute(data, AnalysisPlan(exclusions={"fewest_responses": 1000}))
 
 
 DEFAULT_HASH = "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"

@@ -152,7 +152,7 @@ def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -
 
 def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     data = responses.prepare(study(32, 8, 8, seed=11))
-    plan = AnalysisPlan(exclusions={"fewest_answers": 5}, participants=8)
+    plan = AnalysisPlan(exclusions={"fewest_responses": 5}, participants=8)
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
     assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [

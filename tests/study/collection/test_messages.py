@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from core.errors import ForetellError
-from study.participation.answer import ClientEvent
+from study.participation.payloads import ClientEvent
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.store import audit

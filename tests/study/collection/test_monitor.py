@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.collection.monitor import LONGEST_RUN, SILENT_NS, describe_flags
-from study.participation.answer import TrialResponse
+from study.participation.payloads import TrialResponse
 from study.service import Service
 from study.store import audit
 
@@ -40,8 +40,8 @@ def clock() -> Clock:
 @pytest.fixture
 def watched(tmp_path: Path, clock: Clock, bundle: MakeBundle) -> Service:
     service = Service(tmp_path / "home", clock=clock)
-    road = {"catch": 1, "hold_minutes": 30}
-    service.researcher.open_study(bundle(trials=TRIALS, practice=0, config={"road": road}), per_condition=3)
+    pacing = {"catch": 1, "hold_minutes": 30}
+    service.researcher.open_study(bundle(trials=TRIALS, practice=0, config={"pacing": pacing}), per_condition=3)
     return service
 
 
@@ -75,8 +75,8 @@ def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     watched.participant.begin("demo", mode="preview")
     clock.now += MINUTE
     seen = watched.researcher.monitor("demo")
-    assert {kind: seen.count(kind) for kind in ("waiting", "answering", "silent", "finished", "ended")} == {
-        "waiting": 0, "answering": 1, "silent": 2, "finished": 1, "ended": 1,
+    assert {kind: seen.count(kind) for kind in ("waiting", "responding", "silent", "finished", "ended")} == {
+        "waiting": 0, "responding": 1, "silent": 2, "finished": 1, "ended": 1,
     }  # fmt: skip
     newest = seen.participants.iloc[0]
     assert (newest["where"], newest["trial"], newest["of"], newest["minutes"]) == ("finished", 21, 21, 1.0)

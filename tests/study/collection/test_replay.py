@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.participation.answer import CheckAnswers, ClientEvent, TrialResponse
+from study.participation.payloads import CheckResponses, ClientEvent, TrialResponse
 from study.service import Service
 from study.store import audit
 from tests.study.collection.test_monitor import MINUTE, Clock
@@ -27,7 +27,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def collecting(database: str, tmp_path: Path, clock: Clock, bundle: MakeBundle) -> Iterator[Service]:
-    config = {"check": CHECK, "road": {"catch": 1, "confidence": True}}
+    config = {"check": CHECK, "pacing": {"catch": 1, "confidence": True}}
     with Service(tmp_path / "home", clock=clock) as service:
         service.researcher.open_study(bundle(trials=3, practice=1, config=config), per_condition=2)
         yield service
@@ -39,10 +39,10 @@ def take_part(service: Service, clock: Clock, sides: str = "left right left righ
     clock.now += 2 * MINUTE
     service.participant.consent(token, True)
     service.participant.ready(token)
-    service.participant.check(token, CheckAnswers(attempt=1, answers=[0]))
+    service.participant.check(token, CheckResponses(attempt=1, answers=[0]))
     service.participant.ready(token)
     clock.now += 3 * MINUTE
-    service.participant.check(token, CheckAnswers(attempt=2, answers=[1]))
+    service.participant.check(token, CheckResponses(attempt=2, answers=[1]))
     service.participant.ready(token, "example")
     for index, side in enumerate(sides.split()):
         clock.now += MINUTE

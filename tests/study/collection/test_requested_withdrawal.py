@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.collection.export import export
-from study.participation.answer import Recruit
+from study.participation.payloads import Recruit
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.store import audit
@@ -75,7 +75,7 @@ def test_it_erases_what_the_participants_own_withdrawal_erases(service: Service,
     assert (own["actor"], own["act"]) == ("participant", "withdrew")
     assert [(row["actor"], row["act"], json.loads(row["detail_json"])) for row in theirs] == [
         (MANAGER, "withdrew a participant",
-         {"study": study, "session": sessions[person], "answers": 3, "reason": ASKED})
+         {"study": study, "session": sessions[person], "responses": 3, "reason": ASKED})
         for person in named
     ]  # fmt: skip
     written = everything(service)

@@ -96,10 +96,10 @@ def _by_heart(net, inputs, labels):
 def test_both_roads_doubt_what_they_agree_on(planted):
     """Catches a choice that shows another road's pictures; the table names both."""
     found, wrong = planted["standard"]
-    by = {judge: set(found.find_label_errors(judge)) for judge in ("answers", "features", "both")}
-    assert by["both"] == by["answers"] & by["features"] != by["answers"] | by["features"]
+    by = {judge: set(found.find_label_errors(judge)) for judge in ("predictions", "features", "both")}
+    assert by["both"] == by["predictions"] & by["features"] != by["predictions"] | by["features"]
     assert wrong[sorted(by["both"])].mean() > 0.85
-    assert set(np.flatnonzero(found.table()["features_doubt"])) == by["features"]
+    assert set(np.flatnonzero(found.table()["features_label_error"])) == by["features"]
 
 
 def test_evidence_is_what_the_pictures_say(planted):
@@ -138,7 +138,7 @@ def test_the_table_is_of_every_picture_in_order(planted):
     assert table["image"].tolist() == list(found.images.ids)
     assert table["label"].tolist() == [found.images.categories[k] for k in found.images.labels]
     assert table["correct"].tolist() == (table["predicted"] == table["label"]).tolist()
-    assert (table["label_doubtful"] == (table["rather"] != "")).all()
+    assert (table["label_error"] == (table["rather"] != "")).all()
     np.testing.assert_allclose(table[["component_1", "component_2"]], found.places)
 
 

@@ -65,7 +65,7 @@ def test_a_rule_that_gives_no_number_is_refused(folder, given, sentence):
 
 def test_doubt_of_a_label_is_the_turned_margin_of_confident_learning(tmp_path):
     """Catches the answer's own class left out in place of the label's, or a sign that is not turned."""
-    on = ground(tmp_path, "label_doubt")
+    on = ground(tmp_path, "label_error")
     images = on.sets["adversarial"]
     inputs = torch.stack([on.classifier.preprocess(images.open(i)) for i in range(len(images))])
     margins = confident_learning(on.classifier.probabilities(inputs), class_of_labels(images, on.classifier)).margin
@@ -75,7 +75,7 @@ def test_doubt_of_a_label_is_the_turned_margin_of_confident_learning(tmp_path):
 
 def test_a_reader_that_has_not_seen_the_label_doubts_it_as_on_the_debugging_page(tmp_path):
     """Catches a reader of other pictures, and one that has seen the label."""
-    on = ground(tmp_path, "label_doubt", judge="features")
+    on = ground(tmp_path, "label_error", judge="features")
     images = on.sets["pool"]
     seen = debug_classifier(on.classifier, images, tmp_path / "other", silent).read
     found = [asked(on, "pool", i)[1].value for i in range(3)]
@@ -85,4 +85,4 @@ def test_a_reader_that_has_not_seen_the_label_doubts_it_as_on_the_debugging_page
 def test_a_set_with_too_few_pictures_of_a_label_has_no_reader(tmp_path):
     """Catches a label of fewer pictures than folds, which no reader can be trained without."""
     with pytest.raises(ForetellError, match="A probe in 5 folds needs 2 or more labels and 5 images of each"):
-        asked(ground(tmp_path, "label_doubt", judge="features"), "standard", 0)
+        asked(ground(tmp_path, "label_error", judge="features"), "standard", 0)

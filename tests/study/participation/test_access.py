@@ -13,10 +13,10 @@ from core.errors import ForetellError
 from dashboard.cli import main as cli
 from study.collection.frames import pseudonym
 from study.collection.monitor import CROWD
-from study.participation.answer import Recruit
 from study.participation.arrival import STARTS, STARTS_PER_MINUTE
 from study.participation.limits import MOST_SOURCES, Allowance
 from study.participation.links import signature
+from study.participation.payloads import Recruit
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE
@@ -191,7 +191,7 @@ def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle:
     assert script not in set(service.researcher.responses(study)["participant"])
     assert len(service.researcher.responses(study)) == 3 * 12
     people = service.researcher.load_participants(study).set_index("participant")
-    assert tuple(people.loc[script, ["excluded", "reason", "answers"]]) == ("researcher", "a script", 15)
+    assert tuple(people.loc[script, ["excluded", "reason", "responses"]]) == ("researcher", "a script", 15)
     assert (people["excluded"] == "").sum() == 3
     assert service.researcher.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
     assert "excluded" in service.researcher.monitor(study).participants.set_index("participant").loc[script, "flags"]

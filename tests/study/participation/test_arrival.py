@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import main as cli
-from study.participation.answer import Recruit, SessionCredentials
 from study.participation.arrival import LIVE_NS
+from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE

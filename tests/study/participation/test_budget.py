@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from study.collection import export
-from study.participation.answer import ClientEvent, QuestionnaireResponses, TrialResponse
-from study.participation.answering import EVENTS_A_TRIAL, EVENTS_AT_LEAST, MOST_CONFLICTS
+from study.participation.payloads import ClientEvent, QuestionnaireResponses, TrialResponse
 from study.participation.refusals import Refusal
+from study.participation.responding import EVENTS_A_TRIAL, EVENTS_AT_LEAST, MOST_CONFLICTS
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, query, take_part, to_trials
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from study.participation.answer import ClientEvent, QuestionnaireResponses, Recruit
+from study.participation.payloads import ClientEvent, QuestionnaireResponses, Recruit
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, query
 

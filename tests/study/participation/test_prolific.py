@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from core.errors import ForetellError
-from study.participation.answer import Recruit, SessionCredentials
 from study.participation.links import signature
+from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Refusal
 from study.service import Service
 from tests.study.participants import MakeBundle

@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.participation.answer import Recruit, SessionCredentials
 from study.participation.arrival import DAY_NS
 from study.participation.pay import bonus
+from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Refusal
 from study.plan.procedure import Pay
 from study.service import Service
@@ -143,27 +143,27 @@ def test_prolifics_ids_are_24_hexadecimal_digits(ids: dict[str, Any]) -> None:
 # Withdrawal
 
 
-@pytest.mark.parametrize("answers", [1, 7, 15])
-def test_withdrawing_erases_and_the_chain_still_holds(service: Service, study: str, answers: int) -> None:
+@pytest.mark.parametrize("responses", [1, 7, 15])
+def test_withdrawing_erases_and_the_chain_still_holds(service: Service, study: str, responses: int) -> None:
     """Others answer before, between and after; during and after the study."""
     before, mine, after = (service.participant.begin(study) for _ in range(3))
     take_part(service, before)
     to_trials(service, mine)
     to_trials(service, after)
     service.participant.record(after, answer(0))
-    for index in range(answers):
+    for index in range(responses):
         service.participant.record(mine, answer(index))
     service.participant.record(mine, answer(0))  # a conflict
-    if answers == 15:
+    if responses == 15:
         service.participant.finish(mine)
     [(who,)] = query(service, "SELECT session_id FROM response ORDER BY seq DESC LIMIT 1")
     state = service.participant.withdraw(f" {code_of(service, mine).lower()} ")
     assert state["stage"] == "withdrawn"
     for table in ("response", "response_conflict", "event", "trial_plan", "comprehension", "questionnaire"):
         assert query(service, f"SELECT count(*) FROM {table} WHERE session_id = '{who}'") == [(0,)], table
-    assert query(service, "SELECT count(*) FROM erased_answer") == [(answers,)]
+    assert query(service, "SELECT count(*) FROM erased_answer") == [(responses,)]
     [(act, detail)] = query(service, "SELECT act, detail_json FROM audit WHERE actor = 'participant'")
-    assert (act, json.loads(detail)) == ("withdrew", {"session": who, "answers": answers})
+    assert (act, json.loads(detail)) == ("withdrew", {"session": who, "responses": responses})
     assert service.participant.record(after, answer(1)).code == 201  # the chain goes on behind the gap
     assert service.researcher.verify() == []
     assert service.participant.record(mine, answer(0)).code == 410

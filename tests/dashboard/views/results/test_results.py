@@ -23,7 +23,7 @@ from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.bundle import MANIFEST, Bundle, TeachingFacts
-from study.participation.answer import TrialResponse
+from study.participation.payloads import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
@@ -136,7 +136,7 @@ def test_more_answers_than_a_page_may_fit_are_for_the_verb(app: AppTest, monkeyp
 
 def test_who_was_excluded_is_told_of_these_rows() -> None:
     """Catches the counts of other rows of which the plan leaves the same, on the page and in the report."""
-    plan, everybody = AnalysisPlan(exclusions={"fewest_answers": 10}), study(24, 8, 6, seed=5)
+    plan, everybody = AnalysisPlan(exclusions={"fewest_responses": 10}), study(24, 8, 6, seed=5)
     gone = everybody["participant"] == "p0"
     told = {}
     for name, frame in {"two": everybody[~gone | (everybody.index % 2 == 0)], "none": everybody[~gone]}.items():
@@ -169,7 +169,7 @@ def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch
     assert len(fits) == 2
 
 
-PLAN = {"analysis": {"exclusions": {"fewest_answers": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}
+PLAN = {"analysis": {"exclusions": {"fewest_responses": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}
 
 
 def planned_study(workspace: Path, plan: dict[str, object]) -> None:
@@ -238,7 +238,7 @@ def test_before_the_planned_number_is_reached_it_is_interim(workspace: Path) -> 
 
 
 def test_a_plan_that_cannot_be_executed_is_said_and_can_be_left_out(workspace: Path) -> None:
-    planned_study(workspace, {"analysis": {"exclusions": {"fewest_answers": 1000}}})
+    planned_study(workspace, {"analysis": {"exclusions": {"fewest_responses": 1000}}})
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert "exclusions leave 0 participants of 8" in app.error[0].value
     made(app.toggle(key="planned").set_value(False).run())

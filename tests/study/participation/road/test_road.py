@@ -14,7 +14,7 @@ from study.bundle import Bundle
 from study.conditions.condition import ShownAssets, no_examples
 from study.conditions.saliency import CONDITION
 from study.locales import CATALOGUES
-from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, QuestionnaireResponses
+from study.participation.payloads import CheckResponses, ClientDevice, ClientEvent, QuestionnaireResponses
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.simulate import simulate
@@ -47,11 +47,11 @@ def held(service: Service) -> int:
 
 def test_a_place_is_given_only_to_who_understood(service: Service, opened: Open) -> None:
     token = to_check(service, opened(check={"questions": QUESTIONS}))
-    state = service.participant.check(token, CheckAnswers(attempt=1, answers=WRONG))
+    state = service.participant.check(token, CheckResponses(attempt=1, answers=WRONG))
     assert (state["stage"], held(service)) == ("instructions", 0)
     assert state["notice"] == CATALOGUES["en"]["check_again"]
     assert service.participant.ready(token)["attempt"] == 2
-    state = service.participant.check(token, CheckAnswers(attempt=2, answers=RIGHT))
+    state = service.participant.check(token, CheckResponses(attempt=2, answers=RIGHT))
     assert (state["stage"], held(service)) == ("example", 1)
 
 
@@ -60,9 +60,9 @@ def test_failing_twice_is_a_polite_end_with_its_code(service: Service, opened: O
         check={"questions": QUESTIONS}, recruiter={"screened": "SCR1", "url": "https://r.test/done?cc={code}"}
     )
     token = to_check(service, study)
-    service.participant.check(token, CheckAnswers(attempt=1, answers=WRONG))
+    service.participant.check(token, CheckResponses(attempt=1, answers=WRONG))
     service.participant.ready(token)
-    state = service.participant.check(token, CheckAnswers(attempt=2, answers=WRONG))
+    state = service.participant.check(token, CheckResponses(attempt=2, answers=WRONG))
     assert (state["stage"], state["code"], state["redirect"]) == ("screened", "SCR1", "https://r.test/done?cc=SCR1")
     assert held(service) == 0
     assert query(service, "SELECT count(*) FROM trial_plan") == [(0,)]
@@ -71,7 +71,7 @@ def test_failing_twice_is_a_polite_end_with_its_code(service: Service, opened: O
 def test_a_try_whose_acknowledgement_is_lost_counts_once(service: Service, opened: Open) -> None:
     """Catches a retry counted as the second try: the person would be sent away for a bad connection."""
     token = to_check(service, opened(check={"questions": QUESTIONS}))
-    sent = CheckAnswers(attempt=1, answers=WRONG)
+    sent = CheckResponses(attempt=1, answers=WRONG)
     assert [service.participant.check(token, sent)["stage"] for _ in range(3)] == ["instructions"] * 3
     assert query(service, "SELECT attempt, passed FROM comprehension") == [(1, 0)]
 

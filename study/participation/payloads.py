@@ -144,7 +144,7 @@ class ClientDevice(_Sent):
     touch: bool
 
 
-class CheckAnswers(_Sent):
+class CheckResponses(_Sent):
     """One try of the comprehension check: its number, from 1, and the option chosen for each question, from 0."""
 
     attempt: int = Field(ge=1, le=100)

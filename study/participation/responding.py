@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from study.bundle import Manifest, canonical
-from study.participation.answer import ClientEvent, TrialResponse
+from study.participation.payloads import ClientEvent, TrialResponse
 from study.participation.refusals import Refusal
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
@@ -30,7 +30,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def record(db: Connection, session: SessionRow, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
+def record(
+    db: Connection, session: SessionRow, manifest: Manifest, response: TrialResponse, now: int
+) -> tuple[int, str]:
     """Store a response exactly once.
 
     Returns
@@ -40,24 +42,24 @@ def record(db: Connection, session: SessionRow, manifest: Manifest, answer: Tria
         ``response_conflict``; 410 the session ended; 425 not the current trial; 422 no response that this study takes.
         And a sentence.
     """
-    known, same = responses.find_responses(db, session["session_id"], answer.trial_index, answer.attempt_id)
-    if known is not None and known["attempt_id"] == answer.attempt_id and known["side"] == answer.side:
+    known, same = responses.find_responses(db, session["session_id"], response.trial_index, response.attempt_id)
+    if known is not None and known["attempt_id"] == response.attempt_id and known["side"] == response.side:
         return 200, "This response was saved before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
     if known is not None or same is not None:
-        _add_conflict(db, session, answer, now)
+        _add_conflict(db, session, response, now)
         return 409, "This trial has a response already; the first one is kept."
     if session["stage"] in ENDED:
         return 410, "This session has ended."
-    if session["stage"] not in ("practice", "main") or answer.trial_index != session["position"]:
+    if session["stage"] not in ("practice", "main") or response.trial_index != session["position"]:
         return 425, "This is not the current question."
-    if (answer.input == "sim") != (session["mode"] == "sim"):
+    if (response.input == "sim") != (session["mode"] == "sim"):
         return 422, "Only simulated participants respond by 'sim', and they always do."
-    if (answer.confidence is not None) != procedure_of(manifest).road.confidence:
+    if (response.confidence is not None) != procedure_of(manifest).pacing.confidence:
         return 422, "A confidence belongs to every response of a study that asks for it, and to no other."
-    _append(db, session, answer, now)
-    move(db, session, step(_read_progress(session, manifest), "answer"), now)
+    _append(db, session, response, now)
+    move(db, session, step(_read_progress(session, manifest), "respond"), now)
     return 201, "Saved."
 
 
@@ -111,23 +113,23 @@ def move(db: Connection, session: SessionRow, progress: SessionProgress, now: in
     repository.change_session(db, session, moved)
 
 
-def _append(db: Connection, session: SessionRow, answer: TrialResponse, now: int) -> None:
-    (planned,) = repository.list_planned_trials(db, session["session_id"], answer.trial_index, 1)
+def _append(db: Connection, session: SessionRow, response: TrialResponse, now: int) -> None:
+    (planned,) = repository.list_planned_trials(db, session["session_id"], response.trial_index, 1)
     other = {"a": "b", "b": "a"}
-    choice = planned["left_is"] if answer.side == "left" else other[planned["left_is"]]
-    row = {**answer.model_dump(), "resumed": int(answer.resumed), "choice": choice}
+    choice = planned["left_is"] if response.side == "left" else other[planned["left_is"]]
+    row = {**response.model_dump(), "resumed": int(response.resumed), "choice": choice}
     shown = {"session_id": session["session_id"], "shown_sha256": planned["shown_sha256"], "received_at": now}
     responses.append(db, {**row, **shown})
 
 
-def _add_conflict(db: Connection, session: SessionRow, answer: TrialResponse, now: int) -> None:
+def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
     row = {
         "session_id": session["session_id"],
-        "trial_index": answer.trial_index,
-        "attempt_id": answer.attempt_id,
-        "payload_json": answer.model_dump_json(),
+        "trial_index": response.trial_index,
+        "attempt_id": response.attempt_id,
+        "payload_json": response.model_dump_json(),
         "reason": "answered before",
         "received_at": now,
     }

@@ -8,14 +8,14 @@ import torch
 
 from core.uncertainty import UNCERTAINTY_MEASURES
 from core.uncertainty.samplers import inserted_dropout
-from dashboard.explore.uncertainty import view as doubt
+from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.shared import cache
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
 
 
 def test_nothing_is_asked_unasked(app) -> None:
-    assert app.selectbox(key="noise").value == doubt.NOT
+    assert app.selectbox(key="noise").value == uncertainty.NOT
     assert not any("Meaning" in table.value.columns for table in app.table)
 
 
@@ -40,16 +40,16 @@ def test_a_network_without_dropout_says_so_in_its_place(opened) -> None:
 
 
 def test_every_measure_is_explained_and_every_sampler_offered(app) -> None:
-    assert set(doubt.MEANINGS) == set(UNCERTAINTY_MEASURES)
-    assert {doubt.format_name(name) for name in doubt.OFFERED} < set(app.selectbox(key="noise").options)
+    assert set(uncertainty.MEANINGS) == set(UNCERTAINTY_MEASURES)
+    assert {uncertainty.format_name(name) for name in uncertainty.OFFERED} < set(app.selectbox(key="noise").options)
 
 
 def test_the_bars_are_means_and_quantiles(opened) -> None:
     """By hand: 100 passes, nine tenths of them between the ends of the line."""
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    seen = doubt.ClassifiedImage("scenes", type("Chosen", (), {"image": images.open(5), "truth": None})())
+    seen = uncertainty.ClassifiedImage("scenes", type("Chosen", (), {"image": images.open(5), "truth": None})())
     answers = inserted_dropout(classifier, seen.inputs[None], generator=torch.Generator().manual_seed(0)).softmax(-1)[0]
-    bars = doubt.figure(seen, doubt.UncertaintyResult(answers, {})).data[0]
+    bars = uncertainty.figure(seen, uncertainty.UncertaintyResult(answers, {})).data[0]
     best = int(answers.mean(0).argmax())
     assert bars.y[-1] == classifier.categories[best]
     assert bars.x[-1] == pytest.approx(float(answers.mean(0)[best]))

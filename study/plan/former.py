@@ -1,0 +1,41 @@
+"""Names of study files of version 0.2; they work until the next release."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+ROAD, FEWEST = "road", "fewest_answers"
+FORMER_MEASURES = {"label_doubt": "label_error", "doubt": "least_confidence"}
+FORMER_JUDGES = {"answers": "predictions"}
+_PRESENT = {
+    r"(?<=^\[)road(?=\])|^road(?=\s*[.=])": "pacing",
+    r"\bfewest_answers(?=\s*=)": "fewest_responses",
+    r"(?<=\bmeasure = \")label_doubt(?=\")": "label_error",
+    r"(?<=\bmeasure = \")doubt(?=\")": "least_confidence",
+    r"(?<=\bjudge = \")answers(?=\")": "predictions",
+}
+"""Patterns in the text of a study file, and the present names."""
+
+
+def use_present_names(text: str, *, notice: bool = False) -> str:
+    """Replace former names in the text of a study file; a ``notice`` (FutureWarning) names each."""
+    for pattern, present in _PRESENT.items():
+        former = re.search(pattern, text, re.MULTILINE)
+        if former and notice:
+            warnings.warn(
+                f"{former[0]!r} is now called {present!r}; the old name will be removed.", FutureWarning, stacklevel=3
+            )
+        text = re.sub(pattern, present, text, flags=re.MULTILINE)
+    return text
+
+
+def use_present_strata(given: dict[str, Any]) -> dict[str, Any]:
+    """Replace a former measure of ``[trials.strata]``, and a former value of its parameter ``judge``."""
+    measure, parameters = given.get("measure"), given.get("parameters")
+    if isinstance(measure, str):
+        given = given | {"measure": FORMER_MEASURES.get(measure, measure)}
+    if isinstance(parameters, dict) and parameters.get("judge") in FORMER_JUDGES:
+        given = given | {"parameters": parameters | {"judge": FORMER_JUDGES[parameters["judge"]]}}
+    return given
