@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.machine import arguments, hand_over
 from study.service import Service
-from tests.browser.road import at_main
+from tests.browser.participation import at_main
 from tests.conftest import CHROMIUM, write_bundle
 from tests.server import serving
 

@@ -68,7 +68,6 @@ ALLOWED = {
     "Foretell": "the product's name",
     "foretell.py": "the product's command",
     "[road]": "a table of the study file",
-    "test_road.py": "a file of tests",
     "foretell.db": "the name of a database",
     "COLUMN person": "a column of a database",
     "'answered'": "a value in databases",

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import WHOLE, tab_to, wait_for_trial
+from tests.browser.participation import WHOLE, tab_to, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 

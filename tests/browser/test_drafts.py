@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.service import Service
-from tests.browser.road import ITEMS, at_main, newest, query
+from tests.browser.participation import ITEMS, at_main, newest, query
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 import tests.conftest
 from study.service import Service
 from study.simulate import simulate
-from tests.browser.road import agree, wait_for_trial
+from tests.browser.participation import agree, wait_for_trial
 from tests.browser.test_pages import finished
 from tests.server import Server, serving
 

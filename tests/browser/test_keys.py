@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import agree, newest, query, wait_for_trial
+from tests.browser.participation import agree, newest, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 

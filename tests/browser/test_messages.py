@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import at_main, newest, query, wait_for_trial
+from tests.browser.participation import at_main, newest, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 

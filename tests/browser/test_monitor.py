@@ -15,7 +15,7 @@ from study.collection.frames import pseudonym
 from study.service import Service
 from study.store import audit
 from tests.browser.hand import VISITORS, Hand
-from tests.browser.road import query
+from tests.browser.participation import query
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 from tests.study.analysis.simulated import study

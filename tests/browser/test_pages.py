@@ -131,7 +131,7 @@ def test_a_preview_link_leads_to_a_preview(researcher: Server, page: Page) -> No
     expect(page.get_by_text("Preview: answers do not count")).to_be_visible()
 
 
-def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path: Path) -> None:
+def test_the_image_file_of_a_stranger(researcher: Server, page: Page, tmp_path: Path) -> None:
     (tmp_path / "notes.png").write_bytes(b"not a picture")
     page.goto(f"{researcher.url}/explore?method=Gradient")
     finished(page)

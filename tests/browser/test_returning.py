@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.road import agree, newest, query
+from tests.browser.participation import agree, newest, query
 from tests.server import Server
 
 pytestmark = pytest.mark.browser

@@ -137,7 +137,7 @@ def test_a_network_that_minds_the_layout_of_its_input_is_left_in_its_own():
     torch.testing.assert_close(gradient(classifier, images, [1, 1]).map, expected.sum(1), rtol=1e-5, atol=1e-6)
 
 
-def test_fill_is_a_picture_of_one_colour_through_the_own_transforms():
+def test_fill_is_a_image_of_one_colour_through_the_own_transforms():
     classifier = awkward()
     assert torch.equal(classifier.fill("black"), torch.full((3, SIDE, SIDE), -1.0))
     expected = torch.tensor(classifier.mean_colour) / 127.5 - 1
@@ -146,7 +146,7 @@ def test_fill_is_a_picture_of_one_colour_through_the_own_transforms():
         classifier.fill("grey")
 
 
-def test_any_mode_of_picture_is_taken():
+def test_any_mode_of_image_is_taken():
     classifier = awkward()
     for mode in ("L", "RGBA", "P", "CMYK"):
         image = Image.fromarray(np.full((20, 30), 99, dtype=np.uint8)).convert(mode)

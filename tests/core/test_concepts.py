@@ -69,7 +69,7 @@ def by_decomposition(one, other, penalty):
     return weights / weights.norm(), float(right.double().mean())
 
 
-def test_inner_products_say_what_the_pictures_do():
+def test_inner_products_say_what_the_images_do():
     """Of a wide layer, whose means are far from 0; the pictures of a fit are some of all, in any order."""
     x = torch.randn(60, 40_000, generator=seeded()) + 5 * torch.rand(40_000, generator=seeded(1))
     x[:20, :3_000] += 0.1

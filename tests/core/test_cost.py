@@ -74,7 +74,7 @@ def test_counts_by_hand():
     assert cost("score_cam", {"layer": "drop"}, classifier) == Cost(forwards=8, gradients=1)
 
 
-def test_the_pace_is_of_one_picture_and_adds_up():
+def test_the_pace_is_of_one_image_and_adds_up():
     measured = pace(awkward())
     assert 0 < measured.forward_s < 1
     assert 0 < measured.gradient_s < 1

@@ -52,7 +52,7 @@ def test_by_hand():
     assert found.share == pytest.approx(0.2)
 
 
-def test_pictures_without_a_label_and_classes_without_pictures_are_left_out():
+def test_images_without_a_label_and_classes_without_images_are_left_out():
     p = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.1, 0.9], [0.2, 0.2, 0.6]])
     found = confident_learning(p, [0, 1, -1, 1])
     assert np.isnan(found.thresholds[2])

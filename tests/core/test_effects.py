@@ -43,6 +43,6 @@ def test_shares_count_effects_below_0_as_none():
 
 
 @pytest.mark.parametrize("shape", [(2, 0, 3, SIDE, SIDE), (1, 2, 3, SIDE, SIDE), (2, 3, SIDE, SIDE)])
-def test_changed_pictures_that_do_not_fit_are_refused(shape):
+def test_changed_images_that_do_not_fit_are_refused(shape):
     with pytest.raises(ForetellError, match="at least one changed image"):
         effect(awkward(), pictures(2), [0, 1], torch.zeros(shape))

@@ -130,7 +130,7 @@ def test_a_class_that_the_reference_alone_keeps_is_warned_of():
     assert "does not show what the class needs. Try another reference" in certificate.warnings[0]
 
 
-def test_a_picture_is_learned_the_same_in_company():
+def test_a_image_is_learned_the_same_in_company():
     """Bit for bit: descent would blow up what rounding leaves between a batch and its pictures."""
     classifier, images = awkward(), pictures(3)
     together = extremal_perturbation(classifier, images, [0, 1, 2], iterations=40, grid=6).map

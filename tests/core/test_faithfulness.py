@@ -134,7 +134,7 @@ def test_insertion_is_the_deletion_of_the_reversed_order_run_backwards(substrate
 @SUBSTRATES
 @pytest.mark.parametrize("output", ["probability", "logit"])
 @pytest.mark.parametrize("steps", [1, 10, 100])
-def test_a_curve_runs_between_picture_and_substrate_in_exactly_its_steps(curve, substrate, output, steps):
+def test_a_curve_runs_between_image_and_substrate_in_exactly_its_steps(curve, substrate, output, steps):
     classifier, images = awkward(), pictures(2)
     found = curve(classifier, images, [1, 2], maps(2), steps=steps, substrate=substrate, output=output)
     assert found.values.shape == (2, steps + 1)

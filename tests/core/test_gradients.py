@@ -174,7 +174,7 @@ def test_blur_spreads_a_point_as_a_gaussian_and_keeps_one_colour():
     torch.testing.assert_close(baselines(classifier, even, "blur", 0), even, rtol=1e-5, atol=0)
 
 
-def test_the_noise_baseline_is_a_picture_of_the_given_seed():
+def test_the_noise_baseline_is_a_image_of_the_given_seed():
     classifier, images = awkward(), pictures(2)
     first, second = (baselines(classifier, images, "noise", seed) for seed in (1, 2))
     assert torch.equal(first[0], first[1])

@@ -75,7 +75,7 @@ def test_squares_are_everywhere_they_fit_and_nowhere_else():
     assert float(found.error) < 0.1 * float(found.value)
 
 
-def test_a_square_of_the_whole_picture_is_the_completeness_of_the_map():
+def test_a_square_of_the_whole_image_is_the_completeness_of_the_map():
     """One perturbation is left: all goes, and what a map misses is its completeness residual."""
     classifier, images = awkward(), pictures(2)
     explained = integrated_gradients(classifier, images, [0, 1], baseline="mean", steps=8)
@@ -124,7 +124,7 @@ def test_a_map_of_zeros_misses_all_and_no_factor_helps_it():
         assert found.value.tolist() == found.empty.tolist()
 
 
-def test_a_batch_is_its_pictures_and_more_samples_continue_the_same_draws():
+def test_a_batch_is_its_images_and_more_samples_continue_the_same_draws():
     classifier, images = awkward(), pictures(3)
     maps = torch.randn(3, SIDE, SIDE, generator=generator())
     whole = infidelity(classifier, images, [0, 1, 2], maps, generator=generator(), samples=70)

@@ -257,7 +257,7 @@ def lively(name):
     return network.eval(), side
 
 
-def test_the_first_rule_is_for_the_layer_the_picture_enters():
+def test_the_first_rule_is_for_the_layer_the_image_enters():
     """Flat in the first layer: all pixels of a dense first layer get the same, also behind a normalisation."""
 
     class Normalising(nn.Module):

@@ -226,7 +226,7 @@ def test_a_tolerance_out_of_reach_is_said():
     assert "after 128 masks, above the tolerance of 1e-09. Raise 'samples'." in certificate.warnings[-1]
 
 
-def test_one_pass_serves_several_classes_of_a_picture(monkeypatch):
+def test_one_pass_serves_several_classes_of_a_image(monkeypatch):
     """The masked pictures shown are counted; the maps are those asked for one by one, bit for bit."""
     classifier, images = awkward(), pictures(2)
     shown = []

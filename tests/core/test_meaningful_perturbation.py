@@ -164,7 +164,7 @@ def test_descent_stays_within_bounds_and_reports_each_step():
     assert steps == list(range(1, 201))
 
 
-def test_a_picture_is_learned_the_same_in_company():
+def test_a_image_is_learned_the_same_in_company():
     """Bit for bit: descent would blow up what rounding leaves between a batch and its pictures."""
     classifier, images = awkward(), pictures(3)
     together = meaningful_perturbation(classifier, images, [0, 1, 2], iterations=40, grid=6).map

@@ -82,7 +82,7 @@ def test_default_windows():
     assert windows.places[-1] == (slice(196, 224), slice(196, 224))
 
 
-def test_every_pixel_of_an_odd_picture_is_covered():
+def test_every_pixel_of_an_odd_image_is_covered():
     windows = Windows.of(11, 7, 4, 3)
     covered = sum((1 - block).sum(0) for block in windows.blocks())
     assert covered.shape == (11, 7)

@@ -165,7 +165,7 @@ def test_it_agrees_with_weighted_masks_where_these_suffice(target):
     assert 0.5 < float(z.pow(2).mean().sqrt()) < 1.5
 
 
-def test_auto_samples_the_posterior_of_hard_pictures_alone():
+def test_auto_samples_the_posterior_of_hard_images_alone():
     """The first is hard (few masks leave it white enough), the second black anyway: every mask counts."""
     images = torch.stack([torch.ones(3, SIDE, SIDE), -torch.ones(3, SIDE, SIDE)])
     auto, importance, sampled = (
@@ -182,7 +182,7 @@ def test_auto_samples_the_posterior_of_hard_pictures_alone():
     assert auto.certificates[1].warnings == ()
 
 
-def test_a_batch_equals_its_pictures_one_by_one():
+def test_a_batch_equals_its_images_one_by_one():
     classifier, images = awkward(), pictures(2)
     together = smc(classifier, images, [0, 1], samples=128)
     for i in range(2):

@@ -151,7 +151,7 @@ def test_a_classifier_that_does_not_look_has_no_evidence():
     assert found.error.max() < 1e-6
 
 
-def test_a_picture_of_one_colour_and_a_window_without_surroundings_are_drawn():
+def test_a_image_of_one_colour_and_a_window_without_surroundings_are_drawn():
     classifier = awkward()
     flat = prediction_difference(classifier, torch.full((1, 3, SIDE, SIDE), 0.3), [0], window=3, stride=3)
     assert flat.map.abs().max() < 1e-3  # What is around says all.

@@ -168,7 +168,7 @@ def test_nothing_is_overwritten_of_what_the_network_holds():
 
 
 @pytest.mark.parametrize("choose", [lambda x: torch.where(x > 0, x, 2 * x), lambda x: x[x[:, 0] > 0] * 2])
-def test_choices_that_depend_on_the_picture_are_refused(choose):
+def test_choices_that_depend_on_the_image_are_refused(choose):
     with pytest.raises(ForetellError, match="runs different code for the image and for its reference"):
         complete(choose, "rescale")
 

@@ -113,7 +113,7 @@ def test_same_seed_same_correlations_and_batch_equals_one_by_one():
     torch.testing.assert_close(both[:, 1:], run(images[1:], [1], 3), rtol=0, atol=1e-3)
 
 
-def test_parameters_without_a_way_to_draw_anew_are_drawn_too():
+def test_parameters_without_a_way_to_draw_again_are_drawn_too():
     class Scaled(nn.Module):
         def __init__(self):
             super().__init__()

@@ -138,7 +138,7 @@ def test_a_measure_that_is_another_in_each_half_is_judged_within_them():
         detection_by_halves(one[:8], [True, False, False, False, True, False, False, True])
 
 
-def test_measures_compare_on_the_same_pictures():
+def test_measures_compare_on_the_same_images():
     """A measure against itself: 0 and no error. Two alike measures differ less than their own errors say."""
     rng = np.random.default_rng(4)
     wrong = rng.random(300) < 0.4

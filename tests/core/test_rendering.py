@@ -91,7 +91,7 @@ def test_clipping_shows_what_a_few_extreme_values_hide():
     assert middle[2.0] == pytest.approx(1.0)
 
 
-def test_scale_is_written_on_the_picture():
+def test_scale_is_written_on_the_image():
     plain = Image.new("RGB", (120, 60), "white")
     first = np.asarray(with_scale(plain, Scale(0, 1), "fish"))
     assert first.shape[0] > 60

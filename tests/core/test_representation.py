@@ -166,7 +166,7 @@ def test_a_reader_is_stopped_within_a_fold():
     assert told == [(0, 5, "reading the features")] * 3
 
 
-def test_a_picture_is_read_by_a_reader_that_has_not_seen_it():
+def test_a_image_is_read_by_a_reader_that_has_not_seen_it():
     """With a random label each and 200 dimensions every label is learned by heart, and none is read rightly."""
     labels = torch.randint(0, 4, (120,), generator=drawn(2))
     found = linear_probe(normal(120, 200), labels, penalty=1e-3)
@@ -245,7 +245,7 @@ def test_noise_that_the_other_does_not_hold_is_inconsistent():
     assert float(consistency(signal, signal).errors[0]) < 1e-6
 
 
-def test_places_of_a_picture_stay_together():
+def test_places_of_a_image_stay_together():
     """Places of a picture are copies of each other here: dealt apart, anything could be learned by heart."""
     owner = torch.arange(16).repeat_interleave(40)
     x, y = normal(16, 30)[owner], normal(16, 5, seed=1)[owner]

@@ -108,7 +108,7 @@ def test_zero_is_the_level_of_a_classifier_that_does_not_look():
     assert float(((plain.map - level) / plain.error).square().mean().sqrt()) < 2
 
 
-def test_every_picture_has_its_own_zero():
+def test_every_image_has_its_own_zero():
     classifier, images = awkward(), pictures(2)
     together = rise(classifier, images, [0, 1], samples=64, estimator="plain")
     levels = [certificate.parameters["level"] for certificate in together.certificates]
@@ -146,7 +146,7 @@ def test_chunk_batch_and_length_share_the_draws():
     assert torch.equal(short, long[:70])
 
 
-def test_scores_are_the_masked_pictures_probabilities():
+def test_scores_are_the_masked_images_probabilities():
     """Slow: mask by hand, one picture at a time."""
     classifier, images = awkward(), pictures(2)
     masks = GridMasks(SIDE, SIDE, 4, 0.5).sample(5, torch.Generator().manual_seed(2))
@@ -159,7 +159,7 @@ def test_scores_are_the_masked_pictures_probabilities():
             assert float(found[b, i]) == pytest.approx(expected, rel=1e-4, abs=1e-7)
 
 
-def test_no_more_masked_pictures_stand_in_memory_than_a_chunk(monkeypatch):
+def test_no_more_masked_images_stand_in_memory_than_a_chunk(monkeypatch):
     """Catches a whole block masked at once: 64 pictures, whatever the budget."""
     classifier, seen = awkward(), []
     asked = classifier.logits

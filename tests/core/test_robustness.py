@@ -89,7 +89,7 @@ def test_the_more_accurate_of_two_classifiers_is_the_one_that_can_be_fooled():
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_is_found_is_in_the_box_is_a_picture_and_is_called_something_else(attack):
+def test_what_is_found_is_in_the_box_is_a_image_and_is_called_something_else(attack):
     """Checked by the network asked anew; the strongest attack finds at least as much as one step does."""
     network = scene_net()
     images, targets = answered(network, 12)

@@ -49,7 +49,7 @@ class Squares(nn.Module):
         return torch.stack([f, -f], 1)
 
 
-def test_the_gradient_of_a_square_moves_twice_as_far_as_the_picture():
+def test_the_gradient_of_a_square_moves_twice_as_far_as_the_image():
     """Closed form 2 |delta| <= 2 r sqrt(n) with r = radius (max - min), here .1 * 4; x itself has length sqrt(21)."""
     x = torch.tensor([2.0, -1.0, 3.0]).view(1, 1, 1, 3)
     squares = Classifier(Squares(), raw, name="squares")
@@ -83,7 +83,7 @@ def test_it_agrees_with_captum_on_the_same_changes(method):
     assert float(ours.relative) > 0.01
 
 
-def test_a_batch_is_its_pictures():
+def test_a_batch_is_its_images():
     classifier, images = awkward(), pictures(2)
     whole = max_sensitivity(classifier, images, [0, 1], "gradient", generator=generator(), samples=3)
     for k in range(2):

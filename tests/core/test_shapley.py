@@ -211,7 +211,7 @@ def test_the_map_sums_to_the_difference(method, parameters):
         assert abs(found.certificates[b].completeness) < 1e-5
 
 
-def test_cells_of_an_uneven_picture():
+def test_cells_of_an_uneven_image():
     index = Cells(5, 7, 3).index
     assert index[:, 0].tolist() == [0, 0, 3, 3, 6]
     assert index[0].tolist() == [0, 0, 0, 1, 1, 2, 2]

@@ -38,7 +38,7 @@ def test_pixels_are_where_they_were_put() -> None:
     assert drawn.getpixel((5, 5)) == (255, 255, 255)
 
 
-def test_svg_holds_the_same_pictures_and_words_and_nothing_that_runs() -> None:
+def test_svg_holds_the_same_images_and_words_and_nothing_that_runs() -> None:
     root = ElementTree.fromstring(render_svg(SHEET))
     assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("100", "60", "0 0 100 60")
     (image,) = root.findall(f"{SPACE}image")

@@ -256,7 +256,7 @@ def test_what_comes_before_the_noise_is_computed_once(sampler):
 
 
 @pytest.mark.parametrize("sampler", NOISES)
-def test_a_network_that_cuts_pictures_into_windows(sampler, monkeypatch):
+def test_a_network_that_cuts_images_into_windows(sampler, monkeypatch):
     """Catches masks for pictures where a layer sees windows: each pass is one, whatever is asked beside it."""
 
     class Windows(nn.Module):
@@ -279,7 +279,7 @@ def test_a_network_that_cuts_pictures_into_windows(sampler, monkeypatch):
 
 
 @pytest.mark.parametrize("sampler", [drop_connect, additive_noise])
-def test_noisy_weights_are_the_same_for_each_picture_and_for_all_at_once(sampler):
+def test_noisy_weights_are_the_same_for_each_image_and_for_all_at_once(sampler):
     """All layers by their number go picture by picture, and 0 goes pass by pass: two orders of the same draws."""
     classifier, images = awkward(), pictures(3)
     one_by_one = sampler(classifier, images, passes=12, last=99, generator=seeded())

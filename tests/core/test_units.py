@@ -53,7 +53,7 @@ def test_the_top_nine_are_those_of_a_search_one_by_one():
     assert sorted(few.images.tolist()) == [0, 1, 2, 3]
 
 
-def test_equal_activations_keep_the_order_of_the_pictures_and_of_reading():
+def test_equal_activations_keep_the_order_of_the_images_and_of_reading():
     classifier = awkward()
     with classifier.exclusive() as module, torch.no_grad():
         module.conv1.weight.zero_()

@@ -83,7 +83,7 @@ def test_colours_are_uncorrelated_axes_of_mean_variance_1():
     assert colours(1).tolist() == [[1]]
 
 
-def test_a_picture_of_waves_begins_nearly_grey_and_stays_between_black_and_white():
+def test_a_image_of_waves_begins_nearly_grey_and_stays_between_black_and_white():
     classifier = scene_net()
     canvas = Fourier(classifier, generator(), 0.05)
     black, white = black_and_white(classifier)
@@ -118,7 +118,7 @@ def test_the_moves_are_what_they_are_said_to_be():
 
 @EVERY
 @pytest.mark.parametrize("chosen", [Unit(13), Unit(40, "features.4"), Unit(7, "features.3.0", 5, 6)], ids=str)
-def test_a_scene_unit_is_driven_above_every_scene_and_every_random_picture(parameterisation, chosen):
+def test_a_scene_unit_is_driven_above_every_scene_and_every_random_image(parameterisation, chosen):
     classifier = scene_net()
     scenes, _ = answered(classifier, 40)
     how = {"parameterisation": parameterisation, "images": [scenes]}
@@ -200,7 +200,7 @@ def test_a_dead_unit_is_said_to_be_dead():
     assert maximise(classifier, Unit(1, "conv1"), parameterisation="pixels", starts=1, steps=3).warnings == ()
 
 
-def test_pictures_are_shown_as_they_were():
+def test_images_are_shown_as_they_were():
     """A photograph through the transforms and back; what is beyond white is white."""
     levels = torch.randint(256, (SIDE, SIDE, 3), generator=generator(), dtype=torch.uint8)
     x = awkward().preprocess(Image.fromarray(levels.numpy()))

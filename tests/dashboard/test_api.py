@@ -146,7 +146,7 @@ def test_the_page_and_its_files_are_sent_compressed(client: TestClient, path: st
     assert int(reply.headers["content-length"]) < len(reply.content) / 2
 
 
-def test_pictures_are_immutable_and_tell_nothing(client: TestClient) -> None:
+def test_images_are_immutable_and_tell_nothing(client: TestClient) -> None:
     me = begin(client)
     to_trials(client, me)
     sha256 = client.get("/api/v1/preload", headers=me).json()[0]

@@ -79,7 +79,7 @@ def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which
     assert "each heatmap on its own scale" in words(replace(made, scaling="Own"))
 
 
-def test_another_scale_makes_another_picture(made: HeatmapTable) -> None:
+def test_another_scale_makes_another_image(made: HeatmapTable) -> None:
     shared, own = (np.asarray(canvas.render_png(table.draw_sheet(replace(made, scaling=s)))) for s in ("Shared", "Own"))
     assert not np.array_equal(shared[:200], own[: len(shared)]) or shared.shape != own.shape
 
@@ -177,7 +177,7 @@ def own_pictures(workspace: Path, folder: Path, model: str) -> HeatmapTable:
     return HeatmapTable("", tuple(s.column() for s in pictures), rows, "Own", HeatmapStyle())
 
 
-def test_the_program_finds_ones_own_classifier_pictures_and_files(workspace: Path, tmp_path: Path) -> None:
+def test_the_program_finds_ones_own_classifier_images_and_files(workspace: Path, tmp_path: Path) -> None:
     """A classifier and a set of the workspace, and an uploaded file that lies beside the program."""
     shown = own_pictures(workspace, tmp_path, OTHER)
     again = run(shown, tmp_path)

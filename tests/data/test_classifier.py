@@ -133,7 +133,7 @@ def test_committed_weights_reach_the_published_figures(
     assert abs(fresh[split][figure] - said) < 4 * error
 
 
-def test_it_has_seen_masked_pictures(user_file: ModuleType) -> None:
+def test_it_has_seen_masked_images(user_file: ModuleType) -> None:
     """Only the object left, the rest mean colour: the answers must not be arbitrary (chance is 1/16)."""
     net, size = user_file.build(), 160
     scenes = [picture("standard", FRESH_SEED, i) for i in range(size)]

@@ -157,7 +157,7 @@ def test_modes_without_a_scale_are_skipped(tree: Path) -> None:
     assert pets.skipped[0].reason == "mode F has no known scale, so it cannot become RGB: save it with 8 bits a channel"
 
 
-def test_pictures_stand_upright(tmp_path: Path) -> None:
+def test_images_stand_upright(tmp_path: Path) -> None:
     """A camera's EXIF orientation 6 means: turn by a quarter; 8 x 6 becomes 6 x 8."""
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -206,7 +206,7 @@ def test_a_file_is_no_folder(tree: Path) -> None:
         load(path=tree / "cat" / "b.png")
 
 
-def test_pictures_without_category_folders(tree: Path) -> None:
+def test_images_without_category_folders(tree: Path) -> None:
     with pytest.raises(DataError, match="more has no category folders: put the images into one folder per category"):
         load(path=tree / "cat" / "more")
 
@@ -224,7 +224,7 @@ def test_a_category_of_unreadable_files_says_why(tree: Path) -> None:
         load(path=tree)
 
 
-def test_a_tree_without_pictures(tmp_path: Path) -> None:
+def test_a_tree_without_images(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     with pytest.raises(DataError, match=r"holds no images: its category folders need files ending in \.bmp \.gif"):
         load(path=tmp_path)

@@ -101,7 +101,7 @@ def test_what_is_misplaced_is_named(tmp_path: Path) -> None:
         imagenet.load(path=tmp_path, part="test")  # type: ignore[arg-type]
 
 
-def test_a_damaged_picture_is_named_when_it_is_opened(tmp_path: Path) -> None:
+def test_a_damaged_image_is_named_when_it_is_opened(tmp_path: Path) -> None:
     """Fifty thousand pictures are not decoded at every start."""
     folder = tmp_path / "val" / "n01440764"
     folder.mkdir(parents=True)

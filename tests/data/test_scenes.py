@@ -31,7 +31,7 @@ def test_set_is_what_the_generator_draws() -> None:
         assert (drawn.mask(i) == scene.mask).all()
 
 
-def test_what_a_caller_does_to_a_picture_stays_with_him() -> None:
+def test_what_a_caller_does_to_a_image_stays_with_him() -> None:
     """Catches a cache that hands out its own array or image."""
     drawn = load(split="pool", size=3)
     before = drawn.open(1).tobytes()
@@ -47,7 +47,7 @@ def test_labels_are_balanced() -> None:
     assert counts.tolist() == [SIZES["adversarial"] // len(CATEGORIES)] * len(CATEGORIES)
 
 
-def test_no_two_pictures_share_an_integer() -> None:
+def test_no_two_images_share_an_integer() -> None:
     """The fields of the layout do not overlap, also at their limits."""
     corners = [(seed, index) for seed in (0, 1, 2**64 - 1) for index in (0, 1, 2**32 - 1)]
     numbers = [scene_seed(split, seed, index) for split in get_args(Split) for seed, index in corners]
@@ -55,7 +55,7 @@ def test_no_two_pictures_share_an_integer() -> None:
     assert min(numbers) >= 2**32  # plain integers are free
 
 
-def test_splits_share_no_picture() -> None:
+def test_splits_share_no_image() -> None:
     shown = [picture(split, 0, i).image.tobytes() for split in get_args(Split) for i in range(16)]
     assert len(set(shown)) == len(shown)
 

@@ -15,7 +15,7 @@ def images():
     return open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 12}), ROOT)
 
 
-def test_some_pictures_are_those_with_all_that_is_known_of_them(images):
+def test_some_images_are_those_with_all_that_is_known_of_them(images):
     """Catches what is still counted by the whole set: a mask, a context, a changed picture of another row."""
     rows = [7, 2, 9]
     some = images.only(rows)
@@ -33,6 +33,6 @@ def test_some_pictures_are_those_with_all_that_is_known_of_them(images):
             assert np.array_equal(np.asarray(factor.do(k, value)), np.asarray(whole.do(i, value)))
 
 
-def test_all_pictures_in_their_order_are_the_set_itself(images):
+def test_all_images_in_their_order_are_the_set_itself(images):
     assert images.only(range(12)) is images
     assert images.only(range(11)) is not images

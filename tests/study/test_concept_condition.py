@@ -62,7 +62,7 @@ def test_the_gain_is_the_odds_that_a_place_adds() -> None:
     assert EFFECTS.gain({"place": "road"}, 1, 0) == -EFFECTS.gain({"place": "road"}, 0, 1)
 
 
-def test_the_effects_are_of_pictures_drawn_again(tmp_path: Path) -> None:
+def test_the_effects_are_of_images_drawn_again(tmp_path: Path) -> None:
     """Slow re-implementation: one picture and one context at a time, for those that were chosen."""
     (tmp_path / "tiny.toml").write_text(FILE)
     pool, classifier = open_sets(read(tmp_path / "tiny.toml"), tmp_path)["pool"], scene_net()
@@ -128,7 +128,7 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
     assert {(c.more, c.less) for c in placebos.list_default_contrasts(data)} == {("concepts", "none")}
 
 
-def test_pictures_that_cannot_be_changed_are_refused() -> None:
+def test_images_that_cannot_be_changed_are_refused() -> None:
     images = type("Images", (), {"factors": {}, "name": "folder/mine", "categories": ("a",)})()
     with pytest.raises(ForetellError, match="folder/mine has none: take the pool from a generated set"):
         concept_effects(scene_net(), images, 0)

@@ -15,7 +15,7 @@ def test_a_study_with_other_settings_has_its_own_procedure(tmp_path: Path) -> No
     """Defect: a study is answered from the cache with the settings of another."""
     first = Bundle(write_bundle(tmp_path / "a", name="a", config={"pacing": {"hold_minutes": 7}})).manifest
     other = first.model_copy(update={"config": {**first.config, "pacing": {"hold_minutes": 9}}})
-    assert [procedure_of(m).road.hold_minutes for m in (first, other, first)] == [7, 9, 7]
+    assert [procedure_of(m).pacing.hold_minutes for m in (first, other, first)] == [7, 9, 7]
     assert procedure_of(first) is procedure_of(first)
 
 

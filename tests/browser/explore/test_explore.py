@@ -213,7 +213,7 @@ def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser,
         assert all(np.array_equal(maps[name], again[name]) for name in again.files)
 
 
-def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: Page) -> None:
+def test_a_units_images_are_made_shown_and_taken_away(explorer: Server, page: Page) -> None:
     """What is downloaded reaches the activations that stand under the pictures."""
     open_explore(page, f"{explorer.url}/explore?view={UNITS}")
     expect(page.get_by_test_id("stHeading").nth(1)).to_have_text("features.3.2, channel 40", timeout=PATIENCE_MS)
@@ -233,7 +233,7 @@ def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: 
     assert [sheet.width for sheet in sheets] == [16 + 3 * (224 + 16), 16 + 3 * (3 * 150 + 2 * 6 + 16)]
 
 
-def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
+def test_a_image_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
     open_explore(page, f"{explorer.url}/explore?view=Gallery&method=Gradient")
     cell = page.locator(".grid button").nth(5)
     says, truth = (text.split("\n")[0] for text in cell.locator("span").all_inner_texts())

@@ -16,7 +16,7 @@ from tests.server import Server
 pytestmark = pytest.mark.browser
 
 
-def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
+def test_a_lasso_around_points_shows_their_images_and_a_click_their_map(explorer: Server, page: Page) -> None:
     """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
     open_explore(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
     expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
-from tests.browser.road import agree, newest, query, wait_for_trial
+from tests.browser.participation import agree, newest, query, wait_for_trial
 from tests.browser.runner.conftest import MAIN, PRACTICE, to_main
 from tests.server import Server
 
@@ -99,7 +99,7 @@ def test_an_answer_that_never_left_survives_a_reload(page: Page, server: Server)
     assert rows == [("right",)]
 
 
-def test_a_picture_that_does_not_load_stops_the_study_until_it_does(page: Page, server: Server) -> None:
+def test_a_image_that_does_not_load_stops_the_study_until_it_does(page: Page, server: Server) -> None:
     refused: list[Request] = []
 
     def refuse(route: Route) -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Response, Route, expect
 
 from study.bundle import Bundle, Trial
-from tests.browser.road import TOUCH_MS, agree, newest, query, wait_for_trial
+from tests.browser.participation import TOUCH_MS, agree, newest, query, wait_for_trial
 from tests.browser.runner.conftest import DESKTOP, MAIN, PRACTICE, to_main
 from tests.server import Server
 

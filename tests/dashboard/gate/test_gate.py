@@ -184,7 +184,7 @@ def test_the_websocket_is_closed_too(guarded: Server) -> None:
 
 
 def test_a_participant_reaches_her_own_pages_and_nothing_else(guarded: Server) -> None:
-    """The whole road from elsewhere, without a password."""
+    """The whole way from elsewhere, without a password."""
     with httpx.Client(base_url=guarded.url, headers=ELSEWHERE) as http:
         for path in ("/run/demo", "/runner/runner.js", "/runner/runner.css"):
             assert http.get(path).status_code == 200

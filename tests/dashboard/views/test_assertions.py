@@ -68,7 +68,7 @@ def test_the_page_shows_what_the_verb_writes(view, told) -> None:
     np.testing.assert_allclose(pictures[SEVERE], table[SEVERE], atol=1e-6)
 
 
-def test_the_worst_pictures_come_first_with_how_bad_they_are(view, told, rules: Path, monkeypatch) -> None:
+def test_the_worst_images_come_first_with_how_bad_they_are(view, told, rules: Path, monkeypatch) -> None:
     """Catches a gallery in another order, and one that shows pictures which keep to the rule."""
     seen: dict[str, object] = {}
 
@@ -139,7 +139,7 @@ def test_an_error_in_a_rule_is_its_sentence(view, rules: Path, code: str, senten
     assert not app.get("plotly_chart")
 
 
-def test_a_changed_file_is_run_anew(view, rules: Path) -> None:
+def test_a_changed_file_is_run_again(view, rules: Path) -> None:
     """Catches results of the file as it was before."""
     rules.write_text("def rule(picture, answer):\n    return True\n")
     assert view(**LINK, rules="mine.py").dataframe[1].value["broken"].tolist() == [0]

@@ -66,7 +66,7 @@ def _numbers(values) -> list[float]:
     return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).tolist()
 
 
-def test_every_picture_is_one_point_of_its_kind(view, found) -> None:
+def test_every_image_is_one_point_of_its_kind(view, found) -> None:
     groups = drawn(view())
     placed = {i: at for group in groups.values() for i, at in group.items()}
     assert sorted(placed) == list(range(FEW))
@@ -120,7 +120,7 @@ def test_a_sampler_that_does_not_apply_says_so(view) -> None:
     assert not app.get("plotly_chart")
 
 
-def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
+def test_likely_label_errors_with_what_to_make_of_them(view, found) -> None:
     app = view(part=debugging.LABELS)
     doubtful = found.find_label_errors()
     right = found.predictions.correct.mean()

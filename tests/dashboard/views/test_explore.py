@@ -45,7 +45,7 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
 
 
 @pytest.mark.parametrize("order", orders.ORDERS)
-def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, order: str) -> None:
+def test_every_order_is_what_it_says_and_shows_every_image_once(app: AppTest, order: str) -> None:
     """Against the classifier's answers asked anew, not those the page keeps."""
     gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
     ranked = orders.rank_images(gallery, order)
@@ -68,7 +68,7 @@ def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, 
         assert (np.diff(sure[: block.sum()]) <= 1e-5).all()
 
 
-def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
+def test_a_picked_image_and_a_link_to_one(app: AppTest, opened) -> None:
     images = gallery_of("scenes", "adversarial").images
     for i in (7, 11):
         app.session_state[IMAGE_KEY] = f"adversarial/{i}"
@@ -197,7 +197,7 @@ def grid(opened, **query: str) -> AppTest:
     return opened(view="Grid", **{"bayesian_teaching.samples": "64"}, **query)
 
 
-def test_a_grid_of_methods_by_pictures(opened) -> None:
+def test_a_grid_of_methods_by_images(opened) -> None:
     app = grid(opened)
     found = numbers(app)
     assert list(found["method"]) == [m for m in ("gradient", "grad_cam", "bayesian_teaching") for _ in range(3)]
@@ -233,7 +233,7 @@ def _flat(network):
 """
 
 
-def test_two_classifiers_of_one_picture(opened, workspace: Path) -> None:
+def test_two_classifiers_of_one_image(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
     app = opened(view="Compare models", method="Gradient", target="boat")
@@ -249,7 +249,7 @@ def test_without_another_file_the_built_in_networks_are_compared(opened) -> None
     assert list(numbers(app)["classifier"]) == ["scenes", "scenes:blind"]
 
 
-def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
+def test_all_images_and_how_many_the_ai_gets_right(opened) -> None:
     app = opened(view="Gallery")
     right = int(gallery_of("scenes", "adversarial").predictions.correct.sum())
     assert f"{FEW} images; the AI is right about {right} of them ({right / FEW:.1%})." in [c.value for c in app.caption]

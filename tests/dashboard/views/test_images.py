@@ -26,7 +26,7 @@ def test_a_bad_upload_is_one_sentence(app: AppTest) -> None:
     assert [e.value for e in app.error] == ["notes.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
 
 
-def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
+def test_an_own_image_is_explained_without_a_verdict(app: AppTest) -> None:
     stream = io.BytesIO()
     gallery_of("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
     upload(app, "mine.png", stream.getvalue())
@@ -57,7 +57,7 @@ def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: 
     assert settled(app.run()).header[0].value.startswith("The AI predicts ")
 
 
-def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
+def test_without_a_image_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
     app = opened(classifier="models/other.py", view="Gallery")

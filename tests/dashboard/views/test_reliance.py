@@ -36,7 +36,7 @@ def world(opened):
     return classifier, images, classifier.categories.index("fish")
 
 
-def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
+def test_the_bars_are_what_drawing_the_images_again_does(world) -> None:
     """Slow re-implementation: one picture at a time; the reports count every change once."""
     classifier, images, fish = world
     told = []
@@ -76,7 +76,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
     assert any("context: sea" in chart.proto.spec for chart in app.get("plotly_chart"))
 
 
-def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> None:
+def test_no_layer_and_no_image_of_the_class_are_sentences(opened, world) -> None:
     classifier, images, fish = world
     app = opened(view="Classes and units", **QUICK, **{"concept": "context: sea", "concept.layers": ["pool"]})
     app = settled(app.multiselect(key="concept.layers").set_value([]).run())
@@ -86,7 +86,7 @@ def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> No
         make_tcav_task(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
 
 
-def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, workspace: Path) -> None:
+def test_of_images_that_cannot_be_changed_it_says_where_to_ask(opened, world, workspace: Path) -> None:
     for i in range(3):
         folder = workspace / "pictures" / "mine" / "fish"
         folder.mkdir(parents=True, exist_ok=True)

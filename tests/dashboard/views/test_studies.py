@@ -219,7 +219,7 @@ def test_a_damaged_bundle_hides_no_other(opened: Open, tiny: Path, workspace: Pa
     assert not opened(study="tiny").error
 
 
-def test_a_picture_that_changed_cannot_be_opened(opened: Open, tiny: Path) -> None:
+def test_a_image_that_changed_cannot_be_opened(opened: Open, tiny: Path) -> None:
     asset = next((tiny / "assets").iterdir())
     asset.write_bytes(asset.read_bytes() + b"x")
     app = press(opened(study="tiny"), "Start a collection")

@@ -88,7 +88,7 @@ def test_from_an_upload_one_comes_to_a_set(opened) -> None:
     assert captions(app)[-1].split()[-1].startswith("adversarial/")
 
 
-def test_a_network_without_pictures_and_places_still_has_its_units_drawn(opened, workspace: Path) -> None:
+def test_a_network_without_images_and_places_still_has_its_units_drawn(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + FLAT)
     app = units(opened, classifier="models/flat.py", unit="A channel", **{"unit.layer": "1", "unit.channel": "3"})
@@ -125,7 +125,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     ],
     ids=str,
 )
-def test_whatever_the_pictures_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
+def test_whatever_the_images_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
     classifier = cache.load_classifier("scenes")
     asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": VisualisationSettings()}
     assert make_synthesis_task(**asked).key == make_synthesis_task(**asked).key  # type: ignore[arg-type]

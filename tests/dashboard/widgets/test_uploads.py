@@ -77,12 +77,12 @@ def test_a_bomb_is_refused_before_it_is_unpacked(side: int) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", bomb(64)])
-def test_what_is_no_picture_is_refused(content: bytes) -> None:
+def test_what_is_no_image_is_refused(content: bytes) -> None:
     with pytest.raises(ForetellError, match=r"x\.png cannot be read as an image"):
         decode_image(content, "x.png")
 
 
-def test_a_pickle_is_not_read_even_behind_a_pictures_name() -> None:
+def test_a_pickle_is_not_read_even_behind_a_images_name() -> None:
     """Catches a reader that unpickles: this one would leave a mark."""
 
     class Evil:

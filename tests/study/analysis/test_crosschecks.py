@@ -49,7 +49,7 @@ def test_separation_is_held_by_the_prior(frame: pd.DataFrame) -> None:
     assert table["gee"].isna().all()
 
 
-def test_too_many_answers_leave_the_bayesian_road_out(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_responses_leave_the_bayesian_fit_out(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches a search that does not end, and a column that is empty without a word."""
     model = mixed.fit(frame, FORMULA)
     whole = crosschecks.table(frame, model)

@@ -58,7 +58,7 @@ def test_the_ais_answer_is_as_often_option_a_as_b(built):
     assert abs(choices.count("a") - choices.count("b")) <= 1
 
 
-def test_no_picture_is_used_twice_and_practice_is_apart(built):
+def test_no_image_is_used_twice_and_practice_is_apart(built):
     manifest = built[1].manifest
     sources = [trial.source for trial in (*manifest.trials, *manifest.practice)]
     assert len(set(sources)) == len(sources) == 11
@@ -121,7 +121,7 @@ def test_a_tampered_manifest_is_refused(copied):
         Bundle(bundle.folder)
 
 
-def test_verify_tells_that_pictures_render_differently(copied, monkeypatch):
+def test_verify_tells_that_images_render_differently(copied, monkeypatch):
     """A drawing code that changed since the freeze: every byte is still what it was, but it cannot be made again."""
     _, bundle = copied
     monkeypatch.setitem(building.StimulusStudio.make.__globals__, "scale_of", lambda explanation, i: building_scale())

@@ -44,7 +44,7 @@ def test_the_same_study_has_no_fault(frozen: Manifest) -> None:
         ({"teaching": TeachingFacts(p_learner=-0.9)}, "2"),
     ],
 )
-def test_other_arithmetic_is_told_from_other_pictures(frozen: Manifest, values: dict[str, Any], off: str) -> None:
+def test_other_arithmetic_is_told_from_other_images(frozen: Manifest, values: dict[str, Any], off: str) -> None:
     """Catches a study said to render differently of which every picture is the same to the byte."""
     assert faults(frozen, 1, **values) == [
         "1 trial(s) show the same images, and their measured values differ by up to "

@@ -43,7 +43,7 @@ def test_it_is_the_papers_design():
     assert config.conditions == ("none", "saliency", "examples", "both")
 
 
-def test_without_the_pictures_it_says_all_that_is_missing_before_weights_are_fetched(tmp_path):
+def test_without_the_images_it_says_all_that_is_missing_before_weights_are_fetched(tmp_path):
     """Catches a download of the network in front of the sentence, and a sentence that names one folder of two."""
     shutil.copy(PAPER, tmp_path / "folke2021.toml")
     with pytest.raises(ForetellError) as refused:

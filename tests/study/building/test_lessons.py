@@ -34,7 +34,7 @@ def test_the_studys_own_set_is_that_of_its_policy(taught):
 
 
 def test_beliefs_go_from_the_prior_to_the_set(taught):
-    """The last belief is the set's own probability, scored by another road; each adds one example, by turns."""
+    """The last belief is the set's own probability, scored by another computation; each adds one example, by turns."""
     planner, trial, found = taught
     pool, candidate = planner.material.pool.features, trial.candidate
     for policy, beliefs in found.beliefs.items():

@@ -104,7 +104,7 @@ def test_kill_9_costs_at_most_the_work_since_the_checkpoint(classifier, images, 
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
-def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_anew(classifier, images, tmp_path, damage):
+def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_again(classifier, images, tmp_path, damage):
     out = tmp_path / "scenes.safetensors"
     script(KILLED, out)
     checkpoint = tmp_path / "scenes.safetensors.checkpoint"

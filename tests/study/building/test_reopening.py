@@ -32,7 +32,7 @@ def again(tmp_path_factory) -> ReopenedStudy:
 
 
 def test_candidates_are_those_of_the_plan(again: ReopenedStudy):
-    """By the planner's own road, from the study file; catches a foil or a picture of another trial."""
+    """As the planner does, from the study file; catches a foil or a picture of another trial."""
     folder = Path(again.bundle.manifest.environment["base"])
     plan = make_planner(open_sources(folder / "tiny.toml"), folder / "cache").plan(lambda *_: None)
     trials = {trial.id: trial for trial in (*again.bundle.manifest.trials, *again.bundle.manifest.practice)}
@@ -87,7 +87,7 @@ def test_the_areas_are_those_of_the_target_and_its_map(again: ReopenedStudy):
             assert getattr(trial.saliency, name) == pytest.approx(area, abs=1e-4)
 
 
-def test_other_weights_or_pictures_are_refused(again: ReopenedStudy, tmp_path: Path):
+def test_other_weights_or_images_are_refused(again: ReopenedStudy, tmp_path: Path):
     for change, said in (
         ({"classifier": {**again.bundle.manifest.classifier, "fingerprint": "0" * 64}}, "has different weights"),
         ({"sets": {**again.bundle.manifest.sets, "pool": {"digest": "0"}}}, "The image set 'pool' is not the one"),

@@ -173,7 +173,7 @@ def test_strata_without_ties_are_equal_parts_of_the_order():
     np.testing.assert_array_equal(strata_of(np.zeros(6), 2, exact=True), np.zeros(6))
 
 
-def test_a_changed_rule_or_picture_is_another_study(tmp_path):
+def test_a_changed_rule_or_image_is_another_study(tmp_path):
     """Catches a bundle that is taken for that of a rules file or folder of a concept changed since."""
     (tmp_path / "rules.py").write_text("a = 1")
     (tmp_path / "ice").mkdir()
@@ -209,7 +209,7 @@ def test_a_study_by_another_measure_plans_by_what_is_computed_apart(tmp_path, me
 
 
 def apart(measure, classifier, images, index):
-    """The number of a picture by another road: a walk to the boundary of its own, or the scenes painted again."""
+    """The value of an image by another computation: a walk to the boundary of its own, or the scenes painted again."""
     picture = classifier.preprocess(images.open(index))[None]
     answer = int(classifier.logits(picture).argmax())
     if measure == "margin":

@@ -42,7 +42,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_changed_copies_are_found_and_different_pictures_are_not(classifier, change):
+def test_changed_copies_are_found_and_different_images_are_not(classifier, change):
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "pool", "size": 300}), ROOT)
     pictures = [images.open(i) for i in range(300) if images.labels[i] == 2]
     inputs = [classifier.preprocess(p) for p in [*pictures, *map(CHANGES[change], pictures)]]
@@ -94,7 +94,7 @@ def test_near_duplicates_and_the_target_are_never_examples_and_the_manifest_says
             assert f"{int(trial.source.split('/')[-1]):04d}" not in used
 
 
-def test_copies_are_parts_of_the_picture_mirrored_half_the_time():
+def test_copies_are_parts_of_the_image_mirrored_half_the_time():
     """A picture whose value is its column: each copy must span a part of that range, rising or falling."""
     columns = torch.arange(32.0).expand(3, 32, 32)
     copies = augment_image(columns, 400, seed=1)
@@ -124,7 +124,7 @@ def test_a_study_with_augmented_copies_is_another_and_keeps_their_features(tmp_p
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "home" / "cache" / "copies").iterdir()} == stamps
 
 
-def test_a_category_with_too_few_pool_pictures_drops_its_trials_and_says_so(classifier, tmp_path):
+def test_a_category_with_too_few_pool_images_drops_its_trials_and_says_so(classifier, tmp_path):
     """Two pictures of each category, which are also the only right standard ones: the target's own is no example."""
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 320}), ROOT)
     right = classifier.logits(torch.stack([classifier.preprocess(images.open(i)) for i in range(320)])).argmax(1)

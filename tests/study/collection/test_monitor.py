@@ -115,13 +115,13 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
     assert said == ["13 responses in a row on the same side", "14% faster than 300 ms", "31 s with the page hidden", ""]
 
 
-def test_a_missed_catch_trial_is_flagged_and_an_allowed_one_is_not() -> None:
+def test_a_missed_attention_check_is_flagged_and_an_allowed_one_is_not() -> None:
     fine = {"responses": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
     assert describe_flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
     assert describe_flags(fine, 0) == describe_flags(None, -1) == []
 
 
-def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
+def test_attention_checks_are_counted_where_they_stand(watched: Service) -> None:
     """All left: the person misses exactly the catch trials that asked for the right side."""
     for person in range(6):
         token = at_trials(watched, str(person))

@@ -105,7 +105,7 @@ def test_the_interval_is_wilsons(found):
     assert one["low"] == pytest.approx(beta.ppf(0.025, one["broken"], n - one["broken"] + 1), abs=0.03)
 
 
-def test_pictures_without_labels(tmp_path):
+def test_images_without_labels(tmp_path):
     for k in range(3):
         Image.new("RGB", (30, 20), (80 * k, 0, 0)).save(tmp_path / f"{k}.png")
     (tmp_path / "r.py").write_text(
@@ -125,7 +125,7 @@ def test_pictures_without_labels(tmp_path):
     }
 
 
-def test_a_picture_that_is_drawn_upon_is_whole_for_the_next(tmp_path):
+def test_a_image_that_is_drawn_upon_is_whole_for_the_next(tmp_path):
     (tmp_path / "r.py").write_text(
         "def first(picture, answer):\n    print('no reply')\n"
         "    picture.paste((0, 0, 0), (0, 0, 96, 96))\n    return True\n"
@@ -152,7 +152,7 @@ def test_a_kill_and_the_same_command_again(tmp_path):
         assert re.match(r"same_when_mirrored: broken by \d+ of 160 images \(", said)
 
 
-def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
+def test_what_was_kept_is_of_this_file_and_these_images(tmp_path):
     """A run that was interrupted, then another rule of the same name: nothing of the old one is taken."""
     rules = tmp_path / "r.py"
     rules.write_text("def rule(picture, answer):\n    return True\n")

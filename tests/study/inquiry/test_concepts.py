@@ -43,7 +43,7 @@ def found(world):
     return concepts(world[0], replace(REQUEST, layers=(LAYER,)), world[1])
 
 
-def test_the_effects_are_those_of_drawing_the_pictures_again(world, found):
+def test_the_effects_are_those_of_drawing_the_images_again(world, found):
     """Slow re-implementation, picture by picture, over all the set's contexts."""
     classifier, images = world
     fish, rows = classifier.categories.index("fish"), draw_rows(160, 0, 40)

@@ -93,8 +93,8 @@ def _by_heart(net, inputs, labels):
     return nn.Sequential(trunk, head)
 
 
-def test_both_roads_doubt_what_they_agree_on(planted):
-    """Catches a choice that shows another road's pictures; the table names both."""
+def test_both_judges_suspect_what_they_agree_on(planted):
+    """Catches a choice that shows the images of another one; the table names both."""
     found, wrong = planted["standard"]
     by = {judge: set(found.find_label_errors(judge)) for judge in ("predictions", "features", "both")}
     assert by["both"] == by["predictions"] & by["features"] != by["predictions"] | by["features"]
@@ -102,7 +102,7 @@ def test_both_roads_doubt_what_they_agree_on(planted):
     assert set(np.flatnonzero(found.table()["features_label_error"])) == by["features"]
 
 
-def test_evidence_is_what_the_pictures_say(planted):
+def test_evidence_is_what_the_images_say(planted):
     found, _ = planted["standard"]
     network, i = scene_net(), found.find_label_errors()[0]
     answer = network.probabilities(network.preprocess(found.images.open(i))[None])[0].numpy()
@@ -132,7 +132,7 @@ def test_an_outlier_is_told_with_its_rank(planted):
     assert f"; {same} of them " in lines[2]
 
 
-def test_the_table_is_of_every_picture_in_order(planted):
+def test_the_table_is_of_every_image_in_order(planted):
     found, _ = planted["adversarial"]
     table = found.table()
     assert table["image"].tolist() == list(found.images.ids)

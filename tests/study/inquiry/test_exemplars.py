@@ -106,7 +106,7 @@ def test_a_unit_that_answers_nothing_is_said_to(pictures):
 
 
 @pytest.mark.parametrize(("pooling", "blind"), [(nn.AvgPool2d(2), True), (nn.MaxPool2d(2), False)])
-def test_a_projection_that_knows_nothing_of_the_picture_is_said_to_be_one(pooling, blind):
+def test_a_projection_that_knows_nothing_of_the_image_is_said_to_be_one(pooling, blind):
     """Without max pooling all projections are the weights' own (Springenberg et al. 2014, section 3.4)."""
     classifier = small(nn.Conv2d(3, 4, 3), nn.ReLU(), pooling, nn.Conv2d(4, 4, 3))
     found = exemplars(classifier, Unit(1, "3", 2, 2), noise(), count=3)
@@ -115,7 +115,7 @@ def test_a_projection_that_knows_nothing_of_the_picture_is_said_to_be_one(poolin
     assert any(said.startswith("The projection is the same") for said in found.warnings) == blind
 
 
-def test_where_there_can_be_no_projection_the_pictures_are_found_all_the_same():
+def test_where_there_can_be_no_projection_the_images_are_found_all_the_same():
     """A compiled part hides its ReLUs from a deconvnet."""
     inner = torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()))
     found = exemplars(small(inner, nn.Conv2d(4, 4, 3)), Unit(1, "1"), noise(), count=2)
@@ -143,7 +143,7 @@ def test_progress_only_goes_forward_in_each_of_two_rounds(scenes, pictures):
         assert done[-1] == total
 
 
-def test_a_folder_is_all_its_pictures_and_an_unreadable_one_is_named(tmp_path):
+def test_a_folder_is_all_its_images_and_an_unreadable_one_is_named(tmp_path):
     for name in ("a/one.png", "b/two.png", "three.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         noise().open(0).save(tmp_path / name)
@@ -170,7 +170,7 @@ def test_the_box_is_drawn_around_the_part_and_a_projection_of_nothing_is_grey(sc
     assert (np.asarray(blank.image.convert("RGB"))[:, -cell:] == 128).all()
 
 
-def test_words_stay_under_their_own_picture():
+def test_words_stay_under_their_own_image():
     """A path that is longer than the tile loses its middle; nothing is drawn beside it."""
     tile = unit_sheets.Tile(Image.new("RGB", (120, 60), (1, 2, 3)), "a/very/long/path/" * 9 + "end.png")
     drawn = np.asarray(unit_sheets.sheet(["title"], [tile, unit_sheets.Tile(tile.image, "")], 2))

@@ -54,7 +54,7 @@ def test_a_phones_photograph_is_explained_upright(fish, tmp_path):
     ("mode", "ending"), [("RGBA", "png"), ("P", "png"), ("L", "png"), ("1", "png"), ("CMYK", "jpg")]
 )
 @pytest.mark.parametrize("size", [(96, 96), (1, 1), (3, 500)])
-def test_any_mode_and_size_of_picture(fish, tmp_path, mode, ending, size):
+def test_any_mode_and_size_of_image(fish, tmp_path, mode, ending, size):
     fish.resize(size).convert(mode).save(tmp_path / f"one.{ending}")
     (found,) = maps([tmp_path / f"one.{ending}"], tmp_path / "out")
     assert np.isfinite(found).all()
@@ -85,7 +85,7 @@ def test_a_map_does_not_depend_on_who_is_explained_with_it(folder, tmp_path, mon
         np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5 * np.abs(alone).max())
 
 
-def test_what_is_there_is_kept_and_any_change_makes_it_anew(folder, tmp_path):
+def test_what_is_there_is_kept_and_any_change_makes_it_again(folder, tmp_path):
     out = tmp_path / "out"
     assert explain_files(GRADIENT, [folder], out) == Outcome(n_made=5)
     assert explain_files(GRADIENT, [folder], out) == Outcome(n_kept=5)
@@ -121,7 +121,7 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
     np.testing.assert_array_equal(np.load(out / "0.gradient.npy"), expected)
 
 
-def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp_path):
+def test_an_unreadable_image_is_named_and_the_others_are_explained(folder, tmp_path):
     (folder / "2.png").write_bytes(b"not a picture")
     with pytest.raises(
         ForetellError, match=r"^1 of 5 heatmaps could not be made; the others are there\. .*2\.png cannot"
@@ -130,7 +130,7 @@ def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp
     assert sorted(path.stem for path in (tmp_path / "out").glob("*.json")) == [f"{k}.gradient" for k in (0, 1, 3, 4)]
 
 
-def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder, tmp_path, monkeypatch):
+def test_a_method_that_refuses_one_image_names_it_and_makes_the_others(folder, tmp_path, monkeypatch):
     """The batch as a whole is refused: picture by picture tells which it is."""
     real = METHODS["gradient"]
 

@@ -129,7 +129,7 @@ def relabelled(inspected, classes):
     return other
 
 
-def test_a_picture_called_what_the_set_has_none_of_has_no_margin_along_what_tells_classes_apart(inspected):
+def test_a_image_called_what_the_set_has_none_of_has_no_margin_along_what_tells_classes_apart(inspected):
     """Catches a set refused for one answer: networks name classes that a set of photographs does not hold."""
     answers = inspected.classifier.logits(inspected.inputs).argmax(1).numpy()
     wrong = int(np.flatnonzero(answers != inspected.classes)[0])

@@ -127,7 +127,7 @@ def test_other_settings_do_not_use_what_was_kept(scenes, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [kept]
 
 
-def test_pictures_without_labels_have_no_reliability(tmp_path):
+def test_images_without_labels_have_no_reliability(tmp_path):
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 3}), None)
     for i in range(3):
         images.open(i).save(tmp_path / f"{i}.png")

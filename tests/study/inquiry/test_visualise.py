@@ -174,7 +174,7 @@ def test_wrong_input_is_one_sentence_and_writes_nothing(request_, sentence, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unreadable_picture_stops_it_before_anything_long_is_done(folder, tmp_path):
+def test_an_unreadable_image_stops_it_before_anything_long_is_done(folder, tmp_path):
     (folder / "2.png").write_bytes(b"not a picture")
     seen = []
     with pytest.raises(ForetellError, match=r"2\.png cannot be read as an image"):

@@ -89,7 +89,7 @@ def test_the_effect_is_that_of_painting_the_scene_again(tmp_path):
     assert number.error == 0
 
 
-def test_a_folder_of_pictures_is_a_concept_too(tmp_path):
+def test_a_folder_of_images_is_a_concept_too(tmp_path):
     """Catches folders sought in the working folder instead of beside the study file."""
     drawn(tmp_path / "blue", (0, 0, 255), 10)
     drawn(tmp_path / "any", (128, 128, 128), 30)
@@ -134,7 +134,7 @@ def test_a_concept_that_cannot_be_asked_is_refused(tmp_path, measure, given, sen
         asked(ground(tmp_path, measure, **given), "adversarial", 0)
 
 
-def test_pictures_that_cannot_be_changed_have_no_effect(tmp_path):
+def test_images_that_cannot_be_changed_have_no_effect(tmp_path):
     """Catches a study of photographs that fails without saying which measures there are for it."""
     on = ground(tmp_path, "concept_effect", concept="context=sea")
     folder = {**on.sets, "standard": replace(on.sets["standard"], name="folder/mine", factors={})}

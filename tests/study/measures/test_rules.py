@@ -82,7 +82,7 @@ def test_a_reader_that_has_not_seen_the_label_doubts_it_as_on_the_debugging_page
     np.testing.assert_allclose(found, -seen.margin[:3], atol=1e-9)
 
 
-def test_a_set_with_too_few_pictures_of_a_label_has_no_reader(tmp_path):
+def test_a_set_with_too_few_images_of_a_label_has_no_reader(tmp_path):
     """Catches a label of fewer pictures than folds, which no reader can be trained without."""
     with pytest.raises(ForetellError, match="A probe in 5 folds needs 2 or more labels and 5 images of each"):
         asked(ground(tmp_path, "label_error", judge="features"), "standard", 0)

@@ -231,7 +231,7 @@ def test_a_tampered_bundle_is_refused(service: Service, bundle: MakeBundle) -> N
         service.researcher.open_study(folder, per_condition=1)
 
 
-def test_only_the_studys_own_pictures_are_served(service: Service, study: str) -> None:
+def test_only_the_studys_own_images_are_served(service: Service, study: str) -> None:
     for name in ("../manifest", "0" * 64, "../../foretell.db"):
         with pytest.raises(ForetellError, match="no such image"):
             service.participant.asset(study, name)

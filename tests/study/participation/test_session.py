@@ -32,7 +32,7 @@ def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, ite
         ("agree read seen answer expire", "expired", 1),
     ],
 )
-def test_the_road(events: str, stage: Stage, position: int) -> None:
+def test_the_procedure(events: str, stage: Stage, position: int) -> None:
     progress = walk(events)
     assert (progress.stage, progress.position) == (stage, position)
 

@@ -157,7 +157,7 @@ def awaited(task: Task) -> Any:
     return job.result
 
 
-def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_rows_are_fitted_once_and_other_rows_again(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[int] = []
     fit = nested.analyze
     monkeypatch.setattr(nested, "analyze", lambda data, **rest: fits.append(len(data.frame)) or fit(data, **rest))

@@ -7,8 +7,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from study.locales import CATALOGUES
 from study.service import Service
-from tests.browser.road import agree, at_main, newest, query, tab_to, wait_for_trial
-from tests.browser.whole_road.conftest import DESKTOP, answer_check
+from tests.browser.participation import agree, at_main, newest, query, tab_to, wait_for_trial
+from tests.browser.procedure.conftest import DESKTOP, answer_check
 from tests.server import Server
 from tests.study.participants import answer, to_trials
 

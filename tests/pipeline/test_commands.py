@@ -126,7 +126,7 @@ def test_a_port_in_use_is_named():
     assert f"Port {port} is in use. Stop the program that uses it, or choose another: --port {port + 1}" in done.stderr
 
 
-def test_explain_writes_map_picture_and_certificate(picture, tmp_path):
+def test_explain_writes_map_image_and_certificate(picture, tmp_path):
     methods = ("gradient", "integrated_gradients", "bayesian_teaching")
     out = tmp_path / "maps"
     done = run("explain", "--image", picture, "--method", ",".join(methods), "--target", "fish", "--out", out)

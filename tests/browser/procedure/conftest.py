@@ -1,4 +1,4 @@
-"""A server with the studies of a whole road, and a participant's page."""
+"""A server with the studies of a whole procedure, and a participant's page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from study.service import Service
-from tests.browser.road import WHOLE
+from tests.browser.participation import WHOLE
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 

@@ -96,7 +96,7 @@ def test_kill_9_loses_little_and_the_same_command_finishes(tmp_path):
         np.testing.assert_allclose(np.load(path.with_suffix(".npy")), expected, rtol=1e-4, atol=tolerance)
 
 
-def test_pictures_come_as_files_folders_and_patterns(tmp_path):
+def test_images_come_as_files_folders_and_patterns(tmp_path):
     """Also where the shell has replaced the pattern: then all but the first come after the option."""
     folder = scenes(tmp_path / "pictures", 4)
     for k, given in enumerate(([folder], [f"{folder}/**/*.png"], sorted(folder.rglob("*.png")))):

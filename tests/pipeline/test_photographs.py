@@ -1,4 +1,4 @@
-"""The road on what no one here made: real photographs, real networks, from the study file to Table 1."""
+"""The whole pipeline on what no one here made: real photographs, real networks, from the study file to Table 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from study.network.sources import open_classifier
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.service import Service
 from study.simulate import simulate
-from tests.browser.road import agree
+from tests.browser.participation import agree
 from tests.server import serving
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -1,4 +1,4 @@
-"""A study with a whole road, and a clock that tests set."""
+"""A study with a whole procedure, and a clock that tests set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Open = Callable[..., str]
 
 @pytest.fixture
 def opened(service: Service, bundle: MakeBundle) -> Open:
-    """Opens a study with these sections: ``opened(road={...})``."""
+    """Opens a study with these sections: ``opened(pacing={...})``."""
 
     def make(per_condition: int = 2, **config: Any) -> str:
         return service.researcher.open_study(bundle(config=config), per_condition)

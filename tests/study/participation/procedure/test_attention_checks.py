@@ -13,7 +13,7 @@ from study.participation.catch import catch_trials, draw_catch_positions
 from study.participation.screens import plan
 from study.service import Service
 from tests.study.participants import query, take_part
-from tests.study.participation.road.conftest import Open
+from tests.study.participation.procedure.conftest import Open
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.usefixtures("database")
 # Catch trials
 
 
-def test_catch_trials_are_spread_and_say_what_to_choose(service: Service, opened: Open) -> None:
+def test_attention_checks_are_spread_and_say_what_to_choose(service: Service, opened: Open) -> None:
     """One in each stretch, none first, on both sides; the picture is left out, and the map and examples with it."""
-    opened(road={"catch": 3})
+    opened(pacing={"catch": 3})
     manifest = Bundle(service.researcher.studies()[0].folder).manifest
     sides = set()
     for seed in range(20):
@@ -52,8 +52,8 @@ def test_places_are_one_in_each_stretch() -> None:
     assert draw_catch_positions(5, 0, rng) == []
 
 
-def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Open) -> None:
-    study = opened(road={"catch": 3, "catch_allowed": 1})
+def test_attention_checks_are_never_analysed_but_named(service: Service, opened: Open) -> None:
+    study = opened(pacing={"catch": 3, "catch_allowed": 1})
     for _ in range(6):
         take_part(service, service.participant.begin(study))  # always left
     assert len(service.researcher.responses(study)) == 6 * 12
@@ -71,8 +71,8 @@ def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Ope
     assert service.researcher.verify() == []
 
 
-def test_catch_trials_are_the_same_for_everybody(service: Service, opened: Open) -> None:
-    opened(road={"catch": 4})
+def test_attention_checks_are_the_same_for_everybody(service: Service, opened: Open) -> None:
+    opened(pacing={"catch": 4})
     manifest = Bundle(service.researcher.studies()[0].folder).manifest
     names = {name for trial in manifest.trials for name in trial.options}
     made = catch_trials(manifest)

@@ -1,4 +1,4 @@
-"""The road around the trials in a real browser: device, consent, check, breaks, catch trials, ends, two languages."""
+"""The procedure around the trials in a real browser: device, consent, check, breaks, attention checks, ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from study.bundle import Bundle
 from study.locales import CATALOGUES
 from study.participation.payloads import CheckResponses
 from study.service import Service
-from tests.browser.road import agree, at_main, newest, query, wait_for_trial
-from tests.browser.whole_road.conftest import CONTACT, DESKTOP, STUDIES, answer_check
+from tests.browser.participation import agree, at_main, newest, query, wait_for_trial
+from tests.browser.procedure.conftest import CONTACT, DESKTOP, STUDIES, answer_check
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -46,7 +46,7 @@ def trials(page: Page, count: int, total: int) -> list[str]:
 
 
 @pytest.mark.parametrize("study", ["whole", "deutsch"])
-def test_the_whole_road(page: Page, server: Server, study: str) -> None:
+def test_the_whole_procedure(page: Page, server: Server, study: str) -> None:
     """From Prolific's link to the code, failing the check once; what is stored, and in which words all was said."""
     language = STUDIES[study].get("language", "en")
     words = CATALOGUES[language]
@@ -210,7 +210,7 @@ def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_nothing_scrolls_and_no_box_moves_for_catch_trials_and_confidence(
+def test_nothing_scrolls_and_no_box_moves_for_attention_checks_and_confidence(
     page: Page, server: Server, size: Any
 ) -> None:
     page.set_viewport_size(size)

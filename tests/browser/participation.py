@@ -1,4 +1,4 @@
-"""What a browser does on a participant's road, for tests of the page and of its faults."""
+"""What a browser does during a participation, for tests of the page and of its faults."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_same_stems_in_one_folder_keep_their_endings(folder):
     assert names(folder / "a") == ["deep/two", "one.png", "one.webp"]
 
 
-def test_maps_among_the_pictures_are_no_pictures(folder):
+def test_maps_among_the_images_are_no_images(folder):
     """Explaining a folder into itself must not explain the maps the next time."""
     for ending in ("png", "npy", "json"):
         (folder / "a" / f"one.gradient.{ending}").write_bytes(b"")
@@ -69,7 +69,7 @@ def test_maps_among_the_pictures_are_no_pictures(folder):
         ("a/*.tif", r"There is no image in .*\*\.tif"),
     ],
 )
-def test_what_names_no_picture_is_refused(folder, given, sentence):
+def test_what_names_no_image_is_refused(folder, given, sentence):
     (folder / "empty").mkdir()
     with pytest.raises(ForetellError, match=sentence):
         find_images([folder / given])
@@ -81,7 +81,7 @@ def test_16_bits_a_pixel_are_scaled_not_clipped(tmp_path):
     assert open_image(tmp_path / "grey.png").getpixel((0, 0)) == (128, 128, 128)
 
 
-def test_a_truncated_picture_is_named(tmp_path: Path):
+def test_a_truncated_image_is_named(tmp_path: Path):
     noise = np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "whole.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:300])

@@ -1,4 +1,4 @@
-"""The road around the trials: check before the place, catch trials, confidence, questionnaire, time, tabs, places."""
+"""The procedure around the trials: check before the place, attention checks, confidence, time, tabs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from study.participation.refusals import Refusal
 from study.service import Service
 from study.simulate import simulate
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_trials
-from tests.study.participation.road.conftest import MINUTE, Clock, Open
+from tests.study.participation.procedure.conftest import MINUTE, Clock, Open
 
 QUESTIONS = [
     {"text": "?", "options": ["a", "b", "c"], "answer": "b"},
@@ -99,9 +99,9 @@ def test_the_consent_says_what_was_agreed_to(service: Service, opened: Open) -> 
     assert json.loads(env)["browser"] == "Firefox"
 
 
-def test_every_condition_loads_the_same_pictures_up_to_the_break(service: Service, opened: Open) -> None:
+def test_every_condition_loads_the_same_images_up_to_the_break(service: Service, opened: Open) -> None:
     """The bytes are the same whatever is shown, and the block ends where the page pauses."""
-    opened(road={"break_every": 5})
+    opened(pacing={"break_every": 5})
     manifest = Bundle(service.researcher.studies()[0].folder).manifest
     loaded = {}
     for name in CONDITIONS:
@@ -136,7 +136,7 @@ def test_at_most_three_trials_ahead_are_told_and_none_of_the_next_stretch(servic
 
 
 def test_confidence_is_kept_where_the_study_asks_and_refused_where_not(service: Service, opened: Open) -> None:
-    token = service.participant.begin(opened(road={"confidence": True}))
+    token = service.participant.begin(opened(pacing={"confidence": True}))
     to_trials(service, token)
     assert service.participant.record(token, answer(0)).code == 422
     assert service.participant.record(token, answer(0, confidence=0.75)).code == 201
@@ -175,7 +175,7 @@ def test_the_questionnaire_is_kept_once_and_as_asked(service: Service, opened: O
     assert json.loads(kept) == {"hard": 5, "which": "y"}
 
 
-def test_simulated_people_take_the_whole_road(service: Service, opened: Open) -> None:
+def test_simulated_people_take_the_whole_procedure(service: Service, opened: Open) -> None:
     study = opened(check={"questions": QUESTIONS}, questionnaire=ITEMS, road={"catch": 2, "confidence": True})
     assert simulate(service, study, 6, {"belief_projector": 1.0}, seed=1) == 6 * 17
     people = service.researcher.load_participants(study, ("sim",))
@@ -188,7 +188,7 @@ def test_simulated_people_take_the_whole_road(service: Service, opened: Open) ->
 
 
 def test_a_participation_has_an_end(service: Service, opened: Open, clock: Clock) -> None:
-    token = service.participant.begin(opened(road={"longest_minutes": 60}, recruiter={"partial": "PART"}))
+    token = service.participant.begin(opened(pacing={"longest_minutes": 60}, recruiter={"partial": "PART"}))
     clock.minutes(500)  # an open consent page does not age
     to_trials(service, token)
     service.participant.record(token, answer(0))

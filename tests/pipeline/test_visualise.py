@@ -41,7 +41,7 @@ def test_the_readmes_command_but_quicker(tmp_path):
     assert len(json.loads(stem.with_name(f"{stem.name}.json").read_text())["activations"]) == 2
 
 
-def test_what_must_be_known_before_believing_a_picture_is_printed(tmp_path):
+def test_what_must_be_known_before_believing_a_image_is_printed(tmp_path):
     (tmp_path / "dead.py").write_text(DEAD)
     done = run("units", "--model", "dead.py:build", "--unit", "1:0", *QUICK, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
