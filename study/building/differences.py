@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from study.bundle import Manifest, Trial
+from study.plan.config import read_frozen
+from study.plan.former import FORMER_MEASURES
 
 ARITHMETIC = "arithmetic"
 """Key of the environment: the processor and the threads that made it."""
@@ -32,14 +34,26 @@ def differences(frozen: Manifest, again: Manifest) -> list[str]:
 
 
 def _without_wording(manifest: Manifest) -> Manifest:
-    """Leave out sentences that a later version may word differently: warnings, why a trial was dropped, the texts."""
+    """Leave out what a later version may word differently: warnings, why a trial was dropped, texts, former names."""
 
     def strip(trial: Trial) -> Trial:
-        return trial.model_copy(update={"saliency": trial.saliency.model_copy(update={"warnings": ()})})
+        measured, stratum = trial.saliency.model_copy(update={"warnings": ()}), trial.stratum
+        if stratum is not None:
+            present = FORMER_MEASURES.get(stratum.measure, stratum.measure)
+            stratum = stratum.model_copy(update={"measure": present})
+        return trial.model_copy(update={"saliency": measured, "stratum": stratum})
 
     trials, practice = (tuple(map(strip, one)) for one in (manifest.trials, manifest.practice))
     dropped = tuple({**one, "reason": ""} for one in manifest.dropped)
-    return manifest.model_copy(update={"trials": trials, "practice": practice, "dropped": dropped, "texts": {}})
+    return manifest.model_copy(
+        update={
+            "config": read_frozen(manifest.config).model_dump(mode="json"),
+            "trials": trials,
+            "practice": practice,
+            "dropped": dropped,
+            "texts": {},
+        }
+    )
 
 
 def _of_origins(frozen: Manifest, again: Manifest) -> Iterator[str]:

@@ -101,7 +101,6 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         values="catch, researcher",
     ),
     Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),
-    Column("responses", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
     Column("answers", "the former name of `responses`, until the next release", lambda one: len(one.responses)),
     Column("resumes", "how often the participant resumed the study by its link", lambda one: one.row["n_resumes"]),
     Column(
@@ -139,6 +138,7 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         "messages of the researchers that the participant has read",
         lambda one: len(list_seen(one.db, one.row["session_id"])) if SHOWN in one.events else 0,
     ),
+    Column("responses", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
 )
 
 

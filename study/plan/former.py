@@ -10,11 +10,10 @@ ROAD, FEWEST = "road", "fewest_answers"
 FORMER_MEASURES = {"label_doubt": "label_error", "doubt": "least_confidence"}
 FORMER_JUDGES = {"answers": "predictions"}
 _PRESENT = {
-    r"(?<=^\[)road(?=\])|^road(?=\s*[.=])": "pacing",
-    r"\bfewest_answers(?=\s*=)": "fewest_responses",
-    r"(?<=\bmeasure = \")label_doubt(?=\")": "label_error",
-    r"(?<=\bmeasure = \")doubt(?=\")": "least_confidence",
-    r"(?<=\bjudge = \")answers(?=\")": "predictions",
+    rf"(?<=^\[){ROAD}(?=\])|^{ROAD}(?=\s*[.=])": "pacing",
+    rf"\b{FEWEST}(?=\s*=)": "fewest_responses",
+    **{rf"(?<=\bmeasure = \"){former}(?=\")": present for former, present in FORMER_MEASURES.items()},
+    **{rf"(?<=\bjudge = \"){former}(?=\")": present for former, present in FORMER_JUDGES.items()},
 }
 """Patterns in the text of a study file, and the present names."""
 

@@ -37,7 +37,7 @@ def test_a_receipt_is_proved_and_the_same_to_the_end(service: Service, study: st
     _, other = finished(service, study)
     assert other != receipt
     found = service.researcher.receipt(receipt)
-    assert (found.answers, found.study, found.stage) == (4, study, "done")
+    assert (found.responses, found.study, found.stage) == (4, study, "done")
     assert service.researcher.receipt(other).stage == "debrief"
 
 
