@@ -29,7 +29,7 @@ from dashboard.explore.find.thumbnails import REVEAL_CSS, REVEAL_JS, choose_hove
 from dashboard.explore.find.view import Search, find_images
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
-from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY, digest
+from dashboard.shared.keys import FIRST_IMAGES_KEY, IMAGE_KEY, IMAGES_KEY, digest
 from data.types import ImageSet
 
 PER_PAGE = 20
@@ -98,6 +98,8 @@ def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> l
     chosen = _read_choice(search, ranked, most)
     key = IMAGE_KEY if most == 1 else IMAGES_KEY
     if indices.ranking.is_final:  # else the first image of the order is still to come
+        if most > 1 and not read_numbers(key, name):
+            st.session_state[FIRST_IMAGES_KEY] = f"{name}/{','.join(map(str, chosen))}"
         st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
 
     def toggle_image(i: int) -> None:

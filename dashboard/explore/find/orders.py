@@ -45,10 +45,12 @@ def rank_images(gallery: Gallery, order: str) -> list[int]:
     return [int(i) for i in np.lexsort(ORDERS[order](gallery.predictions))]
 
 
-def choose_order(offered: Sequence[str], key: str = "order") -> str:
-    """Choose one of the orders that are offered; the first is taken until then."""
+def choose_order(offered: Sequence[str], key: str = "order", changed: Callable[[], None] | None = None) -> str:
+    """Choose one of the orders that are offered; the first is taken until then. Another choice calls ``changed``."""
     links.check(key, offered, "order")
-    return st.selectbox("Order", offered, key=key, bind="query-params", label_visibility="collapsed", width=320)
+    return st.selectbox(
+        "Order", offered, key=key, bind="query-params", label_visibility="collapsed", width=320, on_change=changed
+    )
 
 
 def find_compared(fitting: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.shared import cache, files
 from dashboard.shared.cache import Gallery
-from dashboard.shared.keys import IMAGES_KEY
+from dashboard.shared.keys import FIRST_IMAGES_KEY, IMAGE_KEY, IMAGES_KEY
 from study.workspace.spreadsheets import csv_text
 
 MOST_SELECTED = 200
@@ -39,6 +39,14 @@ def select(name: str, images: Sequence[int]) -> None:
     if text:
         st.query_params[IMAGES_KEY] = text
     else:
+        st.query_params.pop(IMAGES_KEY, None)
+
+
+def forget_shown_images() -> None:
+    """Let the next order begin with its own first images; images that were picked by hand for a grid stay."""
+    st.session_state.pop(IMAGE_KEY, None)
+    st.query_params.pop(IMAGE_KEY, None)
+    if st.query_params.get(IMAGES_KEY) == st.session_state.get(FIRST_IMAGES_KEY):
         st.query_params.pop(IMAGES_KEY, None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from dashboard.explore.find import filters, orders
 from dashboard.explore.find.filters import ImageFilter
 from dashboard.explore.find.jobs import make_method_task
 from dashboard.explore.find.orders import DISAGREEMENTS, METHODS_DISAGREE, NETWORKS_DISAGREE, ORDERS, Ranking
-from dashboard.explore.find.selection import read_selection
+from dashboard.explore.find.selection import forget_shown_images, read_selection
 from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import begin, format_duration
@@ -55,11 +56,12 @@ class FoundImages:
 def find_images(search: Search, row: DeltaGenerator | None = None) -> FoundImages:
     """Draw orders and filters; return the images that fit.
 
-    The filters are drawn in a ``row`` apart from the order; without one they are folded away below the order.
+    The filters are drawn in a ``row`` apart from the order; without one they are folded away below the order, and
+    another order begins with its own first image.
     """
     gallery, selected = search.gallery, read_selection(search.name, len(search.gallery.images))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        order = _choose_order(search)
+        order = _choose_order(search, forget_shown_images if row is None else None)
         shortcut = st.container(width="content") if row else None
     with row or st.expander("Filter"):
         chosen = filters.choose_filter(gallery, frozenset(selected), _find_noted(search))
@@ -81,10 +83,10 @@ def _find_noted(search: Search) -> frozenset[int]:
     return _NONE
 
 
-def _choose_order(search: Search) -> str:
+def _choose_order(search: Search, changed: Callable[[], None] | None) -> str:
     offered = [*ORDERS, *(name for name in DISAGREEMENTS if name != NETWORKS_DISAGREE or search.others)]
     offered.remove(search.first_order)
-    return orders.choose_order([search.first_order, *offered], search.order_key)
+    return orders.choose_order([search.first_order, *offered], search.order_key, changed)
 
 
 def _rank(search: Search, order: str, fitting: list[int]) -> Ranking:

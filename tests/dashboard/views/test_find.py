@@ -155,6 +155,21 @@ def test_the_image_that_two_networks_predict_most_differently_comes_first(opened
     assert first_picked(pair) == divergence.argmax()
 
 
+def test_another_order_begins_with_its_own_first_images(opened, gallery: Gallery) -> None:
+    """Catches an order whose first image is not shown, and one that drops an image of the link or picked by hand."""
+    last = rank_images(gallery, "Least confident first")
+    app = opened(method="Gradient", image="adversarial/7")
+    assert first_picked(app) == 7
+    settled(app.selectbox(key="order").select("Least confident first").run())
+    assert first_picked(app) == last[0] != 7
+    grid = opened(view="Grid", method="Gradient", methods="Gradient")
+    settled(grid.selectbox(key="order").select("Least confident first").run())
+    assert grid.query_params["images"] == f"adversarial/{','.join(map(str, last[:3]))}"
+    picked = opened(view="Grid", methods="Gradient", images="adversarial/3,5")
+    settled(picked.selectbox(key="order").select("Least confident first").run())
+    assert picked.query_params["images"] == "adversarial/3,5"
+
+
 def test_a_selection_goes_to_the_grid_and_to_the_comparison(opened, workspace: Path) -> None:
     """Catches a selection that is lost on the way, and images of the comparison that were not selected."""
     (workspace / "models").mkdir()
