@@ -25,7 +25,9 @@ STYLE = """<style>
 /* Nor has the ink on the darker blue of a button under the pointer or in the focus: 3.2. */
 .stApp :is([data-testid^=stBaseButton-primary]:enabled, [data-testid^=stBaseLinkButton-primary]):is(
   :hover, :focus-visible, :active) { background-color: light-dark(#2b3886, #a8b2f6); }
-.door { position: fixed; z-index: 1000000; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
+@media (max-width: 1400px) { [data-testid=stTopNavLink] > span:first-child { display: none; } } /* no page is hidden */
+/* Over the header, which is as high, and below the menu of a phone. */
+.door { position: fixed; z-index: 999990; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; padding-block: .25rem; }
 .stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem;
@@ -42,6 +44,8 @@ STYLE = """<style>
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
   .st-key-explore_filters > * { flex: 1 1 40%; }
+  [data-testid=stExpandSidebarButton]::after { content: "Menu" / ""; font-size: .85rem; }
+  .stCheckbox label :is(.stMarkdownEllipsis, p) { white-space: normal; overflow: visible; }
   /* Titles are in the heading of the study; the words of a sheet of heatmaps need a width. */
   .st-key-studies_overview [data-testid=stTable] :is(th, td):nth-child(2) { display: none; }
   .st-key-explore_sheet { overflow-x: auto; }

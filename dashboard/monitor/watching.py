@@ -103,7 +103,8 @@ def show_counts(seen: Monitor) -> None:
 def show_allocation(seen: Monitor) -> None:
     """Show the quotas by condition."""
     st.header("Quotas", anchor=False)
-    st.table(seen.places.rename(columns=str.capitalize), border="horizontal", hide_index=True)
+    places = seen.places.rename(columns={"done": "completed"}).rename(columns=str.capitalize)
+    st.table(places, border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:
@@ -130,6 +131,9 @@ def show_participants(seen: Monitor) -> None:
     """Show all participants with their quality flags."""
     st.header("Participants", anchor=False)
     everyone = seen.participants
+    if everyone.empty:
+        st.caption("No participant has started yet. The page Studies has the link to send to them.")
+        return
     odd = everyone[everyone["flags"] != ""]
     if len(odd):
         st.warning(

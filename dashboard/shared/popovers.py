@@ -1,7 +1,8 @@
-"""What a popover holds follows its button for the keyboard, too.
+"""What a popover holds follows its button for the keyboard, too, and the menu of a narrow window closes after a choice.
 
 Streamlit draws an open popover after everything else of the page and leaves the focus on the button: Tab would visit
-the rest of the page first, and scroll the popover away.
+the rest of the page first, and scroll the popover away. It closes the menu of pages on telephones, by their name, and
+leaves it open over the page in a narrow or enlarged window.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ if (!window.foretellPopovers) {
   };
   document.addEventListener("click", (event) => { // a click without a pointer comes from a key
     if (event.detail === 0 && event.target.closest?.("[data-testid=stPopover] button")) enter(40);
+    if (innerWidth <= 768 && event.target.closest?.("[data-testid=stSidebarNavLink]"))
+      setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 300);
   }, true);
 }
 </script>"""
 
 
 def follow_keyboard() -> None:
-    """Move the focus into a popover that a key has opened."""
+    """Move the focus into a popover that a key has opened, and close the menu of a narrow window."""
     st.html(_SCRIPT, unsafe_allow_javascript=True)

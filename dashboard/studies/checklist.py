@@ -46,7 +46,7 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     yield _judge(
         bool(contact.researcher and contact.email and contact.board),
         "The consent names a researcher, an e-mail address and the ethics board",
-        "The consent does not name a researcher, an e-mail address and the ethics board: set [contact]",
+        "The consent does not name a researcher, an e-mail address and the ethics board: set them on the page Design",
     )
     if _is_made_up(contact.email):
         yield Point(False, "The consent has the made-up contact of a template: set yours on the page Design.")

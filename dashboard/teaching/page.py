@@ -29,7 +29,8 @@ def page() -> None:
             st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
         left, right = st.columns(2)
         with left:
-            study = studies[st.selectbox("Study", list(studies), key="study", bind="query-params")]
+            built = next((k for k, study in enumerate(studies.values()) if study.bundle is not None), 0)
+            study = studies[st.selectbox("Study", list(studies), built, key="study", bind="query-params")]
         for fault in study.faults:
             st.error(escape_markdown(fault))
         if study.bundle is None:

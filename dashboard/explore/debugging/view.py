@@ -93,7 +93,7 @@ class _PointOptions:
 
 def _choose_points(results: DebuggingResults) -> _PointOptions:
     places = PLACES if results.places is not None else PLACES[:1]
-    place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
+    place = st.selectbox("Axes", places, key="place", bind=BIND, width=280)
     noise = _noise_box() if place == CONFIDENCE else ENTROPY
     measure = _measure_box() if noise != ENTROPY else ""
     return _PointOptions(place, noise, measure, _groups(results))

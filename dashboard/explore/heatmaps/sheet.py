@@ -137,9 +137,7 @@ class _Drawing:
         ends = ("-", "0", "+") if own else (f"-{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
         for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
             self.items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
-        self.items.append(
-            Words(GAP, y + 28, "own scale: see each heatmap" if own else "shared by this row", TINY, FAINT)
-        )
+        self.items.append(Words(GAP, y + 28, "each on its own scale" if own else "shared by this row", TINY, FAINT))
 
     def _write_facts(self, cell: Cell, scale: Scale, x: float, y: float) -> float:
         assert cell.certificate is not None

@@ -43,6 +43,16 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
     assert opened.dataframe[0].value["where"].tolist() == ["Reading"]
 
 
+def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
+    """Catches an empty table without a way on, and two words for participants who have completed."""
+    folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
+    service.get_service().researcher.open_study(folder, 2)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert any(c.value.startswith("No participant has started yet. The page Studies") for c in app.caption)
+    assert list(app.table[0].value.columns) == ["Condition", "Places", "Open", "Held", "Completed"]
+    assert "Completed" in [metric.label for metric in app.metric]
+
+
 def test_labels_of_the_steps_fit_on_a_phone(opened: AppTest) -> None:
     """Catches labels that a narrow figure cuts: next to the names of the steps about 100 px are left."""
     labels = draw_funnel(service.get_service().researcher.monitor("tiny")).data[0].text
