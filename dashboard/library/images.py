@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 
 import pandas as pd
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.library import dropping, jobs
 from dashboard.library.jobs import ReadSet
 from dashboard.shared import cache, links
@@ -136,7 +138,7 @@ def _show_set(name: str) -> None:
         st.success(said)
     read: ReadSet | None = await_result(jobs.read_task(name).ask())
     if read is not None:
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             links.show_link("Explain these images", "explore", source=name)
             _offer_removal(name)
         left, right = st.columns(2, gap="large")
@@ -180,10 +182,23 @@ def _list(lines: list[str], label: str) -> None:
             st.caption(f"and {len(lines) - MOST_NAMED:,} more")
 
 
+def _find_nearest_network(read: ReadSet) -> str:
+    """Find the network, built in or of the workspace, that has a class for most folders of a set."""
+
+    def count_matches(model: str) -> int:
+        with suppress(ForetellError):  # a file that cannot be loaded is reported where it is chosen
+            classes = match_categories(read.images, cache.load_classifier(model)).values()
+            return sum(name is not None for name in classes)
+        return -1
+
+    return max(cache.list_own_models(), key=count_matches)
+
+
 def _match(name: str, read: ReadSet) -> None:
     """Show which categories are classes of a network, with a form for the others."""
     st.subheader("Labels and classes", anchor=False)
-    model = st.selectbox("Network", cache.list_models(), key="library_model")
+    models = cache.list_models()
+    model = st.selectbox("Network", models, models.index(_find_nearest_network(read)), key="library_model")
     classifier = cache.load_classifier(model)
     matches = match_categories(read.images, classifier)
     unmatched = [category for category, label in matches.items() if label is None]

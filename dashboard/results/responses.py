@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results.mapping import choose_mapping, offer_template
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from study.analysis import responses
 from study.analysis.records import InterimAnalysis
@@ -99,7 +99,15 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         return None
     if choice == UPLOAD:
         return _file(place)
-    frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
+    collected = studies[choice]()
+    if collected.empty:
+        st.info("No responses yet. Send the study's link to participants, or simulate some to try the results.")
+        with st.container(horizontal=True):
+            links.show_link("The link to send", "studies", study=choice)
+            links.show_link("Simulate participants", "studies", study=choice, section="Simulate")
+            links.show_link("Monitor", "monitor", monitor_study=choice)
+        return None
+    frame = _of_one_version(_of_one_kind(collected, place), place)
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
     data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
     bundle = _find_bundle(frame)

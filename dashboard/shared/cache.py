@@ -63,9 +63,13 @@ class Gallery:
 
 def list_models() -> list[str]:
     """List the available classifiers: built in, of the workspace's own folder, others with weights on disk."""
-    own, others = list_local_models(home(), MODELS), [*list_downloaded_models(), *list_fetched_models()]
-    names = [BUILT_IN, *own, *data.CLASSIFIERS, *others]
-    return list(dict.fromkeys(names))
+    others = [*list_downloaded_models(), *list_fetched_models()]
+    return list(dict.fromkeys([*list_own_models(), *data.CLASSIFIERS, *others]))
+
+
+def list_own_models() -> list[str]:
+    """List the built-in classifier and those of the workspace's own folder."""
+    return [BUILT_IN, *list_local_models(home(), MODELS)]
 
 
 def find_drawn_sets(name: str) -> tuple[str, ...]:

@@ -167,6 +167,18 @@ def build():
 """
 
 
+def test_labels_are_matched_with_the_network_that_has_most_of_them(app: AppTest, workspace: Path) -> None:
+    """Catches photographs whose folders are offered the classes of drawn scenes, and a broken file that stops it."""
+    (workspace / "models").mkdir()
+    for name, classes in (("fewer", ["boat", "dark"]), ("most", ["boat", "kitty", "junk"])):
+        network = NETWORK.decode().replace('["dark", "bright"]', str(classes)).replace("(3, 2)", f"(3, {len(classes)})")
+        (workspace / "models" / f"{name}.py").write_text(network)
+    (workspace / "models" / "broken.py").write_text("import nothing_of_that_name")
+    add(app.run(), "animals.zip", zipped({name: image(seed) for name, seed in FILES.items()}))
+    assert app.selectbox(key="library_model").value == "models/most.py"
+    assert any("3 of 4 folders are named like a class" in text.value for text in app.markdown)
+
+
 @pytest.fixture
 def networks(app: AppTest) -> AppTest:
     return app.run().segmented_control("part").set_value("Networks").run()
