@@ -122,7 +122,7 @@ def figure(joined: pd.DataFrame, score: str) -> go.Figure:
     """Plot the accuracy of each item by its score, from `against`."""
     key = "item" if "item" in joined else "category"
     named = SCORES.get(score, score)
-    return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Foretold")
+    return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Accuracy")
 
 
 def _plot_against(score: str) -> ExploratoryAnalysis:

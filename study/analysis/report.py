@@ -29,7 +29,7 @@ from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
-from study.analysis.responses import Responses
+from study.analysis.responses import MODES, Responses
 from study.analysis.sentences import describe_hypothesis, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats
@@ -198,7 +198,8 @@ def write(
     said = finding or compute_headline(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
-    lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
+    no_evidence = [line for line in data.messages if line.startswith(tuple(MODES.values()))]
+    lines = [*no_evidence, *said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
     tables = {
         "table1": table(analysis.largest),
         "lrt": tests_table(analysis),

@@ -11,7 +11,8 @@ READ_WORDS = """() => [...document.querySelectorAll(".js-plotly-plot text")].fil
   return text.textContent.trim() && width && height && getComputedStyle(text).visibility === "visible";
 }).map((text) => {
   const bar = text.matches(".bartext-inside") ? text.parentElement.querySelector("path") : null;
-  const ground = bar ? getComputedStyle(bar).fill : getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+  const paper = document.querySelector(".stApp") ?? document.body;
+  const ground = bar ? getComputedStyle(bar).fill : getComputedStyle(paper).backgroundColor;
   return [text.textContent, getComputedStyle(text).fill, ground];
 })"""
 

@@ -21,6 +21,7 @@ from study.analysis.records import Coefficient, MixedModel
 from study.bundle import Bundle, Manifest
 from study.plan.preregistration import AnalysisPlan
 from study.plan.simulated_participants import THEORIES
+from tests.browser.contrast import find_faint_words
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 
@@ -181,14 +182,20 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
-    """Catches a figure without its library, or a request to anybody."""
-    results.write(responses.prepare(study(32, 8, 8, seed=11)), tmp_path, plan=AnalysisPlan())
+    """Catches a figure without its library, a request to anybody, faint words, and simulated participants who are
+    named only at the end."""
+    frame = study(32, 8, 8, seed=11).assign(mode="sim")
+    results.write(responses.prepare(frame), tmp_path, plan=AnalysisPlan())
     asked: list[str] = []
     page = chromium.new_page()
     page.on("request", lambda request: asked.append(request.url))
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
     page.wait_for_selector("#figure7 .scatterlayer .point")
+    assert page.locator("h1 + ul > li").first.inner_text().startswith("Simulated participants: not evidence")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert find_faint_words(page) == []
     page.close()
     assert asked == [(tmp_path / "report.html").as_uri()]
 
