@@ -41,6 +41,10 @@ IS_SEEN = """place => {
   });
 }"""
 
+# What fades in has no contrast yet, and what moves can leave the pointer between its press and its release.
+IS_STILL = """() => document.getAnimations().every(
+  (one) => one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity)"""
+
 
 class Visitor(NamedTuple):
     """A device, its colours, and what is in the visitor's hand."""
@@ -144,6 +148,7 @@ class Hand:
         """Look at a step: nothing grave for axe, no faint word in a figure, nothing wider than the screen."""
         expect(self.page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
         expect(self.page.get_by_test_id("stSkeleton")).to_have_count(0)
+        self.page.wait_for_function(IS_STILL)
         wrong = grave(self.page) + find_faint_words(self.page)
         assert wrong == [], (step, wrong)
         over = self.page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
