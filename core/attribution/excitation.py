@@ -6,6 +6,8 @@ Zhang et al. 2016 (arXiv:1608.00507). Marginal winning probabilities are relevan
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -14,19 +16,23 @@ from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer
 from core.attribution.cam import enlarge_maps
+from core.attribution.layout import Layout
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_place
+from core.attribution.places import find_layout, select_place
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
 from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 from core.types import Explanation
 
 WINNING = AlphaBeta(1, 0)
 LOSING = AlphaBeta(0, -1)
 """The winners of a class whose weights are negated: what excites the evidence against it."""
+COMPOSITE = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
+REMEDY = "Use gradient times activation (gradient_x_activation), which needs no rules."
 
 
 @heatmap_method
@@ -52,21 +58,12 @@ def contrastive_excitation(query: Query, *, layer: str = "") -> Explanation:
 def _explain(query: Query, layer: str) -> Explanation:
     classifier, method = query.classifier, query.method
     layer, layout = select_place(classifier, layer)
-    composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
-            refuse_hidden(classifier, module, method)
-            propagation = Relevance(classifier.name, method, composite)
-            kept: list[Tensor] = []
-
-            def keep(_: nn.Module, __: Any, output: Tensor) -> None:
-                kept[:] = [propagation.current(output)]
-
-            with hook_layer(module.get_submodule(layer), keep):
-                logits = propagation.output(module, part.to(classifier.device, copy=True).requires_grad_())
+            logits, kept = _run(classifier, module, method, part, [layer])
             top, won = _start(classifier, method, logits, chosen.to(classifier.device))
-            (winning,) = torch.autograd.grad(top, kept, won, allow_unused=True)
+            (winning,) = torch.autograd.grad(top, kept[layer], won, allow_unused=True)
         if winning is None:
             raise ForetellError(
                 f"Layer {layer!r} of {classifier.name} takes no part of its own: with a batch norm behind it, choose "
@@ -76,6 +73,76 @@ def _explain(query: Query, layer: str) -> Explanation:
 
     maps, logits = query.in_parts(compute)
     return query.explain(maps, logits=logits, parameters={"layer": layer})
+
+
+def trace_excitation(
+    classifier: Classifier, inputs: Tensor, source: str, start: Callable[[Tensor], Tensor], layer: str
+) -> Tensor:
+    """Trace searches that start in the layer ``source`` down to ``layer``: (B, n, h, w), summed over its channels.
+
+    Parameters
+    ----------
+    start
+        From the outputs (B, K, h, w) of ``source`` ((B, K, 1, 1) without places) to the probabilities (n, B, K, h, w)
+        with which n searches start there.
+    layer
+        ``source`` itself, or a layer that keeps places below it.
+
+    Raises
+    ------
+    ForetellError
+        A part of the network without a rule, or a ``layer`` without places or not below ``source``.
+    """
+    layout, above = select_place(classifier, layer).layout, find_layout(classifier, source)
+
+    def trace(part: Tensor) -> Tensor:
+        with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
+            _, kept = _run(classifier, module, "contrastive_excitation", part, [source, layer], REMEDY)
+            top = _view_maps(kept[source], above)
+            won = start(top.detach().float().cpu()).to(top)
+            winning = [torch.autograd.grad(top, kept[layer], one, retain_graph=True, allow_unused=True)[0]
+                       for one in won]  # fmt: skip
+        if winning[0] is None:
+            raise ForetellError(
+                f"Layer {layer!r} of {classifier.name} is not below {source!r}, where the search starts: choose a "
+                "layer that comes before it."
+            )
+        return torch.stack([layout.to_maps(one).sum(1).float().cpu() for one in winning], 1)
+
+    return in_chunks(trace, inputs, chunk_size(inputs[0], classifier.device))
+
+
+def _view_maps(output: Tensor, layout: Layout | None) -> Tensor:
+    """View a layer's output as (B, K, h, w), (B, K) as (B, K, 1, 1)."""
+    maps = output if layout is None else layout.to_maps(output)
+    return maps if maps.ndim == 4 else maps[:, :, None, None]
+
+
+def _run(
+    classifier: Classifier,
+    module: nn.Module,
+    method: str,
+    inputs: Tensor,
+    layers: Sequence[str],
+    remedy: str = Relevance.remedy,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the logits and the outputs of layers, through which winning probabilities are traced back."""
+    refuse_hidden(classifier, module, method)
+    propagation = Relevance(classifier.name, method, COMPOSITE)
+    propagation.remedy = remedy
+    kept: dict[str, Tensor] = {}
+
+    def keep(layer: str) -> Callable[[nn.Module, Any, Tensor], None]:
+        def hook(_: nn.Module, __: Any, output: Tensor) -> None:
+            kept[layer] = propagation.current(output)
+
+        return hook
+
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(hook_layer(module.get_submodule(layer), keep(layer)))
+        logits = propagation.output(module, inputs.to(classifier.device, copy=True).requires_grad_())
+    return logits, kept
 
 
 def _start(classifier: Classifier, method: str, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -77,7 +77,14 @@ class Propagation(Interception):
     ----------
     who, method
         The classifier and the method, for the sentence that refuses a call.
+
+    Attributes
+    ----------
+    remedy
+        What that sentence says to do instead.
     """
+
+    remedy = "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
 
     def __init__(self, who: str, method: str) -> None:
         super().__init__()
@@ -164,10 +171,7 @@ class Propagation(Interception):
         return result  # sizes, types, comparisons: nothing that carries relevance
 
     def _make_unsupported_error(self, what: str) -> ForetellError:
-        return ForetellError(
-            f"{self.who} {what}, for which {self.method} has no rule. "
-            "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
-        )
+        return ForetellError(f"{self.who} {what}, for which {self.method} has no rule. {self.remedy}")
 
     def _constant(self, call: Call) -> Any:
         result: Any = call()

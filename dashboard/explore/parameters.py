@@ -98,7 +98,7 @@ def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> 
     """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
     label = format_name(parameter.name)
     options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
-    if parameter.name == "layer":
+    if parameter.name in ("layer", "heatmap_layer"):
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
     if parameter.choices is not None:
         index = parameter.choices.index(parameter.default)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -33,6 +32,7 @@ from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection
 from study.inquiry.targets import resolve_class
+from study.inquiry.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps
 from study.network.sources import plain
 
 TOP = "top"
@@ -64,25 +64,6 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class JudgedFeatures:
-    """x-features of a class in a layer.
-
-    Attributes
-    ----------
-    found
-        The fitted x-features.
-    rows
-        Numbers of the held-out images of the class (N,) among those inspected.
-    maps
-        What each place adds through each x-feature to the logit of these images (N, n, h, w).
-    """
-
-    x_features: XFeatures
-    rows: tuple[int, ...]
-    maps: Tensor
-
-
 def x_features(
     inspected: LayerInspection,
     progress: Progress,
@@ -95,6 +76,8 @@ def x_features(
     beta: float = 0.3,
     q: float = 10.0,
     eta: float = 0.1,
+    heatmap: Heatmap = "gradient_x_activation",
+    heatmap_layer: str = "",
 ) -> pd.DataFrame:
     """Find a few features of a layer that explain the logit of a class, each with its heatmaps.
 
@@ -109,10 +92,14 @@ def x_features(
     ``do_FACTOR`` is what the x-feature adds to the logit of the class's held-out images less what it adds when the
     factor is set to another value. ``agreement`` is its correlation with its partner in the best fit of the other half
     of the random starts: how far another random seed changes the result. ``note`` warns where the x-features are not to
-    be relied on. The drawings show what each place of held-out images adds to the logit through an x-feature.
+    be relied on. The drawings show what each place of held-out images adds to the logit through an x-feature, or, with
+    ``heatmap`` ``contrastive_excitation`` (Zhang et al. 2016, arXiv:1608.00507, as in the source), how much more likely
+    a search down the network for the x-feature ends there than one for its opposite, in ``heatmap_layer``: by default
+    the first block with places and without negative values.
     """
     settings = XFeatureSettings(features, hidden, encoder == "rectified", weights == "supporting", beta, q, eta)
     check_settings(settings)
+    check_heatmap(heatmap, heatmap_layer)
     classifier, layer = inspected.classifier, _choose_layer(inspected)
     logits = classifier.logits(inspected.inputs)
     k = _choose_class(inspected, logits, of)
@@ -123,7 +110,7 @@ def x_features(
         embedding[fitted], logits[fitted, k], settings, generator=inspected.generator(), progress=progress
     )
     own = judged[logits[judged].argmax(1) == k]
-    read = JudgedFeatures(decoded, tuple(own.tolist()), decoded.draw_maps(maps[own]))
+    read = draw_heatmaps(inspected, decoded, tuple(own.tolist()), maps[own], layer, heatmap, heatmap_layer)
     inspected.kept["x_features"] = read
     name = plain(classifier.categories[k])
     rows = [_describe_all(decoded, embedding, logits, judged, k, name)]
@@ -134,8 +121,9 @@ def x_features(
     changes = measure_changes(inspected, read, layer)
     for row, effects in zip(rows[1:], changes, strict=True):
         row.update(effects)
-    table = [{"class": name, "layer": layer, **row} for row in rows]
-    return pd.DataFrame(table, columns=[*COLUMNS, *(changes[0] if changes else {}), "note"])
+    traced = {"heatmap_layer": read.layer} if heatmap == "contrastive_excitation" else {}
+    table = [{"class": name, "layer": layer, **row, **traced} for row in rows]
+    return pd.DataFrame(table, columns=[*COLUMNS, *traced, *(changes[0] if changes else {}), "note"])
 
 
 def _choose_layer(inspected: LayerInspection) -> str:
@@ -211,7 +199,7 @@ def _describe_one(
 ) -> dict[str, object]:
     """Return the row of one x-feature, on held-out images."""
     values = read.x_features.encode(embedding)[:, i] * read.x_features.weights[i]
-    maps = read.maps[:, i].abs()
+    maps = read.weigh_places(i)
     return {
         "x_feature": str(i + 1),
         "images": int((values != 0).sum()),
@@ -310,7 +298,7 @@ def draw_x_features(inspected: LayerInspection) -> dict[str, Image.Image]:
         enlarge_maps(read.maps[:, i].float(), inspected.inputs[rows]) / read.maps.shape[2:].numel() for i in range(n)
     ]
     scale = Scale(0.0, float(np.quantile(torch.stack(drawn).abs().numpy(), 0.995)) or 1.0)
-    order = read.maps.sum((2, 3)).argsort(dim=0, descending=True, stable=True)
+    order = read.adds.argsort(dim=0, descending=True, stable=True)
     return {f"x-feature {i + 1}": _draw(inspected, rows, drawn[i], order[:SHOWN, i], scale) for i in range(n)}
 
 

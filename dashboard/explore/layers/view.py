@@ -57,7 +57,7 @@ PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
 """Questions that compare no layer with itself, as they are called."""
 DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
-    "x_features": "Held-out images of the class, and what each place adds (orange) to the logit or takes (blue) by",
+    "x_features": "Held-out images of the class, and which places speak for it (orange) or against it (blue) by",
     "parts": "Held-out images of the class, and where the largest part of each channel is, in the layer",
     "explainer": "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
     "decomposition": "Held-out images: the largest activation of each filter, as pixels, next to that part of the "

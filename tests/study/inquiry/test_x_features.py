@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from data.scenes import classifier as scenes
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
 from study.inquiry.x_features import (
     JudgedFeatures,
+    draw_heatmaps,
     draw_x_features,
     measure_locality,
     measure_share_on_object,
@@ -90,9 +93,15 @@ def test_the_drawings_are_of_the_class(inspected, table) -> None:
     assert any((one.max(2) - one.min(2) > 40).any() for one in coloured)
 
 
-def test_no_x_feature_of_the_blind_network_moves_with_the_context(table) -> None:
+@pytest.fixture(scope="module")
+def blind():
+    own = inspect(open_classifier("scenes:blind", ROOT))
+    return own, QUESTIONS["x_features"](own, silent, of="fish", features=2)
+
+
+def test_no_x_feature_of_the_blind_network_moves_with_the_context(table, blind) -> None:
     """Catches a factor that is not changed, or changed to its own value, and another network's x-features."""
-    blind = QUESTIONS["x_features"](inspect(open_classifier("scenes:blind", ROOT)), silent, of="fish", features=2)
+    _, blind = blind
     assert table["do_context"].sum() > 2
     assert table["do_object"].sum() > 1
     assert abs(blind["do_context"]).max() < 0.1 * blind["do_object"].sum()
@@ -141,8 +150,52 @@ def test_locality_of_heatmaps() -> None:
     assert measure_locality(torch.zeros(2, 4, 4)) is None
 
 
+def trace(inspected: LayerInspection, lowest: str = "") -> JudgedFeatures:
+    read = inspected.kept["x_features"]
+    maps = maps_of(inspected.classifier, inspected.inputs[list(read.rows)], "features")
+    return draw_heatmaps(inspected, read.x_features, read.rows, maps, "features", "contrastive_excitation", lowest)
+
+
+def test_excitation_shows_what_moves_an_x_feature(inspected, table, blind) -> None:
+    """An x-feature that moves with the context is not on the object, and that of the blind network is.
+
+    Expected of the interventions. Catches the losing places for the winning ones, and a heatmap by another layer.
+    """
+    shares = []
+    for own, rows in ((inspected, table[1:]), blind):
+        read = trace(own)
+        assert (read.layer, read.maps.shape) == ("features.0", (len(read.rows), 2, 48, 48))
+        strongest = int(rows["adds"].iloc[-2:].argmax())
+        shares.append(
+            (rows.iloc[-2:].iloc[strongest], measure_share_on_object(own, read.rows, read.weigh_places(strongest)))
+        )
+    (of_context, outside), (of_object, inside) = shares
+    assert of_context["do_context"] > 2 * of_context["do_object"]
+    assert abs(of_object["do_context"]) < 0.1 * of_object["do_object"]
+    assert outside < 0.1
+    assert inside > 0.5
+
+
+def test_a_heatmap_is_positive_for_the_class(inspected, table) -> None:
+    """Closed form at the x-features' own layer: shares of gradient times activation, with the sign of the weight.
+
+    Catches an x-feature that lowers the logit, whose places would speak for the class.
+    """
+    read = trace(inspected, "features")
+    maps = maps_of(inspected.classifier, inspected.inputs[list(read.rows)], "features").double()
+    decoded = read.x_features
+    assert (decoded.weights < 0).any()
+    evidence = torch.einsum("ns,mshw->mnshw", decoded.layers[0], maps)
+    share_for, share_against = (
+        part.sum(2) / part.sum((2, 3, 4))[..., None, None] for part in (evidence.clamp(min=0), evidence.clamp(max=0))
+    )
+    there = (decoded.encode(maps.mean((2, 3))) > 0)[..., None, None]
+    expected = torch.where(there, share_for - share_against, 0) * decoded.weights.sign()[:, None, None]
+    torch.testing.assert_close(read.maps, expected, rtol=1e-3, atol=1e-6)
+
+
 def test_a_layer_without_places_has_no_heatmap(inspected) -> None:
-    """Catches a heatmap of one colour where a layer does not keep places apart."""
+    """But by excitation, as below it places are apart. Catches a heatmap of one colour where a layer has no places."""
     flat = LayerInspection(
         inspected.classifier,
         inspected.images,
@@ -152,6 +205,11 @@ def test_a_layer_without_places_has_no_heatmap(inspected) -> None:
     found = QUESTIONS["x_features"](flat, silent, of="fish", features=1)
     assert found["locality"].isna().all()
     assert draw_x_features(flat) == {}
+    traced = replace(flat, request=replace(flat.request, layers=("flatten",)))
+    found = QUESTIONS["x_features"](traced, silent, of="fish", features=1, heatmap="contrastive_excitation")
+    assert set(found["heatmap_layer"]) == {"features.0"}
+    assert traced.kept["x_features"].maps.shape[2:] == (48, 48)
+    assert list(draw_x_features(traced)) == ["x-feature 1"]
 
 
 def _find_flat_layer(inspected: LayerInspection) -> str:
@@ -180,3 +238,14 @@ def test_what_cannot_be_asked_is_refused(inspected) -> None:
         QUESTIONS["x_features"](two, silent)
     with pytest.raises(ForetellError, match="features=0"):
         QUESTIONS["x_features"](inspected, silent, features=0)
+    with pytest.raises(ForetellError, match=r"heatmap_layer=features\.0 is for heatmap=contrastive_"):
+        QUESTIONS["x_features"](inspected, silent, heatmap_layer="features.0")
+
+
+def test_a_network_without_rules_is_refused() -> None:
+    """A transformer normalises. Catches a heatmap that leaves its layer norms out."""
+    transformer = inspect(open_classifier("scenes:vit", ROOT), 32)
+    with pytest.raises(
+        ForetellError, match=r"layer norm\), for which contrastive_excitation has no rule. Use gradient"
+    ):
+        QUESTIONS["x_features"](transformer, silent, features=1, heatmap="contrastive_excitation")
