@@ -120,8 +120,9 @@ class CraftedQueries:
     Attributes
     ----------
     outputs
-        (F, R, n, K) float32, of the R relatives for the n images of each of the F metamodels: log probabilities, or 1
-        for the class with the highest probability and 0 for the others.
+        (F, R, n, K) float32, of the R relatives for the n images of each of the F metamodels: log probabilities, the
+        places of the classes in their order by probability, from 0 to 1, or 1 for the class with the highest or the
+        lowest probability and 0 for the others.
     open
         ``open(i)`` gives the i-th of the F n images, those of the first metamodel first, as an RGB PIL image.
     """

@@ -1,7 +1,8 @@
 """Craft images whose predictions disclose how a network was built: ``python -m scripts.craft_queries NETWORKS``.
 
 NETWORKS is the file that ``python -m data.scenes.relatives.train --networks NETWORKS`` writes. Writes ``crafted.npz``
-next to the relatives' other predictions, and how it was made into their card. All is seeded and runs on one thread.
+next to the relatives' other predictions, and how it was made into their card. All is seeded and runs on one thread,
+and what is crafted for one output does not depend on the others: ``--only ranking`` leaves the rest as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from core.training.crafting import CraftingSettings, Network, craft_queries, craft_single_queries, encode_networks
-from core.training.metamodel import MetamodelSettings, Output, train_metamodels
+from core.training.metamodel import OUTPUTS, MetamodelSettings, Output, train_metamodels
 from data.scenes.classifier import normalise
 from data.scenes.relatives import crafted
 from data.scenes.relatives.networks import ATTRIBUTES, SIDE
@@ -32,7 +33,7 @@ METAMODELS = MetamodelSettings(folds=crafted.PARTS)
 EVERY = 5
 """Of the scenes that relatives are asked about, every fifth is one to start crafting from."""
 COUNTS = tuple(len(names) for names in ATTRIBUTES.values())
-CRAFTED: tuple[Output, ...] = ("prob", "top-1")
+SINGLE_NAME = "single"
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -40,27 +41,32 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.craft_queries",
                                      description=(__doc__ or "").splitlines()[0])  # fmt: skip
     parser.add_argument("networks", type=Path, help="file of data.scenes.relatives.train --networks")
+    parser.add_argument("--only", nargs="+", choices=[SINGLE_NAME, *OUTPUTS], default=[SINGLE_NAME, *OUTPUTS],
+                        help="what to craft; the rest stays as it is")  # fmt: skip
     given = parser.parse_args(words)
     torch.set_num_threads(1)
-    start = time.perf_counter()
     networks = [wrap_network(network) for network in read_networks(given.networks)]
     values = torch.tensor([number_values(draw_values(torch.Generator().manual_seed(k))) for k in range(RELATIVES)])
     scenes = shrink_scenes()
-    single, predicted = craft_single(networks, values, scenes)
-    several = {output: craft_several(networks, values, scenes, output) for output in CRAFTED}
-    log_p, top = (predict_parts(networks, several[output]) for output in CRAFTED)
-    images = {output: to_bytes(queries) for output, queries in several.items()}
-    crafted.store(images, log_p, top.argmax(3).astype(np.uint8), to_bytes(single), predicted)
     card = json.loads(CARD.read_text(encoding="utf-8"))
+    accuracy, seconds = (card.get("crafting", {}).get(key, {}) for key in ("accuracy", "seconds"))
     plain = scenes[::EVERY].expand(crafted.PARTS, -1, -1, -1, -1)
-    accuracy = {output: {"scenes": measure_accuracy(networks, values, plain, output),
-                         "crafted": measure_accuracy(networks, values, queries, output)}
-                for output, queries in several.items()}  # fmt: skip
+    for name in given.only:
+        start = time.perf_counter()
+        if name == SINGLE_NAME:
+            single, predicted = craft_single(networks, values, scenes)
+            crafted.store_single(to_bytes(single), predicted)
+        else:
+            queries = craft_several(networks, values, scenes, name)
+            crafted.store_several(name, to_bytes(queries), predict_parts(networks, queries))
+            accuracy[name] = {"scenes": measure_accuracy(networks, values, plain, name),
+                              "crafted": measure_accuracy(networks, values, queries, name)}  # fmt: skip
+        seconds[name] = round(time.perf_counter() - start)
     card["crafting"] = {
         "single": {"epochs": SINGLE.epochs, "rate": SINGLE.rate},
         "several": {"epochs": SEVERAL.epochs, "rate": SEVERAL.rate, "rounds": SEVERAL.rounds},
-        "accuracy": accuracy,
-        "seconds": round(time.perf_counter() - start),
+        "accuracy": {output: accuracy[output] for output in OUTPUTS if output in accuracy},
+        "seconds": {name: seconds[name] for name in (SINGLE_NAME, *OUTPUTS) if name in seconds},
     }
     CARD.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.functional import cross_entropy
 
 from core.errors import ForetellError
 from core.training.metamodel import (
@@ -120,7 +120,7 @@ def craft_queries(
     start
         Images (n, C, H, W) to start from, with values from 0 to 1.
     output
-        ``prob``, or ``top-1``, whose gradient is that of the probabilities (straight-through).
+        What a network discloses; the gradients of all but ``prob`` are straight-through, see `_soften`.
     floor
         Log probability at which smaller ones are cut off.
 
@@ -132,10 +132,8 @@ def craft_queries(
     Raises
     ------
     ForetellError
-        Another output, or fewer epochs than rounds.
+        Fewer epochs than rounds.
     """
-    if output not in ("prob", "top-1"):
-        raise ForetellError(f"Queries are crafted for prob or top-1, not for {output}: choose one of these.")
     if settings.rounds < 1 or settings.epochs < settings.rounds:
         raise ForetellError(
             f"epochs={settings.epochs} cannot be divided into {settings.rounds} rounds: give each at least one epoch."
@@ -168,12 +166,22 @@ def encode_networks(networks: Sequence[Network], queries: Tensor, folds: int, ou
 
 
 def _soften(logits: Tensor, output: Output, floor: float) -> Tensor:
-    """Return features (F, D) of logits (F, n, K) with a gradient."""
-    log_p = logits.log_softmax(2)
+    """Return features (F, D) of logits (F, n, K) with a gradient.
+
+    A class has that of the probabilities, the lowest that of the probabilities by negated logits, and a ranking that of
+    expected places, where one class is above another with the logistic function of the difference of their logits
+    (Qin, Liu & Li 2010, doi:10.1007/s10791-009-9124-x).
+    """
     if output == "prob":
-        return log_p.clamp(min=floor).flatten(1)
-    p = log_p.exp()
-    return (one_hot(logits.argmax(2), logits.shape[2]) + p - p.detach()).flatten(1)
+        return logits.log_softmax(2).clamp(min=floor).flatten(1)
+    order = logits.argsort(2, descending=True)
+    exact = encode_outputs(logits, order, output)
+    if output == "ranking":
+        above = (logits[:, :, None, :] - logits[:, :, :, None]).sigmoid().sum(3) - 0.5  # none is above itself
+        soft = above / (logits.shape[2] - 1)
+    else:
+        soft = (logits if output == "top-1" else -logits).softmax(2)
+    return exact + (soft - soft.detach()).flatten(1)
 
 
 def _descend(

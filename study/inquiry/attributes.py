@@ -43,7 +43,7 @@ UNLIKE = 0.05
 Queries = Literal["images", "crafted", "single"]
 READABLE: Mapping[Queries, tuple[Output, ...]] = {
     "images": OUTPUTS,
-    "crafted": ("prob", "top-1"),
+    "crafted": OUTPUTS,
     "single": ("top-1",),
 }
 """What a network may disclose of its predictions for images of each kind."""
@@ -70,7 +70,7 @@ def attributes(
     metamodels (kennen-io), or a ``single`` crafted image for each attribute, whose predicted class is its value
     (kennen-i). ``outputs`` is what a network discloses: its probabilities (``prob``), the order of the classes by
     probability (``ranking``), or the class with the lowest (``bottom-1``) or the highest probability (``top-1``) alone.
-    Images were crafted for ``prob`` and ``top-1``, single ones for ``top-1``. ``probability`` is of the predicted
+    Single images were crafted for ``top-1`` alone. ``probability`` is of the predicted
     value, scaled on held-out relatives. ``accuracy`` is that on relatives from which neither metamodels nor crafted
     images were learned, with a 95% interval, and ``chance`` that of the most common value. For crafted images,
     ``by_images`` is the accuracy by the relatives' images and the same output, and ``gain`` the difference, with a
@@ -138,8 +138,8 @@ def _list_outputs(text: str, queries: Queries) -> list[Output]:
     chosen = [output for output in fitting if output in names]
     if not chosen:
         raise ForetellError(
-            f"outputs={text!r}: queries={queries} were made for {' and '.join(fitting)} alone. Choose one of these, or "
-            "queries=images."
+            f"outputs={text!r}: queries={queries} were made for {' and '.join(fitting)} alone. Choose that, or another "
+            "kind of queries."
         )
     return chosen
 

@@ -17,7 +17,7 @@ from core.training.crafting import (
     craft_single_queries,
     encode_networks,
 )
-from core.training.metamodel import MetamodelSettings, encode_outputs, train_metamodels
+from core.training.metamodel import OUTPUTS, MetamodelSettings, encode_outputs, train_metamodels
 
 NETWORKS, CLASSES, FOLDS, COUNTS = 60, 4, 3, (3, 2)
 SHAPE = (1, 4, 4)
@@ -83,11 +83,11 @@ def test_the_predicted_class_of_one_crafted_image_is_the_value() -> None:
 def test_crafted_images_disclose_what_grey_ones_hide() -> None:
     """Eq. 3: faint images, behind the networks' own biases, are read near chance, and crafted ones better.
 
-    For probabilities and for the class with the highest alone. Catches images that are not crafted at all.
+    Whatever is disclosed. Catches images that are not crafted at all, and a gradient that leads away.
     """
     networks, values = draw_networks(strength=1.0, noise=1.0)
     start = 0.5 + 0.02 * torch.randn(6, *SHAPE, generator=draw(4))
-    for output, least in (("prob", 0.8), ("top-1", 0.7)):
+    for output, least in (("prob", 0.8), ("ranking", 0.7), ("bottom-1", 0.7), ("top-1", 0.7)):
         before = measure_accuracy(networks, values, start.expand(FOLDS, *start.shape), output)
         after = measure_accuracy(networks, values, craft(networks, values, start, output), output)
         assert before < 0.6, output
@@ -133,11 +133,35 @@ def test_a_class_has_the_gradient_of_probabilities() -> None:
     torch.testing.assert_close(soft[0], p.log().clamp(min=-2))
 
 
+def test_the_lowest_class_has_the_gradient_of_negated_logits() -> None:
+    """Closed form, d q_k / d z_j = -q_k ((k = j) - q_j), q being the softmax of -z. Catches the highest class."""
+    logits = torch.tensor([[[1.0, 0.0, -2.0]]], requires_grad=True)
+    lowest = _soften(logits, "bottom-1", -12.0)
+    torch.testing.assert_close(lowest.detach(), one_hot(torch.tensor([2]), 3).float())
+    lowest[0, 2].backward()
+    q = (-logits.detach()).softmax(2)[0, 0]
+    torch.testing.assert_close(logits.grad[0, 0], -q[2] * (torch.tensor([0.0, 0.0, 1.0]) - q))
+
+
+def test_a_ranking_has_the_gradient_of_expected_places() -> None:
+    """Closed form: the place of k is the sum over j of s(z_j - z_k), s the logistic function, with the slope s (1 - s).
+
+    Catches places that count from the lowest class, and a slope for the class itself.
+    """
+    logits = torch.tensor([[[1.0, 0.0, -2.0]]], requires_grad=True)
+    places = _soften(logits, "ranking", -12.0)
+    torch.testing.assert_close(places.detach(), torch.tensor([[0.0, 0.5, 1.0]]))
+    places[0, 1].backward()
+    s = torch.tensor([1.0, -2.0]).sigmoid()
+    slopes = s * (1 - s) / 2
+    torch.testing.assert_close(logits.grad[0, 0], torch.stack([slopes[0], -slopes.sum(), slopes[1]]))
+
+
 def test_each_metamodel_has_the_features_of_its_own_images() -> None:
     """Against one network and one part after the other. Catches images that are mixed up between parts."""
     networks, _ = draw_networks(strength=1.0, noise=0.5)
     queries = torch.rand(FOLDS, 2, *SHAPE, generator=draw(6))
-    for output in ("prob", "top-1"):
+    for output in OUTPUTS:
         found = encode_networks(networks, queries.flatten(0, 1), FOLDS, output, -12.0)
         for fold, r in ((0, 3), (2, 41)):
             log_p = networks[r](queries[fold]).log_softmax(1)
@@ -149,7 +173,5 @@ def test_what_cannot_be_crafted_is_refused() -> None:
     networks, values = draw_networks(strength=1.0, noise=0.5)
     with pytest.raises(ForetellError, match="An attribute with 5 values cannot be read off one prediction among 4"):
         craft_single(networks, values + 2, epochs=1)
-    with pytest.raises(ForetellError, match="crafted for prob or top-1, not for ranking"):
-        craft(networks, values, torch.rand(2, *SHAPE), "ranking")
     with pytest.raises(ForetellError, match="epochs=1 cannot be divided into 2 rounds"):
         craft(networks, values, torch.rand(2, *SHAPE), epochs=1)

@@ -50,10 +50,16 @@ def load_crafted() -> Mapping[str, CraftedQueries]:
         The file is missing.
     """
     stored = _read()
-    log_p, most = decode(stored["log_p"]), np.eye(len(CATEGORIES), dtype=np.float32)[stored["most"]]
+    classes = np.eye(len(CATEGORIES), dtype=np.float32)
+    features = {
+        "prob": decode(stored["log_p"]),
+        "ranking": stored["places"].astype(np.float32) / (len(CATEGORIES) - 1),
+        "bottom-1": classes[stored["least"]],
+        "top-1": classes[stored["most"]],
+    }
     return {
         output: CraftedQueries(outputs, partial(_open, stored[output].reshape(-1, *stored[output].shape[2:])))
-        for output, outputs in (("prob", log_p), ("top-1", most))
+        for output, outputs in features.items()
     }
 
 
@@ -69,24 +75,36 @@ def load_single() -> SingleQueries:
     return SingleQueries(stored["predicted"].astype(np.int64), partial(_open, stored["single"]))
 
 
-def store(images: Mapping[str, Bytes], log_p: NDArray[np.float32], most: Bytes, single: Bytes, held_out: Bytes) -> None:
-    """Write crafted images and predictions, as `CraftedQueries` and `SingleQueries` describe them.
+def store_several(output: str, images: Bytes, log_p: NDArray[np.float32]) -> None:
+    """Write images (F, n, h, w, 3) that were crafted for networks that disclose ``output``; others stay as they are.
 
-    Parameters
-    ----------
-    images
-        Images (F, n, h, w, 3) for networks that disclose ``prob``, and for those that disclose ``top-1``.
-    log_p
-        Log probabilities (F, R, n, K) for the former.
-    most
-        Classes (F, R, n) with the highest probability for the latter.
-    single
-        Images (A, h, w, 3) that disclose one attribute each.
-    held_out
-        Classes (R, A) that relatives predict of images that were crafted without them.
+    Of the log probabilities (F, R, n, K) of the relatives, what such networks disclose is written.
     """
-    predictions = {"log_p": encode(log_p), "most": most, "predicted": held_out}
-    np.savez_compressed(FILE, **images, **predictions, single=single)  # type: ignore[arg-type]
+    name, values = _disclose(log_p, output)
+    _write({output: images, name: values})
+
+
+def store_single(images: Bytes, predicted: Bytes) -> None:
+    """Write images (A, h, w, 3) that disclose one attribute each.
+
+    Also write the classes (R, A) that relatives predict of images that were crafted without them.
+    """
+    _write({"single": images, "predicted": predicted})
+
+
+def _disclose(log_p: NDArray[np.float32], output: str) -> tuple[str, Bytes]:
+    """Return what a network with these log probabilities (..., K) discloses, and under which name it is stored."""
+    if output == "prob":
+        return "log_p", encode(log_p)
+    order = (-log_p).argsort(-1, kind="stable").astype(np.uint8)
+    if output == "ranking":
+        return "places", order.argsort(-1).astype(np.uint8)
+    return ("most", order[..., 0]) if output == "top-1" else ("least", order[..., -1])
+
+
+def _write(arrays: Mapping[str, Bytes]) -> None:
+    kept = _read() if FILE.is_file() else {}
+    np.savez_compressed(FILE, **dict(kept) | arrays)  # type: ignore[arg-type]
 
 
 def _read() -> Mapping[str, Bytes]:
