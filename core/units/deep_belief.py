@@ -151,6 +151,12 @@ def sample_unit(
     return chain, inputs
 
 
+def list_sampled_layers(classifier: Classifier) -> tuple[str, ...]:
+    """List the hidden layers whose units can be sampled from, the lowest first; none of other networks."""
+    with classifier.exclusive() as module:
+        return tuple(module.list_machines()) if isinstance(module, DeepBeliefNetwork) else ()
+
+
 def _read_machines(module: DeepBeliefNetwork) -> dict[str, Machine]:
     own = {
         name: Machine(weight.detach().cpu(), visible.detach().cpu(), hidden.detach().cpu())

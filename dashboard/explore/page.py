@@ -217,7 +217,7 @@ def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
         model = _classifier()
         classifier = cache.load_classifier(model)
         unit = units.choose_unit(classifier)
-        settings = units.choose_settings()
+        settings = units.choose_settings(classifier, unit)
         of = _choose_image_set(model)
         with results, show_errors():
             gallery = None

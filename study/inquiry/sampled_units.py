@@ -71,15 +71,17 @@ def sampled_files(query: SampledQuery, out: Path, progress: Progress = silent) -
     classifier = open_classifier(query.model, Path.cwd())
     sampled_unit = sample(classifier, query, progress)
     said, name = warn(sampled_unit.samples), name_file(classifier, sampled_unit.unit, HOW)
-    files = {
-        "png": encode_png(draw_sheet(classifier, sampled_unit, query, said)),
-        "npz": _pack(sampled_unit),
-        "json": (
-            json.dumps(_facts(classifier, sampled_unit, query, said), indent=1, ensure_ascii=False) + "\n"
-        ).encode(),
-    }
+    files = render_files(classifier, sampled_unit, query)
     (out / f"{name}.json").unlink(missing_ok=True)
     return WrittenFiles(tuple(write_whole(out / f"{name}.{end}", content) for end, content in files.items()), said)
+
+
+def render_files(classifier: Classifier, sampled_unit: SampledUnit, query: SampledQuery) -> dict[str, bytes]:
+    """Render the files by their endings, the facts last."""
+    said = warn(sampled_unit.samples)
+    facts = json.dumps(_facts(classifier, sampled_unit, query, said), indent=1, ensure_ascii=False) + "\n"
+    sheet = draw_sheet(classifier, sampled_unit, query, said)
+    return {"png": encode_png(sheet), "npz": _pack(sampled_unit), "json": facts.encode()}
 
 
 def sample(classifier: Classifier, query: SampledQuery, progress: Progress = silent) -> SampledUnit:
@@ -118,19 +120,32 @@ def draw_sheet(
     """Draw the mean and some samples in the first row, maximised images below, each with the unit's activation."""
     title = [
         f"{classifier.name}: {name_of(classifier, sampled_unit.unit)}",
-        f"First row: the mean of {CHAINS * SAMPLES:,} images drawn with the unit clamped to 1 (largest Monte Carlo "
-        f"error of a value {float(sampled_unit.samples.error.max()):.3f} of 1), then single ones.",
+        f"First row: {describe_samples(sampled_unit)}",
         f"Below: images of bounded norm that maximise it, {query.steps} steps. Under each: the unit's activation.",
     ]
-    names = ["mean", *(f"sample {k + 1}" for k in range(DRAWN))]
-    tiles = _tile(classifier, names, sampled_unit.drawn, sampled_unit.activations)
-    tiles += _tile(
-        classifier,
-        [f"start {k}" for k in range(len(sampled_unit.maximised))],
-        sampled_unit.maximised,
-        sampled_unit.reached,
-    )
+    tiles = [*tile_samples(classifier, sampled_unit), *tile_ascents(classifier, sampled_unit)]
     return unit_sheets.sheet([*title, *warnings], tiles, ACROSS)
+
+
+def describe_samples(sampled_unit: SampledUnit) -> str:
+    """Describe the images drawn, with the error of their mean."""
+    error = float(sampled_unit.samples.error.max())
+    return (
+        f"the mean of {CHAINS * SAMPLES:,} images drawn with the unit clamped to 1 (largest Monte Carlo error of a "
+        f"value {error:.3f} of 1), then single ones."
+    )
+
+
+def tile_samples(classifier: Classifier, sampled_unit: SampledUnit) -> list[Tile]:
+    """Tile the mean and some samples, each with the unit's activation."""
+    names = ["mean", *(f"sample {k + 1}" for k in range(DRAWN))]
+    return _tile(classifier, names, sampled_unit.drawn, sampled_unit.activations)
+
+
+def tile_ascents(classifier: Classifier, sampled_unit: SampledUnit) -> list[Tile]:
+    """Tile the images that maximise the unit, each with the activation reached."""
+    names = [f"start {k}" for k in range(len(sampled_unit.maximised))]
+    return _tile(classifier, names, sampled_unit.maximised, sampled_unit.reached)
 
 
 def _tile(classifier: Classifier, names: list[str], inputs: Tensor, activations: Tensor) -> list[Tile]:

@@ -18,6 +18,7 @@ from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.exemplars import COUNT, exemplars, of_set
+from study.inquiry.sampled_units import HOW, SampledQuery, sample
 from study.inquiry.units import VisualisationSettings
 
 
@@ -36,6 +37,14 @@ def make_synthesis_task(
         ),
         lambda progress: settings.make(classifier, unit, progress, of_set(source) if source else None),
         lambda: estimate_seconds(classifier, Cost(gradients=settings.starts * settings.steps * views)),
+    )
+
+
+def make_sampling_task(classifier: Classifier, unit: Unit, query: SampledQuery) -> Task:
+    """Return the task that draws images with a unit clamped, and maximises images for it; its time is not known."""
+    return Task(
+        digest(HOW, *_of(classifier, unit), json.dumps(asdict(query), sort_keys=True)),
+        lambda progress: sample(classifier, query, progress),
     )
 
 

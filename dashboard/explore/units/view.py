@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import streamlit as st
@@ -12,6 +13,7 @@ import streamlit as st
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.sheet import encode_png
+from core.units.deep_belief import list_sampled_layers
 from core.units.maximise import MaximisedImages, Parameterisation
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore import figures
@@ -19,7 +21,7 @@ from dashboard.explore.heatmaps import downloads
 from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.explore.units import concepts, effects
-from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
+from dashboard.explore.units.jobs import make_exemplars_task, make_sampling_task, make_synthesis_task
 from dashboard.shared import files
 from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
@@ -27,14 +29,21 @@ from dashboard.shared.live import JobCollector, describe_state, draw_live
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
 from data.types import ImageSet
-from study.inquiry import units
+from study.inquiry import sampled_units, units
 from study.inquiry.exemplars import Exemplars
+from study.inquiry.sampled_units import HOW, SampledQuery, SampledUnit, render_files
 from study.inquiry.unit_sheets import Tile, tile_exemplars, tile_maximised
 from study.inquiry.units import VisualisationSettings
 
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")
 MOST_STARTS, MOST_STEPS = 16, 4096
+SAMPLED_FILES = {
+    "png": ("Images (PNG)", "image/png"),
+    "npz": ("Values (NPZ)", "application/octet-stream"),
+    "json": ("Metadata (JSON)", "application/json"),
+}
+Offer = Callable[[], None]
 SYNTHESISED_PX, EXEMPLAR_PX = 170, (250, 340)
 """Widths on the page, px, of two and of three parts: four, three and two side by side, on a phone two and one."""
 
@@ -64,11 +73,12 @@ def _load_layer_shape(key: str, _classifier: Classifier, _layer: str) -> tuple[i
     return find_layer_shape(_classifier, Unit(0, _layer))
 
 
-def choose_settings() -> VisualisationSettings:
-    """Choose how images are synthesised."""
+def choose_settings(classifier: Classifier, unit: Unit) -> VisualisationSettings | SampledQuery:
+    """Choose how images are synthesised; units of a deep belief network can be sampled from, too."""
+    sampled = unit.layer in _load_sampled_layers(classifier.fingerprint, classifier)
     how = st.segmented_control(
         "Parameterisation",
-        get_args(Parameterisation),
+        (*get_args(Parameterisation), *((HOW,) if sampled else ())),
         default="fourier",
         required=True,
         format_func=format_name,
@@ -76,14 +86,22 @@ def choose_settings() -> VisualisationSettings:
         bind=BIND,
         help="Fourier: waves of colour with the amplitudes of natural images, slightly shifted. "
         "MACO: waves of colour as strong as in the chosen images; what mattered less is more transparent. "
-        "Pixels: any image at a fixed distance from the mean colour.",
+        "Pixels: any image at a fixed distance from the mean colour."
+        + (" Sampled: images that the network draws while the unit is 1, next to such as Pixels." if sampled else ""),
     )
     starts = st.number_input("Starts", 1, MOST_STARTS, VisualisationSettings.starts, 1, key="unit.starts", bind=BIND)
     steps = st.number_input(
         "Steps from each", 1, MOST_STEPS, VisualisationSettings.steps, 1, key="unit.steps", bind=BIND
     )
     seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind=BIND)
+    if how == HOW:
+        return SampledQuery(classifier.name, f"{unit.layer}:{unit.channel}", int(starts), int(steps), int(seed))
     return VisualisationSettings(how, int(starts), int(steps), int(seed))
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def _load_sampled_layers(key: str, _classifier: Classifier) -> tuple[str, ...]:  # noqa: ARG001
+    return list_sampled_layers(_classifier)
 
 
 @dataclass(frozen=True)
@@ -91,16 +109,17 @@ class UnitJobs:
     """The jobs that synthesise and find images; None while they wait for a click."""
 
     classifier: Classifier
-    settings: VisualisationSettings
-    maximised: Job | None
+    made: Job | None
     exemplars: Job | None
 
-    def result(self, job: Job | None) -> MaximisedImages | Exemplars | None:
+    def result(self, job: Job | None) -> MaximisedImages | SampledUnit | Exemplars | None:
         """Return the result of a job, if it is done."""
         return job.result if job is not None and job.state == "done" else None
 
 
-def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, images: ImageSet | None) -> None:
+def show(
+    classifier: Classifier, unit: Unit, settings: VisualisationSettings | SampledQuery, images: ImageSet | None
+) -> None:
     """Show everything about one unit; without a set, only the synthesised images.
 
     Raises
@@ -111,20 +130,23 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
     if unit.channel >= _shape(classifier, unit.layer)[0]:
         find_layer_shape(classifier, unit)
     st.header(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
-    if settings.reads_images and images is None:
+    if isinstance(settings, VisualisationSettings) and settings.reads_images and images is None:
         raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 
     def collect(asking: JobCollector) -> UnitJobs:
         exemplars = asking(make_exemplars_task(classifier, unit, images)) if images else None
-        made = asking(make_synthesis_task(classifier, unit, settings, images))
-        return UnitJobs(classifier, settings, made, exemplars)
+        if isinstance(settings, SampledQuery):
+            return UnitJobs(classifier, asking(make_sampling_task(classifier, unit, settings)), exemplars)
+        return UnitJobs(classifier, asking(make_synthesis_task(classifier, unit, settings, images)), exemplars)
 
     def draw(shown: UnitJobs) -> None:
-        _show_maximised(shown, unit)
+        if isinstance(settings, SampledQuery):
+            offer = _show_sampled(shown, settings)
+        else:
+            offer = _show_maximised(shown, unit, settings)
         if images is not None:
             _show_exemplars(shown, images)
-        drawn = shown.result(shown.maximised)
-        downloads.show_downloads((lambda: _files(shown, drawn)) if isinstance(drawn, MaximisedImages) else None)
+        downloads.show_downloads(offer)
 
     draw_live(collect, draw)
     if images is not None and unit.layer:
@@ -137,15 +159,33 @@ def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:] if text.startswith("class ") else text
 
 
-def _show_maximised(shown: UnitJobs, unit: Unit) -> None:
+def _show_maximised(shown: UnitJobs, unit: Unit, settings: VisualisationSettings) -> Offer | None:
+    """Show synthesised images, and return what offers their files once they are made."""
     st.markdown("**Synthesised images**, each from a random start")
-    drawn = shown.result(shown.maximised)
+    drawn = shown.result(shown.made)
     if not isinstance(drawn, MaximisedImages):
-        st.info(escape_markdown(describe_state(shown.maximised)))
-        return
+        st.info(escape_markdown(describe_state(shown.made)))
+        return None
     _tiles(tile_maximised(drawn), "Synthesised for the unit", SYNTHESISED_PX)
     st.caption(f"{units.describe_activation(shown.classifier, unit)} {units.describe_opacity(drawn)}".strip())
     _warn(drawn.warnings)
+    return lambda: _files(shown, drawn, settings)
+
+
+def _show_sampled(shown: UnitJobs, query: SampledQuery) -> Offer | None:
+    """Show what is drawn with a unit clamped, and return what offers the files once it is drawn."""
+    st.markdown("**Images drawn with the unit clamped to 1**")
+    drawn = shown.result(shown.made)
+    if not isinstance(drawn, SampledUnit):
+        st.info(escape_markdown(describe_state(shown.made)))
+        return None
+    _tiles(sampled_units.tile_samples(shown.classifier, drawn), "Drawn with the unit clamped", SYNTHESISED_PX)
+    st.caption(escape_markdown(f"First {sampled_units.describe_samples(drawn)}"))
+    _warn(sampled_units.warn(drawn.samples))
+    st.markdown("**Images that maximise it**, each from a random start")
+    _tiles(sampled_units.tile_ascents(shown.classifier, drawn), "Synthesised for the unit", SYNTHESISED_PX)
+    st.caption(units.describe_activation(shown.classifier, drawn.unit))
+    return lambda: _offer_sampled(shown.classifier, drawn, query)
 
 
 def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
@@ -173,10 +213,10 @@ def _warn(warnings: Sequence[str]) -> None:
         st.warning(escape_markdown(warning))
 
 
-def _files(shown: UnitJobs, drawn: MaximisedImages) -> None:
+def _files(shown: UnitJobs, drawn: MaximisedImages, how: VisualisationSettings) -> None:
     there = shown.result(shown.exemplars)
     top = there if isinstance(there, Exemplars) else None
-    of, how, name = shown.classifier, shown.settings, units.stem(shown.classifier, drawn)
+    of, name = shown.classifier, units.stem(shown.classifier, drawn)
     files.offer_download(
         "Synthesised images (PNG)",
         lambda: encode_png(units.draw_maximised_sheet(of, drawn, how)),
@@ -194,3 +234,13 @@ def _files(shown: UnitJobs, drawn: MaximisedImages) -> None:
     files.offer_download(
         "Metadata (JSON)", lambda: units.facts_text(of, drawn, how, top), f"{name}.json", "application/json"
     )
+
+
+def _offer_sampled(classifier: Classifier, drawn: SampledUnit, query: SampledQuery) -> None:
+    name = units.name_file(classifier, drawn.unit, HOW)
+
+    def render(ending: str) -> bytes:
+        return render_files(classifier, drawn, query)[ending]
+
+    for ending, (label, kind) in SAMPLED_FILES.items():
+        files.offer_download(label, partial(render, ending), f"{name}.{ending}", kind)
