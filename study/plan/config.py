@@ -19,7 +19,7 @@ from core.uncertainty import SAMPLERS
 from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
-from study.plan.former import use_present_names, use_present_strata
+from study.plan.former import PRESENT_NAMES, use_present_strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.plan.preregistration import AnalysisPlan
 from study.plan.procedure import AllocationOrder, Procedure, Section
@@ -313,8 +313,6 @@ def read(path: Path) -> StudyConfig:
         Missing file, invalid TOML or wrong values: every fault at once, one line each, with its place and the remedy.
     """
     try:
-        config = load_toml(path, StudyConfig)
+        return load_toml(path, StudyConfig, PRESENT_NAMES)
     except FileNotFoundError:
         raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None
-    use_present_names(path.read_text(encoding="utf-8"), notice=True)
-    return config

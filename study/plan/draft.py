@@ -14,9 +14,9 @@ from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
 from study.plan.config import StudyConfig
-from study.plan.former import use_present_names
+from study.plan.former import PRESENT_NAMES
 from study.workspace.files import write_whole
-from study.workspace.tomlfile import Fault, check_content
+from study.workspace.tomlfile import Fault, check_content, use_present_names
 
 MISSING = object()
 """The value at a place that the file does not set."""
@@ -37,7 +37,7 @@ class StudyDraft:
 
     def __init__(self, text: str) -> None:
         try:
-            self._document = tomlkit.parse(use_present_names(text))
+            self._document = tomlkit.parse(use_present_names(text, PRESENT_NAMES))
         except (TOMLKitError, ValueError, RecursionError) as error:
             raise ForetellError(f"This is not valid TOML: {error}. Correct that line.") from None
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,8 +26,19 @@ class Fault(NamedTuple):
         return f"{self.place or 'the file'}: {self.text}"
 
 
-def load_toml(path: Path, model: type[Checked]) -> Checked:
-    """Read a file as `model` defines it.
+def use_present_names(text: str, present_names: Mapping[str, str], *, notice: bool = False) -> str:
+    """Replace former names, by patterns of a file's text; a ``notice`` (FutureWarning) names each."""
+    for pattern, present in present_names.items():
+        former = re.search(pattern, text, re.MULTILINE)
+        if former and notice:
+            message = f"{former[0]!r} is now called {present!r}; the old name will be removed."
+            warnings.warn(message, FutureWarning, stacklevel=4)
+        text = re.sub(pattern, present, text, flags=re.MULTILINE)
+    return text
+
+
+def load_toml(path: Path, model: type[Checked], present_names: Mapping[str, str] | None = None) -> Checked:
+    """Read a file as `model` defines it, with a notice of each former name.
 
     Raises
     ------
@@ -34,7 +48,8 @@ def load_toml(path: Path, model: type[Checked]) -> Checked:
         Not valid TOML, or wrong values: every fault, one line each.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, lists too deep
         raise ForetellError(f"{path} is not valid TOML: {error}. Correct that line.") from None
     except FileNotFoundError:
@@ -47,6 +62,7 @@ def load_toml(path: Path, model: type[Checked]) -> Checked:
     if checked is None:
         listed = "\n".join(f"  {fault}" for fault in faults)
         raise ForetellError(f"{path} has {len(faults)} {'error' if len(faults) == 1 else 'errors'}:\n{listed}")
+    use_present_names(text, present_names or {}, notice=True)
     return checked
 
 

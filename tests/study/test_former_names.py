@@ -11,10 +11,11 @@ from core.errors import ForetellError
 from study.bundle import Bundle
 from study.plan.config import StudyConfig, read, read_frozen
 from study.plan.draft import StudyDraft
-from study.plan.former import use_present_names, use_present_strata
+from study.plan.former import PRESENT_NAMES, use_present_strata
 from study.plan.measures import IMAGE_MEASURES
 from study.plan.preregistration import load_frozen_plan
 from study.plan.procedure import procedure_of
+from study.workspace.tomlfile import use_present_names
 from tests.study.participants import MakeBundle
 from tests.study.studies import TINY
 
@@ -88,7 +89,7 @@ def test_every_way_to_write_the_table_is_renamed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['title = "The road = long"\n', "# [road]\n", '[sets.pool]\nset = "road"\n'])
 def test_other_text_is_left_alone(text: str) -> None:
-    assert use_present_names(text) == text
+    assert use_present_names(text, PRESENT_NAMES) == text
 
 
 def test_a_frozen_study_keeps_its_settings_and_the_hash_of_its_plan(bundle: MakeBundle) -> None:
