@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from study.bundle import Manifest, Trial
-from study.plan.config import read_frozen
-from study.plan.former import FORMER_MEASURES
+from study.plan.former import FORMER_MEASURES, use_present_settings
 
 ARITHMETIC = "arithmetic"
 """Key of the environment: the processor and the threads that made it."""
@@ -47,7 +46,7 @@ def _without_wording(manifest: Manifest) -> Manifest:
     dropped = tuple({**one, "reason": ""} for one in manifest.dropped)
     return manifest.model_copy(
         update={
-            "config": read_frozen(manifest.config).model_dump(mode="json"),
+            "config": use_present_settings(manifest.config),
             "trials": trials,
             "practice": practice,
             "dropped": dropped,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 ROAD, FEWEST = "road", "fewest_answers"
@@ -14,6 +15,17 @@ PRESENT_NAMES = {
     **{rf"(?<=\bjudge = \"){former}(?=\")": present for former, present in FORMER_JUDGES.items()},
 }
 """Patterns in the text of a study file, and the present names."""
+
+
+def use_present_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace former names in the settings of a frozen study."""
+    names = {ROAD: "pacing", FEWEST: "fewest_responses"}
+    present = {
+        names.get(key, key): use_present_settings(value) if isinstance(value, dict) else value
+        for key, value in settings.items()
+    }
+    strata = present.get("strata")
+    return present | {"strata": use_present_strata(strata)} if isinstance(strata, dict) else present
 
 
 def use_present_strata(given: dict[str, Any]) -> dict[str, Any]:

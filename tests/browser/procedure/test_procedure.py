@@ -81,7 +81,7 @@ def test_the_whole_procedure(page: Page, server: Server, study: str) -> None:
     stored(server)
     with Service(server.home) as service:
         proved = service.researcher.receipt(page.text_content("#receipt") or "")
-    assert (proved.study, proved.answers, proved.stage) == (study, MAIN + 1, "done")
+    assert (proved.study, proved.responses, proved.stage) == (study, MAIN + 1, "done")
     private = page.text_content("#private") or ""
     page.goto(f"{server.url}/run/{study}?#withdraw")
     page.fill("#withdraw-code", "WRONG")

@@ -31,6 +31,16 @@ def faults(frozen: Manifest, index: int, **values: Any) -> list[str]:
     return differences(known, again(known, index, **values))
 
 
+def test_a_study_frozen_under_former_names_has_no_fault(frozen: Manifest) -> None:
+    """Catches names of settings that count as a difference."""
+    former = {"road": {"catch": 1}, "trials": {"strata": {"measure": "doubt"}}}
+    present = {"pacing": {"catch": 1}, "trials": {"strata": {"measure": "least_confidence"}}}
+    facts = {"classifier": {"name": "test", "fingerprint": "f"}}
+    known, same = (frozen.model_copy(update={"config": config, **facts}) for config in (former, present))
+    assert differences(known, same) == []
+    assert differences(known, same.model_copy(update={"config": {"pacing": {"catch": 2}}})) != []
+
+
 def test_the_same_study_has_no_fault(frozen: Manifest) -> None:
     """Catches an environment that counts as a difference."""
     assert faults(frozen, 1) == []
