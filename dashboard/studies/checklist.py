@@ -14,7 +14,6 @@ from study.plan.preregistration import load_frozen_plan
 from study.plan.procedure import procedure_of
 from study.plan.studyfiles import is_pilot, name_pilot
 
-GUIDE = "[guide](/docs/deploy.html)"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 MADE_UP = ("example.com", "example.net", "example.org", ".example", ".invalid", ".test")
 """Endings of domains that belong to nobody (RFC 2606)."""
@@ -111,5 +110,5 @@ def _judge_connection(address: str) -> Point:
     if parts.scheme == "https":
         return Point(True, "The connection is encrypted (HTTPS).")
     if parts.hostname in LOCAL:
-        return Point(False, f"This address works on this machine only: put the study online ({GUIDE}).")
-    return Point(False, f"The connection is not encrypted: put a proxy with a certificate in front ({GUIDE}).")
+        return Point(False, "This address works on this machine only: put the study online (docs/deploy.md).")
+    return Point(False, "The connection is not encrypted: put a proxy with a certificate in front (docs/deploy.md).")

@@ -93,11 +93,3 @@ def test_a_former_link_lands_on_its_view(opened: Callable[..., AppTest], workspa
     app = opened(**query)
     assert not any("The link names" in warning.value for warning in app.warning)
     assert app.button_group(key="part").value == debugging.LABELS
-
-
-def test_links_to_the_documentation_lead_to_its_pages() -> None:
-    """Catches a guide that was renamed, and a file's path where a link belongs."""
-    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "dashboard").rglob("*.py")}
-    linked = {name for text in texts.values() for name in re.findall(r"/docs/([\w/-]+)\.html", text)}
-    assert {"deploy", "how-to/debug-a-model"} <= linked
-    assert [name for name in linked if not (ROOT / "docs" / f"{name}.md").is_file()] == []

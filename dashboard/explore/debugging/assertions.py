@@ -39,7 +39,7 @@ def show(classifier: Classifier, results: DebuggingResults, gallery: Gallery, na
     if not offered:
         st.info(
             f"There is no file of assertions. Put a Python file of functions (image, prediction) into "
-            f"{escape_markdown(str(home() / cache.RULES))}, as the [guide](/docs/how-to/debug-a-model.html) shows."
+            f"{escape_markdown(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
         )
         st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
         return
