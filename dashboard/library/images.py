@@ -17,6 +17,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import await_result, watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from data.sets.images import EXTENSIONS
+from data.types import ImageSet
 from study.network.imagereport import ImageSetReport, match_categories
 from study.network.sources import plain
 from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
@@ -182,12 +183,16 @@ def _list(lines: list[str], label: str) -> None:
             st.caption(f"and {len(lines) - MOST_NAMED:,} more")
 
 
-def _find_nearest_network(read: ReadSet) -> str:
-    """Find the network, built in or of the workspace, that has a class for most folders of a set."""
+@st.cache_data(max_entries=50, show_spinner=False)  # the page is drawn after every click
+def _find_nearest_network(key: str, networks: bytes, _images: ImageSet) -> str:  # noqa: ARG001
+    """Find the network, built in or of the workspace, that has a class for most folders of a set.
+
+    ``key`` identifies the set, ``networks`` the files of the workspace's networks.
+    """
 
     def count_matches(model: str) -> int:
         with suppress(ForetellError):  # a file that cannot be loaded is reported where it is chosen
-            classes = match_categories(read.images, cache.load_classifier(model)).values()
+            classes = match_categories(_images, cache.load_classifier(model)).values()
             return sum(name is not None for name in classes)
         return -1
 
@@ -198,7 +203,8 @@ def _match(name: str, read: ReadSet) -> None:
     """Show which categories are classes of a network, with a form for the others."""
     st.subheader("Labels and classes", anchor=False)
     models = cache.list_models()
-    model = st.selectbox("Network", models, models.index(_find_nearest_network(read)), key="library_model")
+    nearest = _find_nearest_network(read.images.digest, cache.stamp_models(), read.images)
+    model = st.selectbox("Network", models, models.index(nearest), key="library_model")
     classifier = cache.load_classifier(model)
     matches = match_categories(read.images, classifier)
     unmatched = [category for category, label in matches.items() if label is None]

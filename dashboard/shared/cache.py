@@ -100,13 +100,13 @@ def load_classifier(name: str) -> Classifier:
     """Load a classifier of `list_models`; a changed file is read again."""
     spec, base = find_model_spec(name)
     file = base / name
-    content = b"" if base == ROOT else _stamp_models()
+    content = b"" if base == ROOT else stamp_models()
     if file.is_file():
         content = file.read_bytes()
     return _classifier(digest(spec, str(base), content), name)
 
 
-def _stamp_models() -> bytes:
+def stamp_models() -> bytes:
     """Return names, sizes and times of the files of the workspace's classifiers, which may have several each."""
     paths = sorted(path for path in (home() / MODELS).rglob("*") if path.is_file())
     states = [(str(path), status.st_size, status.st_mtime_ns) for path in paths for status in [path.stat()]]
@@ -179,7 +179,7 @@ def start_classes_job() -> Job:
                 classes[name] = str(error)
         return classes
 
-    return pool().ask(digest("classes", str(home()), *names, _stamp_models()), work)
+    return pool().ask(digest("classes", str(home()), *names, stamp_models()), work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -39,11 +39,8 @@ class EffectResults:
     report: dict[str, Any]
 
 
-Asked = TypeVar("Asked", bound=EffectQuery)
-
-
 def write_effects(
-    measure: Callable[..., EffectResults], request: Asked, out: Path, ending: str, progress: Progress
+    measure: Callable[..., EffectResults], request: EffectQuery, out: Path, ending: str, progress: Progress
 ) -> tuple[Path, Path]:
     """Write ``<model>.<class><ending>.csv`` and ``.json`` into ``out``; a run that was killed resumes there."""
     classifier = open_classifier(request.model, Path.cwd())

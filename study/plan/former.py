@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 ROAD, FEWEST = "road", "fewest_answers"
+FORMER_KEYS = {ROAD: "pacing", FEWEST: "fewest_responses"}
 FORMER_MEASURES = {"label_doubt": "label_error", "doubt": "least_confidence"}
 FORMER_JUDGES = {"answers": "predictions"}
 PRESENT_NAMES = {
-    rf"(?<=^\[){ROAD}(?=\])|^{ROAD}(?=\s*[.=])": "pacing",
-    rf"\b{FEWEST}(?=\s*=)": "fewest_responses",
+    rf"(?<=^\[){ROAD}(?=\])|^{ROAD}(?=\s*[.=])": FORMER_KEYS[ROAD],
+    rf"\b{FEWEST}(?=\s*=)": FORMER_KEYS[FEWEST],
     **{rf"(?<=\bmeasure = \"){former}(?=\")": present for former, present in FORMER_MEASURES.items()},
     **{rf"(?<=\bjudge = \"){former}(?=\")": present for former, present in FORMER_JUDGES.items()},
 }
@@ -19,9 +20,8 @@ PRESENT_NAMES = {
 
 def use_present_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Replace former names in the settings of a frozen study."""
-    names = {ROAD: "pacing", FEWEST: "fewest_responses"}
     present = {
-        names.get(key, key): use_present_settings(value) if isinstance(value, dict) else value
+        FORMER_KEYS.get(key, key): use_present_settings(value) if isinstance(value, dict) else value
         for key, value in settings.items()
     }
     strata = present.get("strata")

@@ -44,7 +44,7 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
 
 
 def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
-    """Catches an empty table without a way on, and two words for participants who have completed."""
+    """Catches an empty table that suggests no next step, and a second term for completed participations."""
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
     service.get_service().researcher.open_study(folder, 2)
     app = AppTest.from_function(script, default_timeout=60).run()
