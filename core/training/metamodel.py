@@ -109,6 +109,7 @@ def train_metamodels(
     *,
     generator: torch.Generator,
     parts: Tensor | None = None,
+    lessons: Tensor | None = None,
     progress: Progress = silent,
 ) -> Metamodels:
     """Train a metamodel without each part of the networks in turn, and let it predict the attributes of that part.
@@ -126,6 +127,9 @@ def train_metamodels(
         Number of values of each attribute.
     parts
         The part (R,) of each network, from 0 to F - 1; by default drawn.
+    lessons
+        Whether each metamodel learns from each network (F, R), never from one of its own part; by default from all
+        others.
 
     Raises
     ------
@@ -142,7 +146,9 @@ def train_metamodels(
     inputs = (centred @ basis.mT / scale).expand(settings.folds, -1, -1)
     if parts is None:
         parts = torch.randperm(len(values), generator=generator) % settings.folds
-    weights = _fit(inputs, values, counts, parts, settings, generator, progress)
+    others = parts != torch.arange(settings.folds)[:, None]
+    taught = [row.nonzero()[:, 0] for row in (others if lessons is None else lessons & others)]
+    weights = _fit(inputs, values, counts, taught, settings, generator, progress)
     every = _pass(weights, inputs)
     logits = _split(every[parts, torch.arange(len(values))], counts)
     heats = tuple(_fit_temperature(own, values[:, a]) for a, own in enumerate(logits))
@@ -163,22 +169,21 @@ def _fit(
     inputs: Tensor,
     values: Tensor,
     counts: tuple[int, ...],
-    parts: Tensor,
+    taught: list[Tensor],
     settings: MetamodelSettings,
     generator: torch.Generator,
     progress: Progress,
 ) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Train the metamodels of all parts at once, each on batches of its own networks, from inputs (F, R, D)."""
+    """Train all metamodels at once, each on batches of the networks it is taught by, from inputs (F, R, D)."""
     folds = settings.folds
     every = torch.arange(folds)[:, None]
-    own = [torch.nonzero(parts != fold)[:, 0] for fold in range(folds)]
-    fewest = min(map(len, own))
+    fewest = min(map(len, taught))
     batch = min(BATCH, fewest)
     weights = _draw_weights(folds, (inputs.shape[2], settings.hidden, settings.hidden, sum(counts)), generator)
     leaves = [leaf for pair in weights for leaf in pair]
     optimiser = torch.optim.AdamW(leaves, RATE, weight_decay=DECAY)
     for epoch in range(settings.epochs):
-        orders = torch.stack([rows[torch.randperm(len(rows), generator=generator)[:fewest]] for rows in own])
+        orders = torch.stack([rows[torch.randperm(len(rows), generator=generator)[:fewest]] for rows in taught])
         for rows in torch.split(orders, batch, 1):
             logits = _split(_pass(weights, inputs[every, rows]), counts)
             losses = [

@@ -149,10 +149,12 @@ def _train(
     generator: torch.Generator,
     parts: Tensor | None,
     progress: Progress,
+    lessons: Tensor | None = None,
 ) -> Metamodels:
     counts = tuple(len(names) for names in known.attributes.values())
     values = torch.from_numpy(known.values)
-    return train_metamodels(features, values, counts, settings, generator=generator, parts=parts, progress=progress)
+    split = {"parts": parts, "lessons": lessons}
+    return train_metamodels(features, values, counts, settings, generator=generator, progress=progress, **split)
 
 
 def read_parts(
@@ -161,10 +163,14 @@ def read_parts(
     settings: MetamodelSettings,
     generator: torch.Generator,
     parts: Tensor,
+    lessons: Tensor,
     progress: Progress,
 ) -> NDArray[np.bool_]:
-    """Say whether the attributes of each relative are predicted (R, A) by the metamodel trained without its part."""
-    return _check_held_out(known, _train(known, features, settings, generator, parts, progress))
+    """Say whether the attributes of each relative are predicted (R, A) by the metamodel that tests its part.
+
+    ``lessons`` (F, R) are the relatives that each metamodel learns from.
+    """
+    return _check_held_out(known, _train(known, features, settings, generator, parts, progress, lessons))
 
 
 def _check_held_out(known: Relatives, trained: Metamodels) -> NDArray[np.bool_]:

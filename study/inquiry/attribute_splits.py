@@ -1,6 +1,6 @@
-"""How well attributes are read of networks that have a value which no network learned from had (extrapolation).
+"""How well attributes are read of networks with values that no network learned from had (extrapolation).
 
-The E-splits of Oh et al. 2018 (arXiv:1711.01768), sections 3.1 and 4.2, by one attribute.
+The E-splits of Oh et al. 2018 (arXiv:1711.01768), sections 3.1 and 4.2, by one or more attributes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from data.types import Relatives
 from study.inquiry.attribute_queries import read_parts
 
 COLUMNS = ("unseen", "at_random", "change", "change_low", "change_high", "kept")
+FEWEST = 20
+"""Relatives that a metamodel must at least learn from."""
 
 
 @dataclass(frozen=True)
@@ -30,63 +32,91 @@ class Extrapolation:
     Attributes
     ----------
     split
-        Number of the splitting attribute.
+        Numbers of the splitting attributes.
     unseen
-        By the metamodel that learned from no relative with the relative's own value of the splitting attribute.
+        By the metamodel that learned from no relative with the relative's own value of any splitting attribute.
     at_random
         By metamodels that learned from as many relatives, drawn.
     """
 
-    split: int
+    split: tuple[int, ...]
     unseen: NDArray[np.bool_]
     at_random: NDArray[np.bool_]
 
     @property
     def others(self) -> list[int]:
-        """Numbers of the attributes that do not split: the splitting one cannot be read, as its value was not seen."""
-        return [a for a in range(self.unseen.shape[1]) if a != self.split]
+        """Numbers of the attributes that do not split: the others cannot be read, as their values were not seen."""
+        return [a for a in range(self.unseen.shape[1]) if a not in self.split]
 
 
-def find_attribute(known: Relatives, name: str) -> int:
-    """Return the number of the attribute of this name.
+def find_attributes(known: Relatives, text: str) -> tuple[int, ...]:
+    """Return the numbers of the attributes that a text names with commas.
 
     Raises
     ------
     ForetellError
-        There is none.
+        There is no such attribute, or none is left to read.
     """
-    names = list(known.attributes)
-    if name not in names:
-        raise ForetellError(f"unseen={name!r} is no attribute of the relatives. There are: {', '.join(names)}.")
-    return names.index(name)
+    names, asked = list(known.attributes), dict.fromkeys(name.strip() for name in text.split(","))
+    for name in asked:
+        if name not in names:
+            raise ForetellError(
+                f"unseen={text!r}: {name!r} is no attribute of the relatives. There are: {', '.join(names)}."
+            )
+    if len(asked) == len(names):
+        raise ForetellError(f"unseen={text!r} leaves no attribute to read: name fewer.")
+    return tuple(names.index(name) for name in asked)
 
 
 def extrapolate(
     known: Relatives,
-    name: str,
+    text: str,
     output: Output,
     settings: MetamodelSettings,
     generator: torch.Generator,
     progress: Progress,
 ) -> Extrapolation:
-    """Train a metamodel without the relatives of each value of an attribute in turn, and read these.
+    """Train a metamodel without the relatives of each value of some attributes in turn, and read those that have it.
 
-    The same is done with parts of the same sizes that are drawn, so that the number of relatives makes no difference.
+    Of more attributes than one, each combination of values is left out: a metamodel learns from the relatives with none
+    of them and reads those with all. The same is done with sets of the same sizes that are drawn, so that the number of
+    relatives makes no difference.
     """
-    split = find_attribute(known, name)
-    parts = torch.from_numpy(known.values[:, split])
-    drawn = parts[torch.randperm(len(parts), generator=generator)]
+    split = find_attributes(known, text)
+    combinations, parts = np.unique(known.values[:, split], axis=0, return_inverse=True)
+    held_out = torch.from_numpy(parts.reshape(-1))
+    lessons = torch.from_numpy((known.values[None][..., split] != combinations[:, None]).all(2))
+    _refuse_few_lessons(text, lessons)
+    drawn = held_out[torch.randperm(len(held_out), generator=generator)]
     features = encode_outputs(torch.from_numpy(known.log_p), torch.from_numpy(known.order), output)
-    own = replace(settings, folds=int(parts.max()) + 1)
+    own = replace(settings, folds=len(combinations))
 
-    def read(held_out: Tensor) -> NDArray[np.bool_]:
-        return read_parts(known, features, own, generator, held_out, progress)
+    def read(parts: Tensor, lessons: Tensor) -> NDArray[np.bool_]:
+        return read_parts(known, features, own, generator, parts, lessons, progress)
 
-    return Extrapolation(split, read(parts), read(drawn))
+    unseen = read(held_out, lessons)
+    return Extrapolation(split, unseen, read(drawn, draw_lessons(drawn, lessons.sum(1), generator)))
+
+
+def _refuse_few_lessons(text: str, lessons: Tensor) -> None:
+    fewest = int(lessons.sum(1).min())
+    if fewest < FEWEST:
+        raise ForetellError(
+            f"unseen={text!r} leaves {fewest} relatives to learn from, and {FEWEST} are needed: name fewer attributes."
+        )
+
+
+def draw_lessons(parts: Tensor, sizes: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw as many relatives outside each part as ``sizes`` says, (F, R)."""
+    outside = parts != torch.arange(len(sizes))[:, None]
+    if bool((outside.sum(1) == sizes).all()):
+        return outside
+    place = torch.rand(outside.shape, generator=generator).masked_fill(~outside, 2).argsort(1).argsort(1)
+    return place < sizes[:, None]
 
 
 def describe_extrapolation(result: Extrapolation, chances: Sequence[float]) -> list[dict[str, float | None]]:
-    """Return the columns of the mean over attributes, then of each of them; None for the splitting attribute.
+    """Return the columns of the mean over attributes, then of each of them; None for splitting attributes.
 
     ``change`` is ``unseen`` less ``at_random``, with a paired 95% interval over relatives; ``kept`` is the normalised
     accuracy (eq. 4): what of the accuracy above chance is left. ``chances`` are those of the attributes.
@@ -94,7 +124,7 @@ def describe_extrapolation(result: Extrapolation, chances: Sequence[float]) -> l
     others = result.others
     rows = [_compare(result, others, float(np.mean([chances[a] for a in others])))]
     silent: dict[str, float | None] = dict.fromkeys(COLUMNS)
-    return rows + [silent if a == result.split else _compare(result, [a], one) for a, one in enumerate(chances)]
+    return rows + [silent if a in result.split else _compare(result, [a], one) for a, one in enumerate(chances)]
 
 
 def estimate_over_relatives(each: np.ndarray) -> tuple[float, float, float]:

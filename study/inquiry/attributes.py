@@ -32,7 +32,7 @@ from study.inquiry.attribute_splits import (
     describe_extrapolation,
     estimate_over_relatives,
     extrapolate,
-    find_attribute,
+    find_attributes,
 )
 from study.inquiry.layers import LayerInspection
 
@@ -75,9 +75,10 @@ def attributes(
     images were learned, with a 95% interval, and ``chance`` that of the most common value. For crafted images,
     ``by_images`` is the accuracy by the relatives' images and the same output, and ``gain`` the difference, with a
     paired interval.
-    ``unseen`` names an attribute, such as ``layers``: the column of that name is the accuracy about relatives whose
-    value of it no network had that metamodels learned from (E-split), ``at_random`` that of as many networks drawn,
-    ``change`` the difference, with a paired interval, and ``kept`` what of the accuracy above chance is left (eq. 4).
+    ``unseen`` names an attribute, such as ``layers``, or more with commas: the column of that name is the accuracy
+    about relatives whose values of them no network had that metamodels learned from (E-split), ``at_random`` that of
+    as many networks drawn, ``change`` the difference, with a paired interval, and ``kept`` what of the accuracy above
+    chance is left (eq. 4).
     ``distance`` is how far the network's predictions are from those of the nearest relative (root mean square of log
     probabilities), ``usual_distance`` the median of the relatives' own, and ``p_like`` how often one of them is as far
     from its nearest. ``note`` warns of a network that is unlike the relatives, and of attributes that cannot be
@@ -121,7 +122,7 @@ def attributes(
 
 
 def _refuse_unseen(known: Relatives, unseen: str, queries: Queries) -> None:
-    find_attribute(known, unseen)
+    find_attributes(known, unseen)
     if queries != "images":
         raise ForetellError(
             f"unseen={unseen!r} trains metamodels on other parts of the relatives than images were crafted for: choose "

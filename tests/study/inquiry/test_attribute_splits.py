@@ -1,4 +1,4 @@
-"""Attributes of networks with a value that no network learned from had, against planted outputs and the formula."""
+"""Attributes of networks with values that no network learned from had, against planted outputs and the formula."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.training.metamodel import MetamodelSettings
 from core.types import silent
 from data.scenes.relatives.outputs import load
 from data.types import Relatives
-from study.inquiry.attribute_splits import Extrapolation, describe_extrapolation, extrapolate
+from study.inquiry.attribute_splits import Extrapolation, describe_extrapolation, draw_lessons, extrapolate
 
 SETTINGS = MetamodelSettings(hidden=20, epochs=30)
 
@@ -47,7 +47,31 @@ def test_what_an_unseen_value_turns_round_is_read_wrongly(planted: Relatives) ->
     assert result.at_random[last, 0].mean() > 0.85
     assert min(result.unseen[:, 1].mean(), result.at_random[:, 1].mean()) > 0.95
     assert not result.unseen[:, 2].any()
-    assert (result.split, result.others) == (2, [0, 1])
+    assert (result.split, result.others) == ((2,), [0, 1])
+
+
+def test_no_value_of_two_attributes_is_seen(planted: Relatives) -> None:
+    """Planted as above: a of networks with c = 2 is the opposite of what those of every other c disclose.
+
+    Expected: read wrongly where values of b and c are unseen, since no network with c = 2 teaches, whatever its b.
+    Catches splits that leave out the one combination alone, or the values of the first attribute.
+    """
+    result = extrapolate(planted, "b, c", "prob", SETTINGS, torch.Generator().manual_seed(0), silent)
+    last = planted.values[:, 2] == 2
+    assert result.unseen[last, 0].mean() < 0.5
+    assert result.at_random[last, 0].mean() > 0.75
+    assert (result.split, result.others) == ((1, 2), [0])
+
+
+def test_as_many_networks_teach_at_random() -> None:
+    """Catches a control that learns from more networks, or from those that it is tested on."""
+    parts = torch.arange(60) % 3
+    sizes = torch.tensor([5, 40, 17])
+    lessons = draw_lessons(parts, sizes, torch.Generator().manual_seed(0))
+    assert lessons.sum(1).tolist() == sizes.tolist()
+    assert not lessons[parts, torch.arange(60)].any()
+    again = draw_lessons(parts, sizes, torch.Generator().manual_seed(1))
+    assert not bool((lessons == again).all())
 
 
 def test_the_columns_are_those_of_the_formula() -> None:
@@ -58,7 +82,7 @@ def test_the_columns_are_those_of_the_formula() -> None:
     unseen = np.array([[1, 0, 1], [1, 0, 1], [1, 0, 1], [1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
     at_random = np.ones((8, 3), bool)
     at_random[7] = False
-    whole, first, split, last = describe_extrapolation(Extrapolation(1, unseen, at_random), [0.5, 0.9, 0.25])
+    whole, first, split, last = describe_extrapolation(Extrapolation((1,), unseen, at_random), [0.5, 0.9, 0.25])
     assert set(split.values()) == {None}
     assert (first["unseen"], first["at_random"], first["change"]) == pytest.approx((6 / 8, 7 / 8, -1 / 8))
     assert first["kept"] == pytest.approx((0.75 - 0.5) / (0.875 - 0.5))
@@ -72,9 +96,16 @@ def test_the_columns_are_those_of_the_formula() -> None:
 def test_a_share_of_nothing_above_chance_is_not_given() -> None:
     """Catches a normalised accuracy of thousands of percent where nothing was read in the first place."""
     correct = np.array([[1, 0], [0, 0]] * 20, bool)
-    assert describe_extrapolation(Extrapolation(1, correct, correct), [0.5, 0.5])[1]["kept"] is None
+    assert describe_extrapolation(Extrapolation((1,), correct, correct), [0.5, 0.5])[1]["kept"] is None
 
 
 def test_what_cannot_be_left_out_is_one_sentence(planted: Relatives) -> None:
-    with pytest.raises(ForetellError, match=r"unseen=.d. is no attribute of the relatives. There are: a, b, c"):
-        extrapolate(planted, "d", "prob", SETTINGS, torch.Generator().manual_seed(0), silent)
+    """Catches a traceback in place of the sentence, and metamodels that learn from next to nothing."""
+    few = replace(planted, **{name: getattr(planted, name)[:60] for name in ("values", "log_p", "order")})
+    for known, text, message in (
+        (planted, "a,d", r"unseen='a,d': 'd' is no attribute of the relatives. There are: a, b, c."),
+        (planted, "c,b,a", r"unseen='c,b,a' leaves no attribute to read: name fewer."),
+        (few, "a, c", r"unseen='a, c' leaves \d+ relatives to learn from, and 20 are needed: name fewer attributes."),
+    ):
+        with pytest.raises(ForetellError, match=message):
+            extrapolate(known, text, "prob", SETTINGS, torch.Generator().manual_seed(0), silent)
