@@ -1,12 +1,13 @@
-"""Screenshots of every page of a workspace with the demo study: ``python scripts/screenshots.py FOLDER``.
+"""Screenshots of every page of a workspace with the demo study: ``python -m scripts.screenshots FOLDER``.
 
-Each page light and dark, on a desktop and a phone. ``--readme`` writes the image of the README instead. Needs the
-development requirements and a Chromium (``FORETELL_CHROMIUM``, or one on the path).
+Each page light and dark, on a desktop and a phone. ``--docs`` writes the images of the README and the guides instead.
+Needs the development requirements and a Chromium (``FORETELL_CHROMIUM``, or one on the path).
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import socket
@@ -21,10 +22,14 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
+from data.scenes.splits import picture
+from study.plan.studyfiles import copy_study
+
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "docs" / "images" / "explore.png"
+DOCS = ROOT / "docs" / "images"
 CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 PATIENCE_MS = 120_000
@@ -44,6 +49,14 @@ PAGES = {
     "checks": "results?section=Checks",
     "exploratory": "results?section=Exploratory",
 }
+DRAWINGS, STUDY = "drawings", "my-study"
+"""An image set and a study that the guides show."""
+GUIDED = {
+    "models-and-images": (f"library?set={DRAWINGS}", "Labels and classes"),
+    "design": (f"design?study={STUDY}&part=Explanations", "Preview a trial"),
+    "results": ("results", "Do explanations help participants"),
+}
+"""Pages of the guides, with a text that is there when they are ready."""
 
 MADE = {
     PAGES["explore"]: "Reliability of this heatmap",
@@ -150,7 +163,7 @@ def open_window(browser: Browser, login: StorageState, scheme: str, size: str) -
         yield context.new_page()
 
 
-def capture_pages(visit: Visit, url: str, folder: Path) -> None:
+def capture_pages(visit: Visit, url: str, folder: Path, home: Path) -> None:  # noqa: ARG001 - as `capture_docs`
     """Take a screenshot of every page, light and dark, on both screens."""
     for scheme in ("light", "dark"):
         for size in SIZES:
@@ -164,26 +177,51 @@ def capture_pages(visit: Visit, url: str, folder: Path) -> None:
                 page.screenshot(path=folder / f"participant-{scheme}-{size}.png")
 
 
-def capture_readme(visit: Visit, url: str, folder: Path) -> None:
-    """Take the screenshot of the README: a confident error explained."""
+def capture_docs(visit: Visit, url: str, folder: Path, home: Path) -> None:
+    """Take the screenshots of the README and the guides."""
+    make_material(home)
     with visit("light", "desktop") as page:
         open_page(page, url, PAGES["explore"])
         fit_window(page)
-        page.screenshot(path=folder / README.name)
+        page.screenshot(path=folder / "explore.png")
+    for name, (path, ready) in GUIDED.items():
+        with visit("light", "desktop") as page:
+            open_page(page, url, path)
+            page.get_by_text(ready).first.wait_for(timeout=PATIENCE_MS)
+            wait_until_loaded(page)
+            save_small(page, folder / f"{name}.webp")
+    with visit("light", "desktop") as page:
+        open_trial(page, url)
+        save_small(page, folder / "participant.webp")
+
+
+def make_material(home: Path) -> None:
+    """Make the image set and the study that the guides show."""
+    for i in range(64):
+        scene = picture("standard", 7, i)
+        file = home / "images" / DRAWINGS / scene.label / f"{i}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        scene.image.save(file)
+    copy_study(ROOT / "data" / "studies" / "demo.toml", home, STUDY, "Predict the AI")
+
+
+def save_small(page: Page, path: Path) -> None:
+    """Save a screenshot as WebP, a tenth of the size of a PNG."""
+    Image.open(io.BytesIO(page.screenshot())).save(path, quality=85, method=6)
 
 
 def main() -> None:
     """Read the command line, start the server, take the screenshots, and stop."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, nargs="?", help="folder for the screenshots")
-    parser.add_argument("--readme", action="store_true", help=f"write {README.relative_to(ROOT)} only")
+    parser.add_argument("--docs", action="store_true", help=f"write the images of {DOCS.relative_to(ROOT)} only")
     parser.add_argument("--home", type=Path, help="workspace to use; by default a temporary one")
     given = parser.parse_args()
-    if given.folder is None and not given.readme:
-        parser.error("name a folder, or say --readme")
-    folder: Path = README.parent if given.readme else given.folder
+    if given.folder is None and not given.docs:
+        parser.error("name a folder, or say --docs")
+    folder: Path = DOCS if given.docs else given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    work: Callable[[Visit, str, Path], None] = capture_readme if given.readme else capture_pages
+    work: Callable[[Visit, str, Path, Path], None] = capture_docs if given.docs else capture_pages
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -191,7 +229,7 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        work(partial(open_window, browser, log_in(browser, url, home)), url, folder)
+        work(partial(open_window, browser, log_in(browser, url, home)), url, folder, home)
         browser.close()
 
 

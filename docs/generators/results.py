@@ -27,9 +27,10 @@ def describe_machine(record: dict[str, Any]) -> str:
 
 
 def _describe_joined(notes: list[dict[str, Any]]) -> str:
-    """Say which methods were measured later, and when."""
+    """Say which methods, or networks, were measured later, and when."""
     later = []
     for note in notes:
-        names = dict.fromkeys(f"`{name}`" for methods in note["methods"].values() for name in methods)
+        parts = [note["networks"]] if "networks" in note else note["methods"].values()
+        names = dict.fromkeys(f"`{name}`" for part in parts for name in part)
         later.append(f"{', '.join(names)} on {note['measured_at'][:10]} (load average {note['load_average_1min']:g})")
     return f" Measured later: {'; '.join(later)}." if later else ""
