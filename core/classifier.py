@@ -234,7 +234,7 @@ class Classifier:
     def head(self) -> Tensor:
         """Return the weights of the last linear layer with its bias as last column, (K, M + 1), float64."""
         _, linear = self._split
-        bias = linear.bias if linear.bias is not None else torch.zeros(linear.out_features)
+        bias = linear.bias if linear.bias is not None else linear.weight.new_zeros(linear.out_features)
         return torch.cat([linear.weight, bias[:, None]], 1).detach().to("cpu", torch.float64)
 
     @cached_property

@@ -51,10 +51,10 @@ def iterate_masked_logits(
     chunk, device = chunk or chunk_size(images[0], classifier.device), classifier.device
     differences, neutral = (images - fill).to(device), fill.to(device)
     for block in masks:
-        predictions = []
+        predictions, parts = [], torch.split(block.to(device), chunk)
         for difference in differences:
             # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
-            shown = (difference[None] * part[:, None] + neutral for part in torch.split(block.to(device), chunk))
+            shown = (difference[None] * part[:, None] + neutral for part in parts)
             # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
             predictions.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(predictions)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from core.classifier import Classifier
+from core.device import exact_arithmetic
 from core.errors import ForetellError
 
 Hook = Callable[[nn.Module, Any, Any], Tensor | None]
@@ -64,7 +65,8 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
         torch.set_grad_enabled(True)
         return kept[0].clone()
 
-    with classifier.exclusive() as module, torch.no_grad(), hook_layer(module.get_submodule(layer), keep):
+    exclusive, exact = classifier.exclusive(), exact_arithmetic(classifier.device)
+    with exclusive as module, exact, torch.no_grad(), hook_layer(module.get_submodule(layer), keep):
         logits = module(inputs.to(classifier.device, copy=True))
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)

@@ -37,7 +37,7 @@ def cam(query: Query) -> Explanation:
         pooled = _find_pooled_maps(classifier.features(part), read.activation)
         if pooled is None:
             raise _not_pooled(classifier)
-        return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), part), read.logits
+        return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen.cpu()], pooled), part), read.logits
 
     maps, logits = query.in_parts(compute, "class activation maps")
     return query.explain(maps, logits=logits, parameters={"layer": layer})

@@ -64,16 +64,20 @@ def in_parts(
     progress: Progress,
     what: str,
 ) -> tuple[Tensor, Tensor]:
-    """Compute heatmaps and logits, as many inputs at a time as ``device`` takes, reporting progress after each part."""
+    """Compute heatmaps and logits, as many inputs at a time as ``device`` takes, reporting progress after each part.
+
+    ``compute`` gets its part on ``device``, and what it returns there is moved to the CPU: of gradients (B, C, H, W)
+    that it sums over the channels only the sums travel.
+    """
     done, heard = 0, []
 
     def part(rows: Tensor) -> Tensor:
         nonlocal done
-        maps, logits = compute(inputs[rows], targets[rows])
-        heard.append(logits)
+        maps, logits = compute(inputs[rows].to(device), targets[rows].to(device))
+        heard.append(logits.cpu())
         done += len(rows)
         progress(done, len(inputs), what)
-        return maps
+        return maps.cpu()
 
     return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0], device)), torch.cat(heard)
 

@@ -13,7 +13,7 @@ from core.attribution.common import gradient_and_logits, residual, shortfall
 from core.attribution.method import Query, heatmap_method
 from core.attribution.paths import PathName, Quadrature, along, select_path
 from core.errors import ForetellError
-from core.masked import scores
+from core.masked import scores, select_output
 from core.types import Explanation
 
 MOST_STEPS = 1024
@@ -43,7 +43,7 @@ def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"]
     Shrikumar et al. 2016 (arXiv:1605.01713), where the baseline is the network's input 0. The sum over the channels
     is taken after the product.
     """
-    origin = baselines(query.classifier, query.inputs[:1], baseline, seed=0)
+    origin = baselines(query.classifier, query.inputs[:1], baseline, seed=0).to(query.classifier.device)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         gradients, logits = gradient_and_logits(query.classifier, part, chosen)
@@ -80,7 +80,9 @@ def integrated_gradients(
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
     way = select_path(path, baseline)
     origins = baselines(classifier, inputs, baseline, query.seed)
-    starts, ends = (scores(classifier, points, classes, "logit").tolist() for points in (origins, inputs))
+    logits = classifier.logits(inputs)
+    starts = scores(classifier, origins, classes, "logit").tolist()
+    ends = select_output(logits.double(), classes, "logit").tolist()
     settings: dict[str, Any] = {"baseline": baseline, "quadrature": quadrature, "path": path}
     settings |= {"tolerance": tolerance} if tolerance else {}
     maps, known = [], []
@@ -95,7 +97,7 @@ def integrated_gradients(
         facts |= {"parameters": {"steps": count} | settings, "completeness": missed}
         known.append(facts | {"warnings": shortfall(missed, _remedy(count, tolerance))})
         query.progress(len(maps), len(inputs), "integrated gradients")
-    return query.explain(torch.stack(maps), known)
+    return query.explain(torch.stack(maps), known, logits=logits)
 
 
 def _counts(steps: int, tolerance: float) -> Iterator[int]:

@@ -113,7 +113,7 @@ def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> t
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(leaf.clone())
         (gradient,) = torch.autograd.grad(_margin(logits, classes.to(classifier.device)).sum(), leaf)
-    return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
+    return gradient.float().contiguous(), logits.detach().float()
 
 
 def _opposite(

@@ -92,7 +92,7 @@ def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, 
     for probe in range(PROBES):
         draws = stream(0, probe)
         inputs = torch.randn(1, *classifier.input_shape, generator=draws).to(classifier.device).requires_grad_()
-        with torch.enable_grad(), outputs_of(classifier, unit.layer) as (module, kept):
+        with classifier.gradients(), torch.enable_grad(), outputs_of(classifier, unit.layer) as (module, kept):
             module(inputs.clone())
             place = kept[0][0, :, unit.row, unit.column]
             weights = torch.randn(len(place), generator=draws).to(place.device)
@@ -124,7 +124,7 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
                 f"{classifier.name} has TorchScript or compiled parts, in which a deconvnet cannot change the ReLUs. "
                 "Load the network uncompiled."
             )
-        with torch.enable_grad(), Rectifiers("deconvnet") as rectifiers:
+        with classifier.gradients(), torch.enable_grad(), Rectifiers("deconvnet") as rectifiers:
             (gradient,) = torch.autograd.grad(response(classifier, unit, inputs).sum(), inputs)
     others = ", ".join(sorted(rectifiers.others))
     warnings = (f"Only ReLUs are changed; other activations keep their own gradient: {others}.",) if others else ()

@@ -1,56 +1,47 @@
 """The engine on an accelerator: what it refuses, and results that differ from the CPU's, are red.
 
-On a GPU where there is one, else on a simulated one. That must be there before the first gradient of a process, so the
-first test then runs the others in a process of their own.
+On a GPU where there is one, else on a simulated one (`tests.core.accelerator`), in a process of their own.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from core.attribution import METHODS
 from core.classifier import Classifier
-from core.device import exact_arithmetic
 from core.faithfulness import FAITHFULNESS_MEASURES
 from core.teaching.kfac import fit_prior
 from core.uncertainty import SAMPLERS
-from tests.core.accelerator import simulate_accelerator
-from tests.core.networks import SIDE, awkward, pictures
+from core.units.exemplars import find_receptive_field, projection
+from core.units.unit import Unit
+from tests.core.accelerator import DEVICE, inexact_gradients, moved_to_cpu, open_accelerator, run_in_own_process
+from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import explain, subject
 
-OWN_PROCESS = "FORETELL_SIMULATED_ACCELERATOR"
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def device() -> Iterator[str]:
-    if torch.cuda.is_available():
-        with exact_arithmetic(torch.device("cuda")):
-            yield "cuda"
-        return
-    if OWN_PROCESS not in os.environ:
-        pytest.skip("run by test_everything_in_a_process_of_its_own")
-    yield simulate_accelerator()
+    """The device; catches a gradient in TensorFloat-32, which is a tenth off on a GPU (decision 69)."""
+    with open_accelerator() as name:
+        yield name
+        assert not inexact_gradients
 
 
-@pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
-@pytest.mark.skipif(torch.cuda.is_available(), reason="the other tests run on the GPU")
+@pytest.fixture
+def simulated(device: str) -> str:
+    """The simulated device, of tests about what it alone can tell."""
+    if device != DEVICE:
+        pytest.skip("only the simulated device counts")
+    return device
+
+
 def test_everything_in_a_process_of_its_own() -> None:
     """Every test below, which are skipped here."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(Path(__file__))]
-    environment = os.environ | {OWN_PROCESS: "1"}
-    inherited = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        command, env=inherited, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
-    )
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.split()[0].count(".") > len(METHODS), "they ran there"
+    assert run_in_own_process(__file__) > len(METHODS), "they ran there"
 
 
 def test_the_device_refuses_what_a_gpu_refuses(device: str) -> None:
@@ -61,6 +52,11 @@ def test_the_device_refuses_what_a_gpu_refuses(device: str) -> None:
         there + torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="same device"):
         there.addmm(torch.ones(2, 2), there)
+    with pytest.raises(RuntimeError, match="generator"):
+        there.normal_(generator=torch.Generator())
+    with pytest.raises(RuntimeError):
+        there[torch.tensor([0, 1])] = torch.ones(2, 3)
+    there[torch.tensor([0, 1])] = there.clone()  # indices may be the CPU's
     torch.testing.assert_close((there.t().t() * 2 + 1).cpu(), torch.full((2, 3), 3.0))
 
 
@@ -72,6 +68,58 @@ def test_a_heatmap_is_the_cpus(device: str, name: str) -> None:
     expected, found = (explain(name, classifier, pictures(2), [0, 1]).map for classifier in (here, there))
     assert found.device.type == "cpu"
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
+
+
+def test_the_last_layers_weights_are_the_cpus(device: str) -> None:
+    """Catches zeros made on the CPU for the bias that a network's last layer does not have."""
+    here, there = (Classifier(without_bias(), unit, name="without bias", device=name) for name in ("cpu", device))
+    torch.testing.assert_close(there.head, here.head)
+    assert there.head[:, -1].tolist() == [0, 0]
+
+
+def without_bias() -> nn.Module:
+    return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 2, bias=False)).apply(set_weights)
+
+
+def set_weights(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear):
+        nn.init.normal_(module.weight, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_gradient_in_tensor_float_32_is_seen(simulated: str) -> None:
+    """Negative control: the fixture `device` could not fail otherwise."""
+    classifier = awkward(device=simulated)
+    with classifier.exclusive() as module, torch.enable_grad():
+        x = pictures(1).to(classifier.device).requires_grad_()
+        torch.autograd.grad(module(x.clone()).sum(), x)
+    assert inexact_gradients
+    inexact_gradients.clear()
+
+
+@pytest.mark.parametrize("name", ["gradient", "input_x_gradient", "guided_backpropagation", "deconvnet"])
+def test_only_heatmaps_and_logits_leave_the_device(simulated: str, name: str) -> None:
+    """Catches gradients (B, C, H, W) that are moved to the CPU before they are summed over the channels."""
+    classifier = awkward(device=simulated)
+    explain(name, classifier, pictures(2), [0, 1])
+    moved_to_cpu.clear()
+    explain(name, classifier, pictures(2), [0, 1])
+    assert sum(moved_to_cpu) == 2 * SIDE**2 + 2 * len(classifier.categories)
+
+
+@pytest.mark.parametrize("name", ["grad_cam", "grad_cam_plus_plus", "layer_cam", "guided_grad_cam", "erasure"])
+def test_a_heatmap_of_an_early_layer_is_the_cpus(device: str, name: str) -> None:
+    """Catches a gradient of a layer in TensorFloat-32: of the last layers no convolution is passed."""
+    here, there = (explain(name, subject(name, on), pictures(2), [0, 1], layer="bn").map for on in ("cpu", device))
+    torch.testing.assert_close(there, here, rtol=1e-4, atol=1e-4 * float(here.abs().max()))
+
+
+def test_a_units_field_and_projection_are_the_cpus(device: str) -> None:
+    """Catches gradients of units in TensorFloat-32, and draws left on the CPU."""
+    here, there = awkward(), awkward(device=device)
+    centre = Unit(1, "conv2", 5, 6)
+    assert find_receptive_field(there, centre) == find_receptive_field(here, centre) == (3, 4, 8, 9)
+    expected, projected = (projection(classifier, centre, pictures(1)[0])[0] for classifier in (here, there))
+    torch.testing.assert_close(projected, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "laplace"])

@@ -133,3 +133,17 @@ def test_few_samples_that_miss_the_change_are_warned_of():
     (certificate,) = expected_gradients(awkward(3), pictures(1), [0], samples=2).certificates
     assert abs(certificate.completeness) > 0.05
     assert f"by {abs(certificate.completeness):.0%} of that change. Raise 'samples' (now 2)." in certificate.warnings[0]
+
+
+def test_a_reference_is_drawn_once_for_gradient_and_logit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches references that are made twice, each by the transforms of a photograph, and a mean over other ones."""
+    drawn: list[int] = []
+    own = SOURCES["colours"]
+
+    def count(classifier: Classifier, generator: torch.Generator) -> torch.Tensor:
+        drawn.append(1)
+        return own(classifier, generator)
+
+    monkeypatch.setitem(SOURCES, "colours", count)
+    expected_gradients(awkward(), pictures(2), [0, 1], samples=12)
+    assert len(drawn) == 12
