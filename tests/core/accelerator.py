@@ -82,6 +82,7 @@ def simulate_accelerator() -> str:
         "empty_strided": _empty_strided,
         "convolution_overrideable": lambda *given: _run(torch.ops.aten.convolution.default, *given),
         "convolution_backward_overrideable": _convolution_backward,
+        "constant_pad_nd": lambda *given: _run(torch.ops.aten.constant_pad_nd.default, *given),
         "affine_grid_generator": lambda *given: _run(torch.ops.aten.affine_grid_generator.default, *given),
     }.items():
         aten.impl(name, function, "PrivateUse1")

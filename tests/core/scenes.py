@@ -10,7 +10,7 @@ from data.scenes import classifier
 from data.scenes.splits import picture
 
 
-def scene_net() -> Classifier:
+def scene_net(device: str = "cpu") -> Classifier:
     """The built-in classifier, as a user's own file is loaded."""
     return Classifier(
         classifier.build(),
@@ -18,6 +18,7 @@ def scene_net() -> Classifier:
         classifier.CATEGORIES,
         name="scenes",
         mean_colour=classifier.MEAN_COLOUR,
+        device=device,
     )
 
 

@@ -58,6 +58,9 @@ def test_the_device_refuses_what_a_gpu_refuses(device: str) -> None:
         there[torch.tensor([0, 1])] = torch.ones(2, 3)
     there[torch.tensor([0, 1])] = there.clone()  # indices may be the CPU's
     torch.testing.assert_close((there.t().t() * 2 + 1).cpu(), torch.full((2, 3), 3.0))
+    strided, padding = torch.arange(32.0).view(1, 2, 4, 4), (0, 0, 0, 0, 1, 1)
+    padded = nn.functional.pad(strided.to(device)[:, :, ::2, ::2], padding)
+    torch.testing.assert_close(padded.cpu(), nn.functional.pad(strided[:, :, ::2, ::2], padding))
 
 
 @pytest.mark.parametrize("name", METHODS)
