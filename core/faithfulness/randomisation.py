@@ -136,7 +136,7 @@ def _layers(classifier: Classifier) -> tuple[nn.Module, list[tuple[str, nn.Modul
 @torch.no_grad()
 def _reinitialise(layer: nn.Module, seed: int) -> None:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # not torch.manual_seed, which also seeds the GPUs' generators
         if callable(reset := getattr(layer, "reset_parameters", None)):
             reset()
             return

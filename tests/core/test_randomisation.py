@@ -168,3 +168,13 @@ def test_each_step_of_the_cascade_is_a_network_of_its_own():
     """One module handed on and changed again would also be moved to the device, and draw there."""
     networks = [network for _, _, network in _cascade(awkward(), torch.Generator().manual_seed(0))]
     assert len({network.fingerprint for network in networks}) == 4
+
+
+def test_the_generators_of_gpus_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a seed for every generator of the process, of which only the CPU's is set back."""
+    classifier, images, before = awkward(), pictures(1), torch.get_rng_state()
+    seeds: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    cascading_randomisation(classifier, images, [0], "gradient")
+    assert not seeds
+    assert torch.equal(torch.get_rng_state(), before)
