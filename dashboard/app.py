@@ -26,7 +26,7 @@ from dashboard.explore.find import route as heatmaps
 from dashboard.server import api, documentation, drafts, login, sso
 from dashboard.server.gate import Gate
 from dashboard.shared import service
-from dashboard.shared.sessions import deliver_last_messages
+from dashboard.shared.sessions import deliver_last_messages, keep_newer_clicks
 
 FORGETTING_S = 3600.0
 """How often recruiters' ids whose time is over are erased: a server may run for months."""
@@ -88,6 +88,7 @@ def freeze_modules(known: int) -> int:
 
 ROUTES = [*api.routes(), *login.routes(), *sso.routes()]
 deliver_last_messages()
+keep_newer_clicks()
 app = App(
     Path(__file__).parent / "pages.py",
     routes=[*documentation.routes(), *drafts.routes(), *heatmaps.routes()],

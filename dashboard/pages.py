@@ -17,7 +17,8 @@ STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 4rem; }
 .stMain { scroll-padding-block: 4.5rem 1rem; } /* what gets the focus is not below the header: WCAG 2.2, 2.4.11 */
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
-.stApp [data-testid=stCaptionContainer] { color: inherit; opacity: .75; } /* else below 4.5 */
+/* Else below 4.5. */
+:is(.stApp, [data-testid=stPopoverBody]) [data-testid=stCaptionContainer] { color: inherit; opacity: .75; }
 .stApp [data-testid=stCaptionContainer] a { color: inherit; text-decoration: underline; }
 /* White on the light blue of the dark theme has a contrast of 2.8. */
 .stApp :is([data-testid^=stBaseButton-primary]:enabled, [data-testid^=stBaseLinkButton-primary])
@@ -33,6 +34,12 @@ STYLE = """<style>
 .stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem;
   border: 1px solid light-dark(#dde1e8, #343a46); }
 .stApp [class*=st-key-go_] a:is(:hover, :focus-visible) { border-color: currentColor; }
+/* What is drawn elsewhere or nowhere leaves no gap above the title. */
+.stMainBlockContainer .stElementContainer:has(> .stHtml > :is(.door, .drawer, script)) { position: absolute; }
+/* A link within a sentence is not told by its colour alone: WCAG 2.2, 1.4.1. */
+.stApp [data-testid=stMarkdownContainer] :is(p, li) a { text-decoration: underline; text-underline-offset: .15em; }
+/* What copies a link or a command is there without a mouse over it, too. */
+[data-testid=stCode]:has(.language-plaintext) > div { opacity: 1; visibility: visible; }
 .view { color: inherit !important; text-decoration: underline; overflow-wrap: anywhere; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
   white-space: pre; overflow-x: auto; }
@@ -42,8 +49,14 @@ STYLE = """<style>
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
-  [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
+  .stVerticalBlock > :has(~ [data-testid=stLayoutWrapper] > .st-key-explore_look) { order: -2; }
+  [data-testid=stLayoutWrapper]:has(> .st-key-explore_heatmap) { order: -1; }
+  [data-testid=stLayoutWrapper]:has(> .st-key-explore_controls) { position: absolute; }
   .st-key-explore_filters > * { flex: 1 1 40%; }
+  .stApp h1 { font-size: 1.75rem; padding-block: .5rem; }
+  .st-key-explore_about { display: none; } /* the image is worth more of a small screen */
+  .st-key-view button { padding-inline: .45rem; font-size: .75rem; } /* seven views in two rows */
+  .st-key-view button p { font-size: inherit; }
   [data-testid=stExpandSidebarButton]::after { content: "Menu" / ""; font-size: .85rem; }
   .stCheckbox label :is(.stMarkdownEllipsis, p) { white-space: normal; overflow: visible; }
   /* Titles are in the heading of the study; the words of a sheet of heatmaps need a width. */

@@ -13,6 +13,9 @@ from dashboard.design.schema import Rule, rule_at
 from dashboard.shared.messages import escape_markdown
 from study.plan.draft import MISSING
 
+NARROWEST = 200
+"""Width of a column, px: a phone has one."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -30,10 +33,10 @@ class Setting:
 
 
 def show_all(editor: Editor, settings: Iterable[Setting], columns: int = 1) -> None:
-    """Draw the widgets of several settings, side by side."""
-    places = st.columns(columns)
-    for i, setting in enumerate(settings):
-        with places[i % columns]:
+    """Draw the widgets of several settings, side by side; in this order also where a narrow screen has one column."""
+    grid = st.grid(columns, min_column_width=NARROWEST)
+    for setting in settings:
+        with grid.container():
             show(editor, setting)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building
 from study.workspace.workspace import home
+
+SECTION_KEY = "part"
 
 
 def page() -> None:
@@ -56,11 +59,24 @@ def _edit(path: Path) -> None:
         "File": file.show_file,
         "Build": _build,
     }
-    section = choose_section("Section", sections, "part")
+    section = choose_section("Section", sections, SECTION_KEY)
     _problems(editor)
     sections[section](editor)
+    _offer_next(section, list(sections))
     if section not in ("File", "Build"):
         file.show_code(editor)
+
+
+def _offer_next(section: str, sections: list[str]) -> None:
+    """Draw the button that opens the next section; nothing follows the last one."""
+    following = dict(itertools.pairwise(sections)).get(section)
+    if following is not None:
+        st.button(
+            f"Next: {following}",
+            icon=":material/arrow_forward:",
+            key="design_next",
+            on_click=lambda: st.session_state.update({SECTION_KEY: following}),
+        )
 
 
 def _problems(editor: Editor) -> None:

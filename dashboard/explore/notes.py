@@ -79,8 +79,9 @@ def show_saved_views() -> None:
 
 def _show_saved_view(name: str, view: SavedView) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        links.show_view_link(name, f"/explore?{view.query}")
-        st.caption(escape_markdown(f"{view.author}, {view.saved_at[:10]}"), width="content")
+        with st.container(width="stretch", gap=None):
+            links.show_view_link(name, f"/explore?{view.query}")
+            st.caption(escape_markdown(f"{view.author}, {view.saved_at[:10]}"))
         if st.button(
             "Remove", key=f"view.remove.{name}", type="tertiary", icon=":material/delete:", help=f"Remove {name}"
         ):

@@ -40,7 +40,8 @@ COLUMNS = ("Images", "Classes")
 def page() -> None:
     """Draw the page."""
     st.title("Explore", anchor=False)
-    st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
+    with st.container(key="explore_about"):
+        st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
     unknown = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         view = choose_section("View", VIEWS, "view")
@@ -150,8 +151,9 @@ def _other(model: str) -> list[str] | None:
     chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
     for name in chosen:
         show_card(name)
-    for name, why in refused.items():
-        st.caption(escape_markdown(f"{name} is not offered: {why}"))
+    for why in dict.fromkeys(refused.values()):  # one sentence for all networks with the same reason
+        names = [name for name in refused if refused[name] == why]
+        st.caption(escape_markdown(f"Not offered: {', '.join(names)}. {why[:1].upper()}{why[1:]}"))
     return chosen
 
 
@@ -162,7 +164,7 @@ def _refuse_pair(classes: dict[str, tuple[str, ...] | str], model: str, other: s
         if isinstance(one, str):
             return one
     common = match_classes(tuple(first), tuple(second)).names
-    return "" if len(common) > 1 else f"it shares fewer than two classes with {model}."
+    return "" if len(common) > 1 else f"fewer than two classes in common with {model}."
 
 
 def _columns() -> str:

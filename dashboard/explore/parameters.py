@@ -78,7 +78,7 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
         with st.form(f"parameters_{method}", border=False):
             given = {p.name: show_parameter(method, p, classifier) for p in fields}
             if fields:
-                st.form_submit_button("Explain again", width="stretch")
+                st.form_submit_button("Apply", width="stretch")
         parameters = parse_parameters(opened, given)
     (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, parameters))
     return parameters

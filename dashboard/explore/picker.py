@@ -123,7 +123,8 @@ def show_gallery(
     """
     gallery, name = search.gallery, search.name
     row = controls.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
-    indices = find_images(search, row)
+    tools = st.container(horizontal=True, vertical_alignment="center")
+    indices = find_images(search, row, tools)
     with row:
         method = choose_hover(search.model)
     with controls:
@@ -132,8 +133,9 @@ def show_gallery(
                 count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
                 (indices.filter.truth, indices.filter.predicted),
             )
-        show_class_table(search)
-    selecting, selected = _show_selection(search, indices.images, act)
+        show_class_table(search, row)
+    with tools:
+        selecting, selected = _show_selection(search, indices.images, act)
 
     def select_image(i: int) -> None:
         toggle(name, selected, i)
@@ -183,7 +185,7 @@ def _show_selection(
 ) -> tuple[bool, list[int]]:
     """Draw what can be done with several images; return whether a click selects, and the selected images."""
     name, selected = search.name, read_selection(search.name, len(search.gallery.images))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         selecting = st.toggle("Select images", key="select", bind="query-params")
         if selecting:
             count = min(len(indices), MOST_SELECTED)

@@ -15,7 +15,7 @@ from dashboard.shared import cache, links
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import await_result, watch
-from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from data.sets.images import EXTENSIONS
 from data.types import ImageSet
 from study.network.imagereport import ImageSetReport, match_categories
@@ -72,7 +72,7 @@ def _show_adding(problem: str) -> None:
     if job is not None:
         watch(job)
     if problem:
-        st.error(escape_markdown(problem))
+        st.error(format_message(problem))
     _form(is_busy=job is not None)
 
 
@@ -142,6 +142,7 @@ def _show_set(name: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             links.show_link("Explain these images", "explore", source=name)
             _offer_removal(name)
+        st.image(list(read.samples.values()), width=jobs.SAMPLE_PX, alt=list(read.samples))
         left, right = st.columns(2, gap="large")
         with left:
             _show_report(read.report)
@@ -201,7 +202,7 @@ def _find_nearest_network(key: str, networks: bytes, _images: ImageSet) -> str: 
 
 def _match(name: str, read: ReadSet) -> None:
     """Show which categories are classes of a network, with a form for the others."""
-    st.subheader("Labels and classes", anchor=False)
+    st.header("Labels and classes", anchor=False)
     models = cache.list_models()
     nearest = _find_nearest_network(read.images.digest, cache.stamp_models(), read.images)
     model = st.selectbox("Network", models, models.index(nearest), key="library_model")

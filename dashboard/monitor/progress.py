@@ -42,8 +42,10 @@ def _show_page_times(seen: Monitor) -> None:
         return
     st.header("Time in each part", anchor=False)
     st.caption("Minutes, by the server's clock, of the participants who finished each part.")
-    shown = seen.page_times.assign(**{name: seen.page_times[name].map("{:.1f}".format) for name in QUANTILES})
-    st.table(shown.rename(columns=str.capitalize), border="horizontal", hide_index=True)
+    shown = seen.page_times.rename(columns=str.capitalize)  # numbers, which a table aligns, and not their texts
+    st.table(
+        shown.style.format("{:.1f}", subset=list(map(str.capitalize, QUANTILES))), border="horizontal", hide_index=True
+    )
 
 
 def draw_funnel(seen: Monitor) -> go.Figure:

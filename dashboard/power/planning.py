@@ -52,14 +52,14 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
 def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
     """Choose sizes, number of studies and effect multipliers, which simulated participants do not have."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=220)
+        sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=200)
         effects = "1"
         if scaled:
             effects = links.text_input(
                 "Effect-size multipliers",
                 "1",
                 key="effects",
-                width=200,
+                width=190,
                 help="0.5: half of the assumed effects of explanations. Separate several values with commas.",
             )
         slopes = _slopes() if scaled else {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import streamlit as st
 
@@ -26,7 +28,7 @@ def show_tests(result: AnalysisResult) -> None:
     if not result.contrasts.empty:
         said, drawn = st.columns(2, gap="large")
         said.markdown(
-            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(result.contrasts, result.level))
+            "\n".join(f"- {_keep_whole(line)}" for line in headline.sentences(result.contrasts, result.level))
         )
         with drawn:
             numbers.chart(
@@ -41,7 +43,7 @@ def show_tests(result: AnalysisResult) -> None:
             "can differ a little from the observed ones in Figure 1."
         )
     for test in result.analysis.tests:
-        st.markdown(f"**{report.describe_test(test, result.level)}**")
+        st.markdown(f"**{_keep_whole(report.describe_test(test, result.level))}**")
     if (omission := random_effects.omission(result.data.frame, result.analysis.random)) is not None:
         st.warning(f"{omission} See the section Checks.")
     for line in result.analysis.reduction:
@@ -49,6 +51,11 @@ def show_tests(result: AnalysisResult) -> None:
     for name, model in result.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
+
+
+def _keep_whole(sentence: str) -> str:
+    """Escape a sentence, and let no line end within "p = .021"."""
+    return re.sub(r"\bp (=|\\[<>]) ", "p\u00a0\\1\u00a0", escape_markdown(sentence))
 
 
 def show_models(result: AnalysisResult) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from core.errors import ForetellError
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import STARTED_KEY, STOPPED_KEY
-from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.shared.tasks import Task
 
 POLL_S = 0.7
@@ -146,7 +146,7 @@ def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> 
         if job is not None and job.state == "done":
             draw(job.result)
         elif job is not None and job.state == "failed":
-            st.error(escape_markdown(job.error))
+            st.error(format_message(job.error))
         else:
             st.caption(describe_state(job))
 

@@ -2,7 +2,8 @@
 
 Streamlit draws an open popover after everything else of the page and leaves the focus on the button: Tab would visit
 the rest of the page first, and scroll the popover away. It closes the menu of pages on telephones, by their name, and
-leaves it open over the page in a narrow or enlarged window.
+leaves it open over the page in a narrow or enlarged window. And it leaves the page where it is when the button "Next"
+opens another section of a study, whose beginning is out of sight then.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ if (!window.foretellPopovers) {
   };
   document.addEventListener("click", (event) => { // a click without a pointer comes from a key
     if (event.detail === 0 && event.target.closest?.("[data-testid=stPopover] button")) enter(40);
+    if (event.target.closest?.(".st-key-design_next button")) { // the next section begins at its top
+      document.querySelector("[data-testid=stMain]").scrollTo(0, 0);
+      const section = document.querySelector(".st-key-part [aria-checked=true]");
+      if (event.detail === 0) section?.focus({ preventScroll: true });
+    }
     if (innerWidth <= 768 && event.target.closest?.("[data-testid=stSidebarNavLink]"))
       setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 300);
   }, true);

@@ -12,7 +12,7 @@ from dashboard.shared import service
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import watch
-from dashboard.shared.messages import escape_markdown
+from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
 from study.building.categories import largest_study
@@ -109,7 +109,7 @@ def _report_build(job: Job) -> None:
         pool().forget(job.key)
         st.rerun()
     if job.state == "failed":
-        st.error(escape_markdown(job.error.split("\n")[0]))
+        st.error(format_message(job.error.split("\n")[0]))
         if "\n" in job.error:
             st.code(job.error.partition("\n")[2], language=None)
     elif job.state == "cancelled":
@@ -118,12 +118,12 @@ def _report_build(job: Job) -> None:
 
 def _report_check(job: Job) -> None:
     if job.state == "failed":
-        st.error(escape_markdown(job.error))
+        st.error(format_message(job.error))
     if job.state != "done":
         return
     checked: StudyCheck = job.result
     if checked.obstacles:
-        st.error(escape_markdown("\n\n".join(checked.obstacles)))
+        st.error(format_message("\n\n".join(checked.obstacles)))
     else:
         st.success("This study can be built.")
     for line in (*checked.sets, *checked.notes):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from dashboard.shared import service
+from dashboard.shared.messages import link_guides
 from dashboard.studies.workspace_studies import Study, count_finished
 from study.plan.preregistration import load_frozen_plan
 from study.plan.procedure import procedure_of
@@ -93,7 +94,7 @@ def show_checklist(study: Study) -> None:
     with st.expander(f"{title}: {said}", expanded=bool(missing)):
         for point in points:
             mark = ":green[:material/check_circle:]" if point.holds else ":orange[:material/radio_button_unchecked:]"
-            st.markdown(f"{mark} {point.text}")
+            st.markdown(f"{mark} {link_guides(point.text)}")
 
 
 def _judge(holds: bool, yes: str, no: str) -> Point:

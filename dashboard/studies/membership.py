@@ -35,7 +35,7 @@ def show(study: Study) -> None:
     )
     _show_said(study.name)
     if not members:
-        st.info("This study has no members yet: everyone who logs in as before may use it. Add its owner first.")
+        st.info("This study has no members yet: everyone who logs in may use it. Add its owner first.")
     for one in members:
         _show_member(study.name, one, researcher.account, may_change=refusal is None)
     if refusal is None:
@@ -84,14 +84,10 @@ def _show_adding(study: str, has_members: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("E-mail address", key=f"member_address_{study}", placeholder="ada@example.org", width=320)
         roles: list[Role] = list(ROLES) if has_members else [FIRST]
-        st.selectbox(
-            "Role",
-            roles,
-            roles.index(USUAL) if USUAL in roles else 0,
-            key=f"member_role_{study}",
-            format_func=_title_of,
-            width=220,
-        )
+        key = f"member_role_{study}"
+        if st.session_state.get(key) not in roles:
+            st.session_state[key] = USUAL if has_members else FIRST
+        st.selectbox("Role", roles, key=key, format_func=_title_of, width=220)
         st.button("Add", key=f"member_add_{study}", type="primary", on_click=_add, args=(study,))
 
 
@@ -125,7 +121,7 @@ def _add(study: str) -> None:
     address = st.session_state[key].strip()
     with _saying(study, f"{address}: {_title_of(role).lower()} of {study}."):
         service.get_acting_researcher().set_member(study, address, role)
-        st.session_state[key] = ""
+        st.session_state[key], st.session_state[f"member_role_{study}"] = "", USUAL  # not the role of the last one
 
 
 def _change(study: str, account: str, key: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import links, service
-from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building, collection, exporting, membership, simulation, trials
 from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
@@ -39,7 +39,7 @@ def page() -> None:
 def _details(study: Study) -> None:
     st.header(f"{escape_markdown(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
     for fault in study.faults:
-        st.error(escape_markdown(fault))
+        st.error(format_message(fault))
     if study.bundle is not None:
         st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
     sections = {"Collection": lambda: collection.show(study)}

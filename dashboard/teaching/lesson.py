@@ -111,9 +111,9 @@ def _prior_accuracy(told: str | None) -> None:
 
 def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> None:
     st.subheader("Teaching sets by policy", anchor=False)
-    grid = st.grid(len(taught.lesson.sets), min_column_width=205)
+    grid = st.grid(len(taught.lesson.sets), min_column_width=180)
     for policy, chosen in taught.lesson.sets.items():
-        with grid.container(border=True):
+        with grid.container(border=True, height="stretch"):
             _set(taught, policy, chosen, trial, [name for name in conditions if CONDITIONS[name].policy == policy])
     with st.expander("Data table"):
         numbers.table(taught.set_table(), "teaching-sets")
@@ -140,7 +140,7 @@ def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, c
     """Show a policy's set; ``conditions`` of the study show it next to the study's own."""
     own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
     shown = "".join(f" :blue-badge[{name}]" for name in conditions)
-    st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}{shown}")
+    st.markdown(f"**{policy}**: P\u00a0=\u00a0{chosen.p_learner:.3f}{own}{shown}")
     st.caption(POLICIES[policy].reason.format(scored=chosen.scored))
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import service
-from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.studies import building
 from dashboard.studies.workspace_studies import list_studies
 from dashboard.teaching import lesson
@@ -32,7 +32,7 @@ def page() -> None:
             built = next((k for k, study in enumerate(studies.values()) if study.bundle is not None), 0)
             study = studies[st.selectbox("Study", list(studies), built, key="study", bind="query-params")]
         for fault in study.faults:
-            st.error(escape_markdown(fault))
+            st.error(format_message(fault))
         if study.bundle is None:
             building.show(study)
             return

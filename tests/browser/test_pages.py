@@ -101,6 +101,22 @@ def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: S
     assert hosts - {None} == {"127.0.0.1"}
 
 
+def test_on_a_phone_the_title_follows_the_header_and_a_link_can_be_copied(
+    chromium: Browser, researcher: Server
+) -> None:
+    """Catches an empty strip above the title, and a button to copy the link that only a mouse brings forward."""
+    with chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+        researcher.let_in(context)
+        page = context.new_page()
+        page.goto(f"{researcher.url}/studies")
+        finished(page)
+        title, header = (page.locator(place).bounding_box() for place in ("h1", ".stAppHeader"))
+        assert title is not None
+        assert header is not None
+        assert title["y"] - header["height"] < 1.5 * 16  # less than two gaps between elements
+        expect(page.get_by_role("button", name="Copy to clipboard").first).to_be_visible()
+
+
 def test_no_usage_statistics() -> None:
     settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     assert settings["browser"]["gatherUsageStats"] is False

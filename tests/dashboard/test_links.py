@@ -22,6 +22,7 @@ from dashboard.power import planning
 from dashboard.results import page as results
 from dashboard.results import responses
 from dashboard.shared import links
+from dashboard.shared.messages import format_message
 from dashboard.shared.names import format_name
 from tests.conftest import ROOT
 from tests.dashboard.views.conftest import opened
@@ -68,6 +69,19 @@ def test_links_to_pages_are_drawn_in_one_way() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and to_page.search(node.value)
     }
     assert written == set()
+
+
+def test_a_guide_that_a_message_names_is_a_link_to_its_page() -> None:
+    """Catches a path of a file where the browser needs a link, and a guide that was renamed."""
+    said = format_message("Get *it* first; docs/how-to/imagenet.md says how. See docs/no/such.md")
+    assert said == (
+        r"Get \*it\* first; [ImageNet and ImageNet-A](/docs/how-to/imagenet.html) says how. "
+        "See [docs/no/such.md](/docs/no/such.html)"
+    )
+    files = [path for folder in ("dashboard", "data") for path in (ROOT / folder).rglob("*.py")]
+    named = {name for file in files for name in re.findall(r"docs/[\w/-]+\.md", file.read_text(encoding="utf-8"))}
+    assert "docs/deploy.md" in named
+    assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
 def test_the_rest_of_a_link_stays() -> None:

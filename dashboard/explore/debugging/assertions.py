@@ -18,7 +18,7 @@ from dashboard.explore.figures import DELETION
 from dashboard.shared import cache, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from dashboard.shared.messages import escape_markdown
+from dashboard.shared.messages import escape_markdown, format_message
 from study.analysis.plots import GRID
 from study.inquiry.assertions import CONFIDENCE, PREDICTED, AssertionResults
 from study.inquiry.debugging import DebuggingResults
@@ -38,10 +38,14 @@ def show(classifier: Classifier, results: DebuggingResults, gallery: Gallery, na
     offered = cache.list_rule_files()
     if not offered:
         st.info(
-            f"There is no file of assertions. Put a Python file of functions (image, prediction) into "
-            f"{escape_markdown(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
+            format_message(
+                f"There is no file of assertions. Put a Python file of functions (image, prediction) into "
+                f"{home() / cache.RULES}, as docs/how-to/debug-a-model.md shows."
+            )
         )
-        st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
+        st.code(
+            f"from PIL import ImageOps\n\n\n{EXAMPLE}", language=None, wrap_lines=True
+        )  # colours too faint, and no way to scroll
         return
     chosen = st.selectbox(
         "Rules",

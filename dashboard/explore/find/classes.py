@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore.find.jobs import make_class_task
 from dashboard.explore.find.view import Search
@@ -16,9 +17,9 @@ SHARE = st.column_config.NumberColumn(format="percent")
 LABELS = ("Class", "Images", "Sensitivity", "Precision", "AUC", "95% from", "to")
 
 
-def show_class_table(search: Search) -> None:
-    """Draw the table of the whole set, whatever the filters, where it is asked for."""
-    if not st.toggle("Accuracy by class", key="by_class", bind="query-params"):
+def show_class_table(search: Search, row: DeltaGenerator) -> None:
+    """Draw the table of the whole set, whatever the filters, where it is asked for in a ``row`` of controls."""
+    if not row.toggle("Accuracy by class", key="by_class", bind="query-params"):
         return
     if not search.gallery.has_known_label.any():
         st.caption("No image can be scored: no label is one of the network's classes.")

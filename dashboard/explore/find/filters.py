@@ -89,9 +89,9 @@ def choose_filter(gallery: Gallery, selected: frozenset[int], noted: frozenset[i
     truth = _class_box("True class", TRUTH_KEY, _occurring(gallery.images.categories, gallery.images.labels))
     predicted = _class_box("Predicted class", PREDICTED_KEY, _occurring(names, gallery.predictions.predicted))
     links.check(VERDICT_KEY, get_args(Verdict), "filter")
-    verdict: Verdict = st.selectbox("Prediction", get_args(Verdict), key=VERDICT_KEY, bind="query-params", width=170)
+    verdict: Verdict = st.selectbox("Prediction", get_args(Verdict), key=VERDICT_KEY, bind="query-params", width=165)
     confidence = st.slider(
-        "Confidence, %", 0, 100, DEFAULTS[CONFIDENCE_KEY], key=CONFIDENCE_KEY, bind="query-params", width=160
+        "Confidence, %", 0, 100, DEFAULTS[CONFIDENCE_KEY], key=CONFIDENCE_KEY, bind="query-params", width=145
     )
     text = st.text_input("Text in the image's id", key=TEXT_KEY, bind="query-params", width=160)
     only = bool(selected) and st.toggle(f"Only the {len(selected):,} selected", key=SELECTED_KEY, bind="query-params")

@@ -53,14 +53,14 @@ class FoundImages:
         return self.ranking.images
 
 
-def find_images(search: Search, row: DeltaGenerator | None = None) -> FoundImages:
+def find_images(search: Search, row: DeltaGenerator | None = None, tools: DeltaGenerator | None = None) -> FoundImages:
     """Draw orders and filters; return the images that fit.
 
-    The filters are drawn in a ``row`` apart from the order; without one they are folded away below the order, and
-    another order begins with its own first image.
+    The filters are drawn in a ``row`` apart from the order, which is drawn in ``tools``; without a row they are folded
+    away below the order, and another order begins with its own first image.
     """
     gallery, selected = search.gallery, read_selection(search.name, len(search.gallery.images))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with tools or st.container(horizontal=True, vertical_alignment="bottom"):
         order = _choose_order(search, forget_shown_images if row is None else None)
         shortcut = st.container(width="content") if row else None
     with row or st.expander("Filter"):

@@ -143,7 +143,8 @@ def _showing(
             if kind == CLASSIFIERS:
                 show_difference(table)
 
-        draw_live(collect, draw)
+        with st.container(key="explore_heatmap"):  # which a phone shows before its controls
+            draw_live(collect, draw)
 
     return show
 

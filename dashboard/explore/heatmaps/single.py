@@ -52,7 +52,8 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{method}".replace("/", "-").replace(":", ".")
         downloads.show_heatmap_downloads(shown, stem)
 
-    draw_live(collect, draw)
+    with st.container(key="explore_heatmap"):  # which a phone shows before its controls
+        draw_live(collect, draw)
 
 
 def _headline(seen: ClassifiedImage) -> None:

@@ -14,7 +14,7 @@ from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
-from dashboard.shared import cache, files, numbers
+from dashboard.shared import cache, files, links, numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
@@ -69,8 +69,8 @@ DRAWN = {
 
 def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
     """Choose the question with its parameters, and the classifier to compare with."""
+    links.check("question", map(format_name, QUESTIONS), "question")
     question = st.selectbox("Question", list(QUESTIONS), format_func=format_name, key="question", bind=BIND)
-    st.caption(escape_markdown(summary(QUESTIONS[question])))
     layers = _layers("Layers", classifier, "layers") if question in LAYERED else ()
     other, other_layers = model, layers[:0]
     if question in COMPARING:
@@ -104,13 +104,14 @@ def _form(question: str, classifier: Classifier) -> dict[str, str]:
         return {}
     with st.form(f"question_{question}", border=False):
         given = {field.name: str(parameters.show_parameter(question, field, classifier)) for field in fields}
-        st.form_submit_button("Run again", width="stretch")
+        st.form_submit_button("Apply", width="stretch")
     return given
 
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """Show the result as a figure and a table, once it is computed."""
     st.header(format_name(asked.question), anchor=False)
+    st.caption(escape_markdown(summary(QUESTIONS[asked.question])))
     same = classifier.fingerprint == compared.fingerprint
     if asked.question in PAIRED and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(

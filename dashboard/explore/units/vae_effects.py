@@ -79,7 +79,7 @@ def _choose_query(
         counts = zip(st.columns(3), _COUNTS, strict=True)
         given = {name: int(place.number_input(label, low, most, default, 1, key=f"vae.{name}", bind=BIND))
                  for place, (name, label, low, most, default) in counts}  # fmt: skip
-        st.form_submit_button("Run again")
+        st.form_submit_button("Apply")
     if others == concept:
         st.info("Choose different image sets for the images with the concept and for the others.")
         return None

@@ -203,7 +203,7 @@ def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
 def _tiles(tiles: Sequence[Tile], alt: str, width: int) -> None:
     with st.container(horizontal=True):
         for tile in tiles:
-            text = escape_markdown(tile.words)
+            text = escape_markdown(tile.words).replace("/", "/\u200b")  # a long id breaks between its folders
             image = figures.encode_for_page(tile.image, width)
             st.image(image, caption=text, width=width, alt=f"{alt}: {tile.words}", output_format="PNG")
 

@@ -26,17 +26,18 @@ RENAMED = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace
 def test_only_networks_with_common_classes_are_offered_and_the_others_named(opened, workspace: Path) -> None:
     """Catches a comparison of networks without common classes, and a broken file that takes the page with it."""
     (workspace / "models").mkdir()
-    for name, text in (("alike", OTHER), ("foreign", RENAMED), ("broken", "import nothing_of_that_name")):
+    broken = "import nothing_of_that_name"
+    for name, text in (("alike", OTHER), ("foreign", RENAMED), ("strange", RENAMED), ("broken", broken)):
         (workspace / "models" / f"{name}.py").write_text(text)
     app = opened(view="Compare models", method="Gradient")
     built_in = [name for name in data.CLASSIFIERS if name.startswith("scenes:")]
     assert app.selectbox(key="other").options == ["models/alike.py", *built_in]
-    said = [c.value for c in app.caption if "is not offered" in c.value]
+    said = [c.value for c in app.caption if c.value.startswith("Not offered: ")]
     assert len(said) == 2
     (foreign,) = [text for text in said if "foreign" in text]
-    assert "it shares fewer than two classes with scenes." in foreign
-    (broken,) = [text for text in said if "broken" in text]
-    assert "nothing_of_that_name" in broken
+    assert foreign == "Not offered: models/foreign.py, models/strange.py. Fewer than two classes in common with scenes."
+    (unreadable,) = [text for text in said if "broken" in text]
+    assert "nothing_of_that_name" in unreadable
     assert any(heading.value == "Difference of the heatmaps" for heading in app.header)
     assert any(c.value.startswith("Purple: the heatmap of scenes is higher here") for c in app.caption)
 

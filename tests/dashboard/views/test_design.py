@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from dashboard.design.settings import CONTACT
 from study.plan import config, studyfiles
 from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import made
@@ -84,6 +85,23 @@ def test_every_section_opens(open_page: Open, mine: Path, part: str) -> None:
     app = open_page(study="mine", part=part)
     assert not app.error
     assert mine.read_text() == before  # looking changes nothing
+
+
+def test_settings_are_drawn_in_reading_order(open_page: Open, mine: Path) -> None:
+    """Catches settings drawn column by column, as a phone then shows them."""
+    contact = [one.label for one in open_page(study="mine").text_input if one.label in {s.label for s in CONTACT}]
+    assert contact == [setting.label for setting in CONTACT]
+
+
+def test_next_leads_through_every_section(open_page: Open, mine: Path) -> None:
+    """Catches a button that leaves out a section, or one after the last."""
+    app, seen = open_page(study="mine"), [SECTIONS[0]]
+    while buttons := [one for one in app.button if one.key == "design_next"]:
+        seen.append(buttons[0].label.removeprefix("Next: "))
+        buttons[0].click()
+        settle(app)
+        assert app.button_group(key="part").value == seen[-1]
+    assert tuple(seen) == SECTIONS
 
 
 def test_a_choice_is_a_line_of_the_file_and_can_be_undone(open_page: Open, mine: Path) -> None:

@@ -104,6 +104,12 @@ def test_blocks_and_the_layers_in_them_are_offered(opened) -> None:
     assert set(answered(begun(app))["layer"]) == {"features.3"}
 
 
+def test_an_unknown_question_of_a_link_is_said(opened) -> None:
+    """Catches a link to a question that is silently replaced by the first one."""
+    app = opened(view="Layers", question="Riddles")
+    assert any("names the question “Riddles”" in one.value for one in app.warning)
+
+
 def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
     app = begun(opened(view="Layers", question="Attacks", **{"attacks.names": "pgd,best"}))
     assert ["best" in error.value for error in app.error] == [True]

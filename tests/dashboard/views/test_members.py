@@ -153,5 +153,19 @@ def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> N
     assert len(roles()) == len(ROLES)
 
 
+def test_the_second_member_is_no_owner_unless_one_is_chosen(workspace: Path) -> None:
+    """Catches the role of the last member, here the owner's, that stays chosen for the next one."""
+    service.get_service().researcher.open_study(
+        write_bundle(workspace / "bundles" / "demo-0123456789ab", name="demo"), 2
+    )
+    app = AppTest.from_function(script, default_timeout=120, args=("studies",))
+    app.query_params["section"], app.query_params["study"] = "Members", "demo"
+    app.run()
+    for address in ("ada@example.org", "grace@example.org"):
+        app.text_input(key="member_address_demo").set_value(address)
+        app.button(key="member_add_demo").click().run()
+    assert roles() == {"ada@example.org": "owner", "grace@example.org": "viewer"}
+
+
 def roles() -> dict[str, str]:
     return {one.account: one.role for one in service.get_service().researcher.list_members("demo")}

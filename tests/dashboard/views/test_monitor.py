@@ -43,6 +43,13 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
     assert opened.dataframe[0].value["where"].tolist() == ["Reading"]
 
 
+def test_times_are_numbers_which_a_table_aligns(opened: AppTest) -> None:
+    """Catches numbers written as texts, which a table sets at the left, whatever their length."""
+    times = opened.table[1].value
+    assert times.columns[0] == "Part"
+    assert {kind.kind for kind in times.dtypes.iloc[1:]} <= {"f", "i"}
+
+
 def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
     """Catches an empty table that suggests no next step, and a second term for completed participations."""
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)

@@ -35,7 +35,8 @@ def units(opened, **query: str) -> AppTest:
 
 
 def captions(app: AppTest) -> list[str]:
-    return [text for image in app.get("image") for text in [img.caption for img in image.proto.imgs]]
+    """Return the words under the images, without where their lines may end."""
+    return [img.caption.replace("\u200b", "") for image in app.get("image") for img in image.proto.imgs]
 
 
 def under(activations: torch.Tensor) -> list[str]:
