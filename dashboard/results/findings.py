@@ -14,6 +14,13 @@ from dashboard.shared.messages import escape_markdown
 from study.analysis import figures, headline, nested, random_effects, report
 from study.analysis.sentences import words
 
+TYPES = re.compile("|".join(figures.LABELS))
+IN_WORDS: numbers.Words = {
+    "contrast": lambda text: TYPES.sub(lambda kind: figures.LABELS[kind[0]], text.replace(" - ", " vs ")),
+    "trial_type": lambda kind: str(figures.LABELS.get(kind, kind)),
+}
+"""The columns of tables whose codes are written in words; conditions keep their short names."""
+
 
 def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
@@ -35,6 +42,7 @@ def show_tests(result: AnalysisResult) -> None:
                 headline.forest(result.contrasts, result.level, simulated=result.data.has_simulated),
                 result.contrasts,
                 "contrasts",
+                IN_WORDS,
             )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
@@ -97,13 +105,15 @@ def show_contrasts(result: AnalysisResult) -> None:
     if result.contrasts.empty:
         st.info("The plan names no contrasts.")
     else:
-        numbers.table(result.contrasts, "contrasts")
+        numbers.table(result.contrasts, "contrasts", IN_WORDS)
         st.caption(
             f"Log-odds and percentage points, {headline.coverage_text(result.level)} intervals uncorrected; p_holm is "
             "corrected for the number of contrasts (Holm)."
         )
     numbers.heading("Average effects on the probability", "exploratory")
-    live.draw_when_ready(work.make_effects_task(result), lambda table: numbers.table(table, "effects"), "effects")
+    live.draw_when_ready(
+        work.make_effects_task(result), lambda table: numbers.table(table, "effects", IN_WORDS), "effects"
+    )
     st.caption(
         "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,8 @@ from study.workspace.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")
+Words = Mapping[str, Callable[[str], str]]
+"""How the codes of a column are written in words, by the name of the column."""
 LONG = 14
 """Rows of a table that is scrolled."""
 
@@ -26,24 +28,25 @@ def heading(text: str, label: str) -> None:
     st.header(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
 
 
-def table(frame: pd.DataFrame, name: str) -> None:
-    """Draw a sortable table and its download; ``name`` is that of the file."""
+def table(frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
+    """Draw a sortable table and its download; ``name`` is that of the file, which has codes in place of ``words``."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
-    st.dataframe(_format_numbers(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
+    st.dataframe(_format(frame, words or {}), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
     content = csv_text(frame)
     files.offer_download(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
 
 
-def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
+def chart(figure: go.Figure, frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
     """Draw a figure with its numbers."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("Data table"):
-        table(frame, name)
+        table(frame, name, words)
 
 
-def _format_numbers(frame: pd.DataFrame) -> Styler:
-    """Format numbers as articles print them; sorting uses the numbers themselves."""
-    return frame.style.format({name: _form(name, frame[name]) for name in frame.select_dtypes("number")}, na_rep="–")
+def _format(frame: pd.DataFrame, words: Words) -> Styler:
+    """Format numbers as articles print them, and codes in words; sorting uses the values themselves."""
+    numbers = {name: _form(name, frame[name]) for name in frame.select_dtypes("number")}
+    return frame.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
@@ -51,7 +54,7 @@ def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
         return p_text
     known = values.replace([np.inf, -np.inf], np.nan).dropna()
     places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 else 1
-    return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}"
+    return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}".replace("-", "−")
 
 
 def _infinite(value: float) -> str:

@@ -18,6 +18,8 @@ from core.errors import ForetellError
 from dashboard.cli.analysis import _analyze_study
 from dashboard.cli.terminal import Bars
 from dashboard.results import jobs as work
+from dashboard.results.findings import IN_WORDS
+from dashboard.shared import numbers
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
@@ -85,6 +87,14 @@ def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())
     said = [*app.success, *app.warning]
     assert all(any(box.value.startswith(f"Model {name}: ") for box in said) for name in analysis.models)
+
+
+def test_tables_write_trial_types_in_words() -> None:
+    """Catches codes of the export on the page, and a hyphen where articles print a minus; the numbers stay numbers."""
+    frame = pd.DataFrame({"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "points": [-0.15]})
+    shown = numbers._format(frame, IN_WORDS).hide(axis="index").to_string(delimiter="|").splitlines()[1]
+    assert shown == "both vs none, AI wrong (adversarial)|AI right|−0.150"
+    assert frame["points"].tolist() == [-0.15]
 
 
 def test_a_measure_is_made_when_it_is_asked_for_and_labelled(app: AppTest) -> None:
