@@ -17,6 +17,7 @@ from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building
+from study.plan.studyfiles import templates
 from study.workspace.workspace import home
 
 SECTION_KEY = "part"
@@ -28,7 +29,7 @@ def page() -> None:
     st.caption("Every choice is written into the study file at once. Nothing is frozen until you build the study.")
     with show_errors():
         own = {path.stem: path for path in list_own(home())}
-        links.check("study", [NEW, *own], "study file")
+        _check_link(own)
         name = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
         links.show()
         if ERROR in st.session_state:
@@ -37,6 +38,17 @@ def page() -> None:
             manage.show_new()
         else:
             _edit(own[name])
+
+
+def _check_link(own: dict[str, Path]) -> None:
+    """Note a study of the link that is none of the workspace's own; of one that came with Foretell, begin a copy."""
+    shipped = {path.stem: path for path in templates()}
+    given = st.query_params.get("study", "")
+    if given in own or given not in shipped:
+        links.check("study", [NEW, *own], "study file")
+        return
+    links.note("study", f"“{given}” came with Foretell and stays as it is. Make a study of your own from it.")
+    st.session_state.setdefault("new_template", shipped[given])
 
 
 def _edit(path: Path) -> None:

@@ -15,6 +15,7 @@ from dashboard.design.fields import Setting, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
 from dashboard.explore.parameters import HIDDEN
+from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -96,27 +97,31 @@ def _choose_method(editor: Editor) -> None:
 
 
 def _show_preview(editor: Editor) -> None:
-    """Make one trial on request, and show it in every condition."""
+    """Show one trial in every condition from the first request on, made again after every change of the file."""
     if editor.config is None:
         st.caption("Correct the study file to see a trial.")
         return
-    st.caption("One trial in every condition, as the file would make it now. Nothing is frozen.")
-    content = hashlib.sha256(editor.path.read_bytes()).hexdigest()
+    st.caption(
+        "One trial in every condition, as the file would make it now: it follows every change. Nothing is frozen."
+    )
     key = f"design.{editor.name}.preview"
-    number = int(st.session_state.get(f"{key}.number", 0))
-    with st.container(horizontal=True):
-        if st.button("Preview a trial", key=key):
-            st.session_state[f"{key}.asked"] = content
-        if st.session_state.get(f"{key}.asked") == content and st.button("Another category", key=f"{key}.next"):
-            st.session_state[f"{key}.number"] = number = number + 1
-    if st.session_state.get(f"{key}.asked") != content:
+    making, numbered = f"{key}.making", f"{key}.number"
+    number = int(st.session_state.get(numbered, 0))
+    if making not in st.session_state:
+        st.button("Preview a trial", key=key, on_click=st.session_state.update, args=({making: ""},))
         return
+    st.button("Another category", key=f"{key}.next", on_click=st.session_state.update, args=({numbered: number + 1},))
     path, folder = editor.path, home()
 
     def work(progress: Progress) -> TrialPreview:
         return preview_trial(path, folder, progress, number=number)
 
-    draw_when_ready(Task(digest("preview", str(path), content, str(number)), work), draw_preview, key)
+    content = hashlib.sha256(path.read_bytes()).hexdigest()
+    task = Task(digest("preview", str(path), content, str(number)), work)
+    if st.session_state[making] != task.key:
+        pool().cancel(st.session_state[making])  # a trial of the file as it was
+    st.session_state[making] = task.key
+    draw_when_ready(task, draw_preview, key)
 
 
 def draw_preview(preview: TrialPreview) -> None:

@@ -95,6 +95,7 @@ def _show_view(
         ((method, given),) = settings.items()
         _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
+        show_study_link(seen[0].model, method)
         images = source.find_chosen_set()
         if images is not None:
             with show_errors():
@@ -108,7 +109,6 @@ def _show_view(
         with show_errors():
             prototypes.show(seen[0])
         uncertainty.show(seen[0], seed)
-        show_study_link(seen[0].model, method)
     elif view == PAIR and len(seen) == 1:
         st.info("No network to compare with is chosen.")
     elif view == PAIR:

@@ -107,7 +107,8 @@ def show_contrasts(result: AnalysisResult) -> None:
     else:
         numbers.table(result.contrasts, "contrasts", IN_WORDS)
         st.caption(
-            f"Log-odds and percentage points, {headline.coverage_text(result.level)} intervals uncorrected; p_holm is "
+            f"Log-odds (low, high) and percentage points (from, to), {headline.coverage_text(result.level)} intervals "
+            "uncorrected; p_holm is "
             "corrected for the number of contrasts (Holm)."
         )
     numbers.heading("Average effects on the probability", "exploratory")

@@ -17,6 +17,10 @@ from study.workspace.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")
+POINTS = ("points", "points_low", "points_high")
+"""Percentage points: more than one digit says nothing."""
+LABELS = {"points_low": "from", "points_high": "to"}
+"""Shorter headings on a page, by the name of the column: those of a table with many columns."""
 Words = Mapping[str, Callable[[str], str]]
 """How the codes of a column are written in words, by the name of the column."""
 LONG = 14
@@ -31,7 +35,10 @@ def heading(text: str, label: str) -> None:
 def table(frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
     """Draw a sortable table and its download; ``name`` is that of the file, which has codes in place of ``words``."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
-    st.dataframe(_format(frame, words or {}), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
+    shown, labels = _format(frame, words or {}), {column: LABELS[column] for column in LABELS if column in frame}
+    st.dataframe(
+        shown, hide_index=True, key=f"table_{name}", height=height, placeholder="–", column_config=dict(labels)
+    )
     content = csv_text(frame)
     files.offer_download(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
 
@@ -53,7 +60,7 @@ def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
     if name in CHANCES:
         return p_text
     known = values.replace([np.inf, -np.inf], np.nan).dropna()
-    places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 else 1
+    places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 and name not in POINTS else 1
     return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}".replace("-", "−")
 
 

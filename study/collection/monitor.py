@@ -15,6 +15,7 @@ import pandas as pd
 from study.bundle import Manifest
 from study.collection.frames import pseudonym
 from study.collection.funnel import list_minutes, tabulate_funnel, tabulate_page_times
+from study.conditions import CONDITIONS
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
 from study.store import Connection, guests, history, quota, repository, timemark, watch
@@ -164,13 +165,15 @@ def _find_where(session: SessionRow, now: int) -> Where:
 
 
 def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:
-    """Tabulate places of all versions by condition name: the order of allocation must not show."""
+    """Tabulate places of all versions in the order of `CONDITIONS`: the order of allocation must not show."""
     mine = {version["study_hash"] for version in repository.versions(db) if version["name"] == study}
     counts = pd.DataFrame(
         [row for row in quota.slot_counts(db) if row["study_hash"] in mine and row["mode"] == "live"],
         columns=["condition", "state", "n"],
     )
     table = counts.pivot_table(index="condition", columns="state", values="n", aggfunc="sum", fill_value=0)
+    known = {name: i for i, name in enumerate(CONDITIONS)}
+    table = table.reindex(sorted(table.index, key=lambda name: known.get(name, len(known))))
     table = table.reindex(columns=["open", "held", "done"], fill_value=0).astype(int)
     table.insert(0, "places", table.sum(axis=1))
     return table.rename_axis(columns=None).reset_index()

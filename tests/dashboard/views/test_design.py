@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.design.settings import CONTACT
 from study.plan import config, studyfiles
+from study.plan.draft import StudyDraft
 from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import made
 
@@ -55,6 +56,37 @@ def settle(app: AppTest) -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+def test_a_preview_follows_the_file_once_it_was_asked_for(open_page: Open, mine: Path) -> None:
+    """Catches a preview that waits for another click after a change, or shows the file as it was."""
+    draft = StudyDraft.read(mine)
+    for place, value in {"conditions": ["none"], "saliency.method": "gradient", "saliency.parameters": {}}.items():
+        draft.set(place, value)
+    draft.save(mine)
+    app = open_page(study="mine", part="Explanations")
+    assert not shown_conditions(app)
+    named(app.button, "Preview a trial").click()  # type: ignore[attr-defined]
+    assert shown_conditions(made(settle(app))) == ["None"]
+    draft.set("conditions", ["none", "saliency"])
+    draft.save(mine)
+    assert shown_conditions(made(settle(app))) == ["None", "Saliency"]
+    assert named(app.button, "Another category")
+
+
+def shown_conditions(app: AppTest) -> list[str]:
+    """The conditions of which a trial is drawn."""
+    return [
+        name for one in app.markdown if (name := one.value.strip("*")) in ("None", "Saliency") and name != one.value
+    ]
+
+
+def test_a_link_to_a_study_that_came_with_foretell_begins_a_copy(open_page: Open) -> None:
+    """Catches the sentence that it does not exist, and a copy of another one."""
+    app = open_page(study="two-ais-blind")
+    assert "“two-ais-blind” came with Foretell and stays as it is." in " ".join(one.value for one in app.warning)
+    assert Path(named(app.radio, "Begin with").value).stem == "two-ais-blind"  # type: ignore[attr-defined]
+    assert "does not exist here" in " ".join(one.value for one in open_page(study="nowhere").warning)
 
 
 def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, workspace: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.collection.monitor import LONGEST_RUN, SILENT_NS, describe_flags
+from study.conditions import CONDITIONS
 from study.participation.payloads import TrialResponse
 from study.service import Service
 from study.store import audit
@@ -81,6 +82,8 @@ def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     newest = seen.participants.iloc[0]
     assert (newest["where"], newest["trial"], newest["of"], newest["minutes"]) == ("finished", 21, 21, 1.0)
     assert seen.places[["places", "open", "held", "done"]].sum().tolist() == [12, 9, 2, 1]
+    order = [name for name in CONDITIONS if name in set(seen.places["condition"])]  # as on every page
+    assert seen.places["condition"].tolist() == order != sorted(order)
     assert seen.throughput["responses"].tolist() == [22]
     assert seen.free_bytes > 0
     assert seen.database_bytes > 0
