@@ -108,8 +108,7 @@ def show_contrasts(result: AnalysisResult) -> None:
         numbers.table(result.contrasts, "contrasts", IN_WORDS)
         st.caption(
             f"Log-odds (low, high) and percentage points (from, to), {headline.coverage_text(result.level)} intervals "
-            "uncorrected; p_holm is "
-            "corrected for the number of contrasts (Holm)."
+            "uncorrected; p_holm is corrected for the number of contrasts (Holm)."
         )
     numbers.heading("Average effects on the probability", "exploratory")
     live.draw_when_ready(
