@@ -90,11 +90,14 @@ def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
 
 
 def test_tables_write_trial_types_in_words() -> None:
-    """Catches codes of the export on the page, and a hyphen where articles print a minus; the numbers stay numbers."""
-    frame = pd.DataFrame({"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "points": [-0.15]})
+    """Catches codes of the export on the page, a hyphen where articles print a minus, percentage points that seem more
+    exact than they are, and numbers that became text."""
+    frame = pd.DataFrame(
+        {"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "z": [-0.15], "points": [-3.15]}
+    )
     shown = numbers._format(frame, IN_WORDS).hide(axis="index").to_string(delimiter="|").splitlines()[1]
-    assert shown == "both vs none, AI wrong (adversarial)|AI right|−0.150"
-    assert frame["points"].tolist() == [-0.15]
+    assert shown == "both vs none, AI wrong (adversarial)|AI right|−0.150|−3.1"
+    assert frame["points"].tolist() == [-3.15]
 
 
 def test_a_measure_is_made_when_it_is_asked_for_and_labelled(app: AppTest) -> None:
