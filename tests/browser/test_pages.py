@@ -237,7 +237,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
 
 
 WALK = {
-    "explore?method=Gradient": (12, "Test this on participants"),
+    "explore?method=Gradient": (12, "Uncertainty of the prediction"),
     "library": (7, "Name of the set"),
     "design": (8, "Make the study"),
     "studies?study=aquarium": (8, "Access"),
@@ -266,13 +266,24 @@ def test_the_keyboard_walks_every_page_on_a_dark_phone(chromium: Browser, resear
             finished(page)
             expect(page.get_by_text(last).first).to_be_visible(timeout=PATIENCE_MS)
             finished(page)
-            page.get_by_test_id("stMain").locator("h1").click()  # the walk begins after the navigation
-            visited = []
-            for _ in range(count):
-                page.keyboard.press("Tab")
-                said, is_seen, is_inside = page.evaluate(FOCUSED)
-                assert is_seen, (path, said)
-                visited += [said] if is_inside else []
+            visited, lost = walk(page, count)
+            if lost:  # a part that is drawn late takes the focus once; a trap, or what is off the screen, each time
+                finished(page)
+                visited, lost = walk(page, count)
+            assert not lost, (path, lost)
             assert len(visited) >= count - 1, (path, visited)
             assert len(set(visited)) >= count // 2, (path, visited)
             assert grave(page) == [], path
+
+
+def walk(page: Page, count: int) -> tuple[list[str], list[str]]:
+    """Press Tab, and return what had the focus in the page's main part, and what had it and was not to be seen."""
+    page.get_by_test_id("stMain").locator("h1").click()  # the walk begins after the navigation
+    visited: list[str] = []
+    lost: list[str] = []
+    for _ in range(count):
+        page.keyboard.press("Tab")
+        said, is_seen, is_inside = page.evaluate(FOCUSED)
+        visited += [said] if is_inside else []
+        lost += [] if is_seen else [said]
+    return visited, lost
