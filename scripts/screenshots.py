@@ -52,17 +52,20 @@ PAGES = {
 DRAWINGS, STUDY = "drawings", "my-study"
 """An image set and a study that the guides show."""
 GUIDED = {
-    "models-and-images": (f"library?set={DRAWINGS}", "Labels and classes"),
-    "design": (f"design?study={STUDY}&part=Explanations", "Preview a trial"),
-    "results": ("results", "Do explanations help participants"),
+    "models-and-images": f"library?set={DRAWINGS}",
+    "design": f"design?study={STUDY}&part=Explanations",
+    "results": PAGES["results"],
 }
-"""Pages of the guides, with a text that is there when they are ready."""
+"""Pages of the guides."""
 
 MADE = {
     PAGES["explore"]: "Reliability of this heatmap",
     PAGES["teaching"]: "The search",
     PAGES["checks"]: "exploratory_crosschecks.csv",
     PAGES["exploratory"]: "Data table",
+    GUIDED["models-and-images"]: "Labels and classes",
+    GUIDED["design"]: "Preview a trial",
+    GUIDED["results"]: "Do explanations help participants",
 }
 """A text that a page shows only when its background jobs are done."""
 
@@ -163,7 +166,7 @@ def open_window(browser: Browser, login: StorageState, scheme: str, size: str) -
         yield context.new_page()
 
 
-def capture_pages(visit: Visit, url: str, folder: Path, home: Path) -> None:  # noqa: ARG001 - as `capture_docs`
+def capture_pages(visit: Visit, url: str, folder: Path) -> None:
     """Take a screenshot of every page, light and dark, on both screens."""
     for scheme in ("light", "dark"):
         for size in SIZES:
@@ -177,18 +180,15 @@ def capture_pages(visit: Visit, url: str, folder: Path, home: Path) -> None:  # 
                 page.screenshot(path=folder / f"participant-{scheme}-{size}.png")
 
 
-def capture_docs(visit: Visit, url: str, folder: Path, home: Path) -> None:
-    """Take the screenshots of the README and the guides."""
-    make_material(home)
+def capture_docs(visit: Visit, url: str, folder: Path) -> None:
+    """Take the screenshots of the README and the guides, whose material is there (`make_material`)."""
     with visit("light", "desktop") as page:
         open_page(page, url, PAGES["explore"])
         fit_window(page)
         page.screenshot(path=folder / "explore.png")
-    for name, (path, ready) in GUIDED.items():
+    for name, path in GUIDED.items():
         with visit("light", "desktop") as page:
             open_page(page, url, path)
-            page.get_by_text(ready).first.wait_for(timeout=PATIENCE_MS)
-            wait_until_loaded(page)
             save_small(page, folder / f"{name}.webp")
     with visit("light", "desktop") as page:
         open_trial(page, url)
@@ -221,15 +221,17 @@ def main() -> None:
         parser.error("name a folder, or say --docs")
     folder: Path = DOCS if given.docs else given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    work: Callable[[Visit, str, Path, Path], None] = capture_docs if given.docs else capture_pages
+    work: Callable[[Visit, str, Path], None] = capture_docs if given.docs else capture_pages
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with (
         tempfile.TemporaryDirectory() as scratch,
         serve_workspace(home := given.home or Path(scratch)) as url,
         sync_playwright() as playwright,
     ):
+        if given.docs:
+            make_material(home)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        work(partial(open_window, browser, log_in(browser, url, home)), url, folder, home)
+        work(partial(open_window, browser, log_in(browser, url, home)), url, folder)
         browser.close()
 
 

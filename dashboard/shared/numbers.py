@@ -35,9 +35,13 @@ def heading(text: str, label: str) -> None:
 def table(frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
     """Draw a sortable table and its download; ``name`` is that of the file, which has codes in place of ``words``."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
-    shown, labels = _format(frame, words or {}), {column: LABELS[column] for column in LABELS if column in frame}
     st.dataframe(
-        shown, hide_index=True, key=f"table_{name}", height=height, placeholder="–", column_config=dict(labels)
+        _format(frame, words or {}),
+        hide_index=True,
+        key=f"table_{name}",
+        height=height,
+        placeholder="–",
+        column_config={column: label for column, label in LABELS.items() if column in frame},
     )
     content = csv_text(frame)
     files.offer_download(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")

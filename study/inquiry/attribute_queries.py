@@ -153,8 +153,9 @@ def _train(
 ) -> Metamodels:
     counts = tuple(len(names) for names in known.attributes.values())
     values = torch.from_numpy(known.values)
-    split = {"parts": parts, "lessons": lessons}
-    return train_metamodels(features, values, counts, settings, generator=generator, progress=progress, **split)
+    return train_metamodels(
+        features, values, counts, settings, generator=generator, parts=parts, lessons=lessons, progress=progress
+    )
 
 
 def read_parts(

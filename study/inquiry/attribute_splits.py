@@ -68,6 +68,44 @@ def find_attributes(known: Relatives, text: str) -> tuple[int, ...]:
     return tuple(names.index(name) for name in asked)
 
 
+@dataclass(frozen=True)
+class Division:
+    """Relatives by their combination of values of some attributes.
+
+    Attributes
+    ----------
+    split
+        Numbers of the attributes.
+    parts
+        The combination (R,) of each relative, from 0 to F - 1.
+    lessons
+        Whether each relative has none of the values of each combination (F, R).
+    """
+
+    split: tuple[int, ...]
+    parts: Tensor
+    lessons: Tensor
+
+
+def divide_relatives(known: Relatives, text: str) -> Division:
+    """Divide relatives by the values of the attributes that a text names with commas.
+
+    Raises
+    ------
+    ForetellError
+        There is no such attribute, none is left to read, or too few relatives are left to learn from.
+    """
+    split = find_attributes(known, text)
+    combinations, parts = np.unique(known.values[:, split], axis=0, return_inverse=True)
+    lessons = torch.from_numpy((known.values[None][..., split] != combinations[:, None]).all(2))
+    fewest = int(lessons.sum(1).min())
+    if fewest < FEWEST:
+        raise ForetellError(
+            f"unseen={text!r} leaves {fewest} relatives to learn from, and {FEWEST} are needed: name fewer attributes."
+        )
+    return Division(split, torch.from_numpy(parts.reshape(-1)), lessons)
+
+
 def extrapolate(
     known: Relatives,
     text: str,
@@ -82,28 +120,17 @@ def extrapolate(
     of them and reads those with all. The same is done with sets of the same sizes that are drawn, so that the number of
     relatives makes no difference.
     """
-    split = find_attributes(known, text)
-    combinations, parts = np.unique(known.values[:, split], axis=0, return_inverse=True)
-    held_out = torch.from_numpy(parts.reshape(-1))
-    lessons = torch.from_numpy((known.values[None][..., split] != combinations[:, None]).all(2))
-    _refuse_few_lessons(text, lessons)
+    division = divide_relatives(known, text)
+    held_out, lessons = division.parts, division.lessons
     drawn = held_out[torch.randperm(len(held_out), generator=generator)]
     features = encode_outputs(torch.from_numpy(known.log_p), torch.from_numpy(known.order), output)
-    own = replace(settings, folds=len(combinations))
+    own = replace(settings, folds=len(lessons))
 
     def read(parts: Tensor, lessons: Tensor) -> NDArray[np.bool_]:
         return read_parts(known, features, own, generator, parts, lessons, progress)
 
     unseen = read(held_out, lessons)
-    return Extrapolation(split, unseen, read(drawn, draw_lessons(drawn, lessons.sum(1), generator)))
-
-
-def _refuse_few_lessons(text: str, lessons: Tensor) -> None:
-    fewest = int(lessons.sum(1).min())
-    if fewest < FEWEST:
-        raise ForetellError(
-            f"unseen={text!r} leaves {fewest} relatives to learn from, and {FEWEST} are needed: name fewer attributes."
-        )
+    return Extrapolation(division.split, unseen, read(drawn, draw_lessons(drawn, lessons.sum(1), generator)))
 
 
 def draw_lessons(parts: Tensor, sizes: Tensor, generator: torch.Generator) -> Tensor:

@@ -30,9 +30,9 @@ from study.inquiry.attribute_queries import (
 )
 from study.inquiry.attribute_splits import (
     describe_extrapolation,
+    divide_relatives,
     estimate_over_relatives,
     extrapolate,
-    find_attributes,
 )
 from study.inquiry.layers import LayerInspection
 
@@ -122,7 +122,7 @@ def attributes(
 
 
 def _refuse_unseen(known: Relatives, unseen: str, queries: Queries) -> None:
-    find_attributes(known, unseen)
+    divide_relatives(known, unseen)
     if queries != "images":
         raise ForetellError(
             f"unseen={unseen!r} trains metamodels on other parts of the relatives than images were crafted for: choose "
