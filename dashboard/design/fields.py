@@ -13,8 +13,8 @@ from dashboard.design.schema import Rule, rule_at
 from dashboard.shared.messages import escape_markdown
 from study.plan.draft import MISSING
 
-NARROWEST = 200
-"""Width of a column, px: a phone has one."""
+NARROWEST, WIDEST = 200, 600
+"""Width of a column, px: a phone has one; and of a field of one line."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
     if choices:
         st.session_state[key] = value
         offered = choices if value in choices else (*choices, value)
-        st.selectbox(setting.label, offered, format_func=name, **options)
+        st.selectbox(setting.label, offered, format_func=name, width=WIDEST, **options)
     elif rule.kind == "boolean":
         st.session_state[key] = bool(value)
         st.toggle(setting.label, **options)
@@ -90,7 +90,7 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
         st.text_area(setting.label, height=30 + 28 * setting.lines, **options)
     else:
         st.session_state[key] = str(value or "")
-        st.text_input(setting.label, **options)
+        st.text_input(setting.label, width=WIDEST, **options)
 
 
 def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, An
     if rule.optional:  # a field that may be emptied again
         form |= {"value": None, "placeholder": "not set"}
     st.session_state[options["key"]] = None if value is None else kind(value)
-    st.number_input(setting.label, **form, **options)
+    st.number_input(setting.label, width=WIDEST, **form, **options)
 
 
 def _write(editor: Editor, place: str, key: str, kind: str) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import show, show_faults
+from dashboard.design.fields import WIDEST, show, show_faults
 from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
 from dashboard.shared import cache
@@ -40,6 +40,11 @@ def show_sources(editor: Editor) -> None:
             _choose_role(editor, role)
 
 
+def is_here(model: str) -> bool:
+    """Whether the network of a study file is on this machine, so that opening it downloads nothing."""
+    return ".py" in model or model in {relative_model(name) for name in cache.list_models()}
+
+
 def relative_model(name: str) -> str:
     """Return a network of Explore as a file in the workspace's ``studies`` names it."""
     spec = f"{name}:build" if name.endswith(".py") else name
@@ -69,6 +74,7 @@ def _choose_network(editor: Editor) -> None:
         key=key,
         on_change=write,
         accept_new_options=True,
+        width=WIDEST,
         help="One of this workspace, or type a name: resnet50, timm:vit_base_patch16_224, hf:OWNER/NAME, "
         "clip:NAME?names=FILE.",
     )
@@ -98,12 +104,13 @@ def _choose_role(editor: Editor, role: str) -> None:
         if text:
             change(editor.path, {place: {"set": "folder", "path": text}})
 
-    st.selectbox(role.capitalize(), offered, key=key, on_change=write, label_visibility="collapsed")
+    st.selectbox(role.capitalize(), offered, key=key, on_change=write, label_visibility="collapsed", width=WIDEST)
     st.text_input(
         "Folder",
         key=f"{key}.path",
         on_change=write_path,
         placeholder="a folder with one subfolder per category",
         label_visibility="collapsed",
+        width=WIDEST,
     )
     show_faults(editor, place)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.design import file, manage, network, participants, plan, stimuli, texts, trials
+from dashboard.design import build_check, file, manage, network, participants, plan, stimuli, texts, trials
 from dashboard.design.editor import ERROR, Editor, can_undo, find_study, list_own, undo
 from dashboard.design.fields import show_all
 from dashboard.design.settings import CONTACT, STUDY
@@ -73,6 +73,7 @@ def _edit(path: Path) -> None:
     }
     section = choose_section("Section", sections, SECTION_KEY)
     _problems(editor)
+    build_check.show_state(editor)
     sections[section](editor)
     _offer_next(section, list(sections))
     if section not in ("File", "Build"):
@@ -105,14 +106,14 @@ def _study(editor: Editor) -> None:
 
 
 def _build(editor: Editor) -> None:
-    """Check and build the study, and lead to what comes next."""
+    """Build the study, and lead to what comes next."""
     if editor.config is None:
         return
     building.take_done()
     study = find_study(editor)
     if study is None:
         return
-    building.show(study)
+    building.show(study, has_check=False)
     if study.bundle is not None and not study.has_changed:
         st.success("The study is built as its file is now.")
         links.show_link("Preview, open and share it", "studies", study=study.name)

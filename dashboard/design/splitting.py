@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
+from dashboard.design.fields import WIDEST
 from dashboard.design.places import describe_set, image_settings
 from dashboard.shared import cache, links, service
 from dashboard.shared.keys import digest
@@ -38,7 +39,7 @@ def show_split(editor: Editor) -> None:
         st.info("There is no image set in the workspace yet that could replace them.")
         links.show_link("Add images", "library")
         return
-    name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set")
+    name = st.selectbox("Image set", sets, key=f"design.{editor.name}.one_set", width=WIDEST)
     st.caption(
         "Of the images that the network gets wrong, the more confident half of each category becomes adversarial and "
         "the other half standard. Of the images that it gets right, a random half becomes the example pool and the "

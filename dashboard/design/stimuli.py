@@ -11,7 +11,7 @@ from core.attribution.opening import is_external, open_registered
 from core.parameters import list_parameters, summary
 from core.types import Progress
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import Setting, show, show_all, show_faults
+from dashboard.design.fields import WIDEST, Setting, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
 from dashboard.explore.parameters import HIDDEN
@@ -80,6 +80,7 @@ def _choose_method(editor: Editor) -> None:
         key=key,
         on_change=write,
         accept_new_options=True,
+        width=WIDEST,
         help="A registered method, or type FILE.py:function or heatmaps:FOLDER for your own.",
     )
     if value not in METHODS or is_external(value):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.design.editor import Editor, change, find_study
+from dashboard.design import build_check
+from dashboard.design.editor import Editor, change
 from dashboard.design.fields import Setting, show, show_all
 from dashboard.design.schema import Rule
 from dashboard.design.settings import STRATA, TRIALS
-from dashboard.studies import building
 from study.bundle import TRIAL_TYPES
 from study.plan.draft import MISSING
 
@@ -22,10 +22,9 @@ def show_trials(editor: Editor) -> None:
     show_all(editor, TRIALS, 2)
     _choose_strata(editor)
     _count_trials(editor)
-    study = find_study(editor)
-    if study is not None:
+    if editor.config is not None:
         st.header("What these images allow", anchor=False)
-        building.show_check(study)
+        build_check.show_report(editor)
 
 
 def _choose_categories(editor: Editor) -> None:

@@ -40,18 +40,19 @@ def take_done() -> None:
         pool().forget(job.key)
 
 
-def show(study: Study) -> None:
-    """Show whether the study is built as its file is now, with buttons to check and to build it."""
+def show(study: Study, *, has_check: bool = True) -> None:
+    """Show whether the study is built as its file is now, with buttons to build and, with ``has_check``, check it."""
     if study.bundle is None:
+        what = "**Check** first reports what the images allow, what is missing and how long the build takes."
         st.info(
-            "Not built yet. Building computes every image and heatmap once and freezes them. **Check** first reports "
-            "what the images allow, what is missing and how long the build takes."
+            "Not built yet. Building computes every image and heatmap once and freezes them."
+            + (f" {what}" if has_check else "")
         )
     elif study.has_changed:
         st.warning("The study file has changed since this study was built. Build it again to use the changes.")
     if study.file is None or _explain_lack(study):
         return
-    tasks = {"check": _check_task(study), "build": _build_task(study)}
+    tasks = {"build": _build_task(study), **({"check": _check_task(study)} if has_check else {})}
     jobs = {name: job for name, task in tasks.items() if (job := pool().find(task.key)) is not None}
     running = next((job for job in jobs.values() if not job.has_ended), None)
     if "build" in jobs and jobs["build"].has_ended:
@@ -66,20 +67,6 @@ def show(study: Study) -> None:
         _report_check(jobs["check"])
 
 
-def show_check(study: Study) -> None:
-    """Draw the check alone: what the images allow, what is missing and how long the build takes."""
-    if study.file is None or _explain_lack(study):
-        return
-    task = _check_task(study)
-    job = pool().find(task.key)
-    if job is not None and not job.has_ended:
-        watch(job)
-        return
-    _check_button(study, task)
-    if job is not None:
-        _report_check(job)
-
-
 def _buttons(study: Study, tasks: dict[str, Task]) -> None:
     urgent = study.bundle is None or study.has_changed
     with st.container(horizontal=True):
@@ -91,17 +78,14 @@ def _buttons(study: Study, tasks: dict[str, Task]) -> None:
             on_click=_start,
             args=(study, tasks["build"], True),
         )
-        _check_button(study, tasks["check"])
-
-
-def _check_button(study: Study, task: Task) -> None:
-    st.button(
-        "Check",
-        key=f"check_{study.name}",
-        help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
-        on_click=_start,
-        args=(study, task),
-    )
+        if "check" in tasks:
+            st.button(
+                "Check",
+                key=f"check_{study.name}",
+                help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
+                on_click=_start,
+                args=(study, tasks["check"]),
+            )
 
 
 def _report_build(job: Job) -> None:
@@ -126,6 +110,11 @@ def _report_check(job: Job) -> None:
         st.error(format_message("\n\n".join(checked.obstacles)))
     else:
         st.success("This study can be built.")
+    show_material(checked)
+
+
+def show_material(checked: StudyCheck) -> None:
+    """Draw what a check found in the images of a study, and what they allow."""
     for line in (*checked.sets, *checked.notes):
         st.caption(escape_markdown(line))
     if checked.supply is not None:

@@ -6,6 +6,7 @@ ask for them again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,9 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.analysis import random_effects
 from study.building.averaged import compare
-from study.building.categories import CategoryShortage, Supply, count_of, describe
+from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
 from study.building.design import SetPredictions
-from study.building.plan import Planner, TrialPlan, predict_sets, refuse_uncovered
+from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
@@ -31,6 +32,7 @@ from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sour
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
 MOST_NAMES = 5
+LONG = "There are images for every category. Whether examples can be found for every trial is not checked yet."
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class StudyCheck:
         Trials that the plan has.
     seconds
         Estimated duration of the build; None where it cannot be built.
+    postponed
+        What was not checked because it takes long, in a sentence; empty where everything was.
     """
 
     sets: tuple[str, ...]
@@ -59,6 +63,7 @@ class StudyCheck:
     supply: Supply | None
     trials: int = 0
     seconds: float | None = None
+    postponed: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -70,7 +75,13 @@ class StudyCheck:
 
 
 def check(
-    path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, workers: int = 1
+    path: Path,
+    home: Path,
+    progress: Progress = silent,
+    *,
+    device: str | None = None,
+    workers: int = 1,
+    patience_s: float = math.inf,
 ) -> StudyCheck:
     """Examine the study of a study file without building it.
 
@@ -78,6 +89,9 @@ def check(
     ----------
     workers
         Processes that the build would have; the estimate depends on them.
+    patience_s
+        Seconds that the network may take. What takes longer is left out, and the result says so. The duration of
+        augmented copies and of strata is not known before, so they are left out whenever there is a limit.
 
     Raises
     ------
@@ -89,15 +103,33 @@ def check(
     unmatched = tuple(_list_unmatched_sets(sources))
     if unmatched:
         return StudyCheck(sets, (), unmatched, None)
-    return _check_plan(sources, home / "cache", progress, sets, workers)
+    postponed = _postpone_predictions(sources, home / "cache", patience_s)
+    if postponed:
+        return StudyCheck(sets, (), (), None, postponed=postponed)
+    return _check_plan(sources, home / "cache", progress, sets, workers, patience_s)
+
+
+def _postpone_predictions(sources: Sources, cache: Path, patience_s: float) -> str:
+    """Say how long the network takes to predict the images, if it is longer than ``patience_s``."""
+    missing = count_unpredicted(sources, cache) if patience_s < math.inf else 0
+    seconds = missing * pace(sources.classifier).forward_s if missing else 0.0
+    if seconds <= patience_s:
+        return ""
+    return f"The network has not predicted {count_of(missing, 'image')} yet, which takes {_duration(seconds)}."
 
 
 @one_thread()
-def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int) -> StudyCheck:
+def _check_plan(
+    sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int, patience_s: float
+) -> StudyCheck:
     material = predict_sets(sources, cache, progress)
-    supply = Supply(material, sources.config.trials.per_type)
+    settings = sources.config.trials
+    supply = Supply(material, settings.per_type)
     notes: tuple[str, ...] = ()
     try:
+        if patience_s < math.inf and (settings.strata is not None or sources.config.teaching.copies > 1):
+            choose_categories(material, settings.categories, settings.per_type, settings.spread)
+            return StudyCheck(sets, notes, (), supply, postponed=LONG)
         planner = Planner(sources, material, cache)
         notes = tuple(_prior_notes(planner, material))
         plan = planner.plan(progress)

@@ -26,7 +26,7 @@ from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
 from study.conditions import CONDITIONS
-from study.network.predictions import predict
+from study.network.predictions import count_missing, predict
 from study.network.sources import Sources, plain
 from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
@@ -268,11 +268,24 @@ def predict_sets(sources: Sources, cache: Path, progress: Progress = silent) -> 
     """Return the network's predictions for the sets of a study, from the cache or made now."""
     classifier, sets = sources.classifier, sources.sets
     predictions = {
-        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
-        for role in ("pool", "standard", "adversarial")
+        role: predict(classifier, images, cache, progress, features=_is_pool(sources, images))
+        for role, images in sets.items()
     }
     one_way = sources.config.trials.confusion == "target"
     return SetPredictions(classifier.categories, **predictions, one_way=one_way)
+
+
+def count_unpredicted(sources: Sources, cache: Path) -> int:
+    """Count the images that `predict_sets` would have to pass through the network."""
+    different = {images.digest: images for images in sources.sets.values()}.values()
+    return sum(
+        count_missing(sources.classifier, images, cache, features=_is_pool(sources, images)) for images in different
+    )
+
+
+def _is_pool(sources: Sources, images: ImageSet) -> bool:
+    """Tell whether these are the images of the example pool, whose features teaching needs."""
+    return images.digest == sources.sets["pool"].digest
 
 
 def make_planner(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:

@@ -101,9 +101,9 @@ def probabilities_of(
     return np.concatenate([shard[0] for shard in shards])
 
 
-def count_missing(classifier: Classifier, images: ImageSet, cache: Path) -> int:
-    """Count the images of a set that `probabilities_of` would have to pass through the network."""
-    folder = _folder(classifier, images, cache, features=False)
+def count_missing(classifier: Classifier, images: ImageSet, cache: Path, *, features: bool = False) -> int:
+    """Count the images of a set that `predict` would have to pass through the network with the same ``features``."""
+    folder = _folder(classifier, images, cache, features)
     starts = range(0, len(images), SHARD)
     return sum(min(SHARD, len(images) - start) for start in starts if not (folder / f"{start:08d}.npz").is_file())
 

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import cache, service
 from dashboard.shared.cache import Gallery
+from dashboard.shared.jobs import pool
 from data.types import ImageSet
 from study.network import sources
 from study.plan.config import ImageSource
@@ -56,7 +57,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setattr(cache, "open_set", open_set)
     torch.set_num_threads(1)
     service.close()
+    before = set(pool()._jobs)
     yield home
+    for key in set(pool()._jobs) - before:  # a page starts work that its test does not wait for
+        pool().cancel(key)
     service.close()
 
 

@@ -68,6 +68,28 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert "Estimated duration of the build: about" in text
 
 
+def test_what_takes_longer_than_the_patience_is_left_out_and_said(tmp_path):
+    """Catches a page that starts an hour of predictions by itself, and one that waits for none."""
+    (tmp_path / "tiny.toml").write_text(TINY)
+    home = tmp_path / "home"
+    checked = check(tmp_path / "tiny.toml", home, patience_s=0)
+    assert checked.postponed.startswith("The network has not predicted 720 images yet, which takes about ")
+    assert (checked.obstacles, checked.supply) == ((), None)
+    assert not (home / "cache" / "predictions").exists()
+    whole = check(tmp_path / "tiny.toml", home)
+    again = check(tmp_path / "tiny.toml", home, patience_s=0)  # all images are predicted now
+    assert (again.postponed, again.trials) == ("", whole.trials)
+
+
+def test_a_shortage_is_said_whatever_the_patience(tmp_path):
+    """Catches a shortage that only the long check would find."""
+    study = TINY.replace("categories = 3", "categories = 60").replace("sets = 20", "sets = 20\ncopies = 4")
+    (tmp_path / "tiny.toml").write_text(study)
+    checked = check(tmp_path / "tiny.toml", tmp_path / "home", patience_s=1e6)
+    assert [text.split(",")[0] for text in checked.obstacles] == ["trials.categories = 60"]
+    assert not (tmp_path / "home" / "cache" / "copies").exists()
+
+
 def test_every_set_that_matches_no_class_is_named_at_once(folders):
     write_images(folders / "pool", ["Baum", "Haus"], 1)
     write_images(folders / "standard", ["Auto", "Fisch"], 1)

@@ -1,0 +1,137 @@
+"""Whether the study can be built as its file is now: checked with the network again after every change of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.types import Progress
+from dashboard.design.editor import Editor
+from dashboard.design.network import is_here
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest
+from dashboard.shared.live import HESITATE_S, POLL_S, describe_progress, format_duration
+from dashboard.shared.messages import escape_markdown, format_message
+from dashboard.shared.tasks import Task
+from dashboard.studies import building
+from study.building.categories import count_of
+from study.building.check import StudyCheck, check
+from study.workspace.parallel import workers_here
+from study.workspace.workspace import home
+
+IRRELEVANT: Mapping[str, Any] = {
+    **dict.fromkeys(("texts", "contact", "consent", "check", "recruiter", "pay", "device", "keys", "language"), True),
+    "study": {"title"},
+}
+"""Settings that change nothing of what a check finds; the file itself is checked for them as it is typed."""
+
+
+def show_state(editor: Editor) -> None:
+    """Check the study as the file is now, and show whether it can be built; what takes long waits for a click."""
+    if editor.config is None:
+        return
+    if not _was_asked(editor) and not is_here(editor.config.classifier.model):
+        _offer_check(editor, f"{editor.config.classifier.model} is not on this machine. The check downloads it.")
+        return
+    task, running = _make_task(editor), _key(editor, "running")
+    if st.session_state.get(running, task.key) != task.key:
+        pool().cancel(st.session_state[running])  # a check of the file as it was
+    st.session_state[running] = task.key
+    job = task.ask()
+    if job.has_ended:
+        st.session_state[_key(editor, "ended")] = task.key
+        _show_outcome(editor, job)
+        return
+    before = _find_last(editor)
+    if before is not None and before.result.obstacles:
+        _show_obstacles(before.result)  # until it is known that the change removed them
+    _watch(job)
+
+
+def show_report(editor: Editor) -> None:
+    """Show what the images allow: of the last change, or until its check has ended of the one before."""
+    job = _find_last(editor)
+    if job is None:
+        st.caption("It is shown here as soon as the check at the top of this page has ended.")
+        return
+    building.show_material(job.result)
+    st.button(
+        "Check again",
+        key=_key(editor, "again"),
+        help="For images or a network that have changed since: the check follows the study file alone.",
+        on_click=_check_again,
+        args=(editor,),
+    )
+
+
+def _make_task(editor: Editor) -> Task:
+    assert editor.config is not None
+    path, folder, patience = editor.path, home(), float("inf") if _was_asked(editor) else HESITATE_S
+    settings = editor.config.model_dump_json(exclude=dict(IRRELEVANT))
+
+    def work(progress: Progress) -> StudyCheck:
+        return check(path, folder, progress, workers=workers_here(), patience_s=patience)
+
+    return Task(digest("study check", str(folder), str(path), settings, str(patience)), work)
+
+
+def _watch(job: Job) -> None:
+    """Show how far the check is, and draw the page again once it has ended."""
+
+    def part() -> None:
+        progress = escape_markdown(describe_progress(job))
+        st.markdown(f":gray[:material/hourglass_empty: Checking whether the study can be built. {progress}.]")
+        if job.has_ended:
+            st.rerun()
+
+    st.fragment(part, run_every=POLL_S)()
+
+
+def _show_outcome(editor: Editor, job: Job) -> None:
+    """Show in a line whether the study can be built, or in a box what prevents it."""
+    if job.state != "done":
+        if job.error:
+            st.error(format_message(job.error))
+        _offer_check(editor, "Once that is corrected, check again." if job.error else "The check was stopped.")
+        return
+    checked: StudyCheck = job.result
+    if checked.obstacles:
+        _show_obstacles(checked)
+    elif checked.postponed:
+        _offer_check(editor, checked.postponed)
+    else:
+        about = f"{format_duration(checked.seconds or 0.0)} to build"
+        trials = count_of(checked.trials, "trial")
+        st.markdown(f":green[:material/check_circle:] The study can be built: {trials}, {about}.")
+
+
+def _show_obstacles(checked: StudyCheck) -> None:
+    st.error(format_message("\n\n".join(checked.obstacles)))
+
+
+def _find_last(editor: Editor) -> Job | None:
+    """Return the last check that ended with a result."""
+    job = pool().find(st.session_state.get(_key(editor, "ended"), ""))
+    return job if job is not None and job.state == "done" else None
+
+
+def _offer_check(editor: Editor, reason: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":gray[:material/help: {format_message(reason)}]", width="content")
+        st.button("Check", key=_key(editor, "check"), on_click=_check_again, args=(editor,))
+
+
+def _check_again(editor: Editor) -> None:
+    """Check whatever it takes, from now on after every change too."""
+    st.session_state[_key(editor, "asked")] = True
+    pool().forget(_make_task(editor).key)
+
+
+def _was_asked(editor: Editor) -> bool:
+    return bool(st.session_state.get(_key(editor, "asked")))
+
+
+def _key(editor: Editor, name: str) -> str:
+    return f"design.{editor.name}.check.{name}"

@@ -1,0 +1,149 @@
+"""Design says whether the study can be built after every change of its file, without a click."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shared.jobs import pool
+from study.plan import studyfiles
+from study.plan.draft import StudyDraft
+from tests.dashboard.conftest import PATIENCE_S
+from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
+from tests.study.studies import TINY
+
+pytestmark = pytest.mark.usefixtures("shared_predictions")
+SHORTAGE = "trials.categories = 60, but only"
+READY = "The study can be built: 9 trials, "
+
+
+def script() -> None:
+    from dashboard.design import page as design
+
+    design.page()
+
+
+@pytest.fixture
+def tiny(workspace: Path) -> Path:
+    """A small study of the workspace."""
+    path = studyfiles.folder_of(workspace) / "tiny.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture
+def app(tiny: Path) -> AppTest:
+    return checked(open_design(part="Trials"))
+
+
+def open_design(**query: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=90)
+    for name, value in {"study": "tiny", **query}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def checked(app: AppTest) -> AppTest:
+    """The page once its check has ended; a browser asks again by itself."""
+    deadline = time.monotonic() + PATIENCE_S
+    while "Checking whether" in lines(app):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def press_check(app: AppTest) -> AppTest:
+    next(one for one in app.button if one.label == "Check").click()
+    return checked(app.run())
+
+
+def lines(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.markdown)
+
+
+def errors(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.error)
+
+
+def change(app: AppTest, path: Path, **places: object) -> AppTest:
+    """The page after a change of the file, by hand."""
+    draft = StudyDraft.read(path)
+    for place, value in places.items():
+        draft.set(place.replace("__", "."), value)
+    draft.save(path)
+    return app.run()
+
+
+def test_what_prevents_the_build_is_said_after_a_change_and_goes_with_it(app: AppTest, tiny: Path) -> None:
+    """Catches a check that waits for a click, one of the file as it was, and a shortage that stays when corrected."""
+    assert READY in lines(app)
+    assert not app.error
+    change(app, tiny, trials__categories=60)
+    assert SHORTAGE in errors(checked(app))
+    assert READY not in lines(app)
+    change(app, tiny, trials__categories=3)
+    assert READY in lines(checked(app))
+    assert not app.error
+
+
+def test_a_shortage_stays_until_the_change_is_checked(app: AppTest, tiny: Path) -> None:
+    """Catches a box that goes and comes back under the fields while a value is typed."""
+    checked(change(app, tiny, trials__categories=60))
+    change(app, tiny, trials__categories=61)
+    if "Checking whether" in lines(app):  # else the check was quicker than the page
+        assert SHORTAGE in errors(app)
+    assert SHORTAGE.replace("60", "61") in errors(checked(app))
+
+
+def test_a_setting_that_changes_no_trial_is_not_checked_again(app: AppTest, tiny: Path) -> None:
+    """Catches a network that runs for each letter of a text."""
+    jobs = set(pool()._jobs)
+    change(app, tiny, contact__researcher="Ada", study__title="Another title", check__tries=3)
+    assert READY in lines(app)
+    assert set(pool()._jobs) == jobs
+
+
+def test_the_images_of_each_category_are_shown_without_a_click(app: AppTest) -> None:
+    assert any("fish" in set(table.value.iloc[:, 0]) for table in app.dataframe)
+    assert any("Largest study that fits" in one.value for one in app.caption)
+
+
+def test_a_network_that_is_not_here_is_not_downloaded_without_a_click(tiny: Path) -> None:
+    """Catches a page that fetches weights because a name was typed."""
+    draft = StudyDraft.read(tiny)
+    draft.set("classifier.model", "timm:a_network_that_nobody_has")
+    draft.save(tiny)
+    jobs = set(pool()._jobs)
+    app = open_design(part="Study")
+    assert "timm:a_network_that_nobody_has is not on this machine. The check downloads it." in lines(app)
+    assert set(pool()._jobs) == jobs
+    assert [one.label for one in app.button if one.label == "Check"]
+
+
+def test_what_takes_long_waits_for_one_click_and_then_follows(app: AppTest, tiny: Path) -> None:
+    """Catches augmented copies that start by themselves, and a click for each change."""
+    change(app, tiny, teaching__copies=2)
+    assert "Whether examples can be found for every trial is not checked yet." in lines(checked(app))
+    assert not app.error
+    assert READY in lines(press_check(app))
+    change(app, tiny, teaching__copies=3)
+    assert READY in lines(checked(app))
+
+
+def test_images_that_are_gone_are_said_and_checked_again_by_a_click(app: AppTest, tiny: Path, workspace: Path) -> None:
+    """Catches an error that stays for good, because the file has not changed."""
+    change(app, tiny, sets__pool={"set": "folder", "path": "../nowhere"})
+    assert "nowhere" in errors(checked(app))
+    press_check(app)
+    assert "No folder" in errors(app)
+    (workspace / "nowhere" / "fish").mkdir(parents=True)
+    (workspace / "nowhere" / "fish" / "1.png").write_bytes(b"no image")
+    assert "No folder" not in errors(press_check(app))
