@@ -26,19 +26,31 @@ NEEDED = {"studies": Permission.DESIGN, "results": Permission.SEE_OUTCOMES}
 
 
 def show(linked: Mapping[str, StreamlitPage]) -> None:
-    """Draw the list; ``linked`` are all pages by name."""
-    st.header("Your studies", anchor=False)
+    """Draw the list, the workspace's own studies before the examples; ``linked`` are all pages by name."""
     researcher = service.get_acting_researcher()
-    for study in list_studies(home(), researcher):
-        action = _find_action(researcher, study)
-        with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            with st.container(width="stretch", gap=None):
-                st.markdown(f"**{escape_markdown(study.name)}** :{COLOURS[study.state]}-badge[{study.state}]")
-                st.caption(escape_markdown(" · ".join(filter(None, [study.title, _count(study)]))))
-                for fault in study.faults:
-                    st.markdown(f":red[{escape_markdown(fault)}]")
-            if action is None:
-                continue
+    studies = list_studies(home(), researcher)
+    st.header("Your studies", anchor=False)
+    own = [study for study in studies if not study.is_example]
+    for study in own:
+        _show_study(study, _find_action(researcher, study), linked)
+    if not own:
+        st.caption("None yet. Design one from your own network and images, or begin with an example.")
+    if len(own) < len(studies):
+        st.header("Examples", anchor=False)
+    for study in studies:
+        if study.is_example:
+            _show_study(study, _find_action(researcher, study), linked)
+
+
+def _show_study(study: Study, action: NextAction | None, linked: Mapping[str, StreamlitPage]) -> None:
+    """Draw a study with its state, its faults and the link to what comes next."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(width="stretch", gap=None):
+            st.markdown(f"**{escape_markdown(study.name)}** :{COLOURS[study.state]}-badge[{study.state}]")
+            st.caption(escape_markdown(" · ".join(filter(None, [study.subject, _count(study)]))))
+            for fault in study.faults:
+                st.markdown(f":red[{escape_markdown(fault)}]")
+        if action is not None:
             st.page_link(
                 linked[action.page],
                 label=f":primary[**{action.label}**]",

@@ -14,6 +14,7 @@ from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.plan import config
+from study.plan.studyfiles import templates
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
 
 COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
@@ -51,6 +52,16 @@ class Study:
         if self.bundle is not None:
             return self.bundle.manifest.texts.get("title", self.name)
         return self.settings.study.title if self.settings else self.name
+
+    @property
+    def is_example(self) -> bool:
+        """Whether its file came with Foretell."""
+        return self.file is not None and self.file in templates()
+
+    @property
+    def subject(self) -> str:
+        """Return what an example shows, as all have one title; of any other study its title."""
+        return templates()[self.file] if self.file is not None and self.is_example else self.title
 
     @property
     def open_version(self) -> StudyStatus | None:
@@ -109,13 +120,14 @@ def find_next_action(study: Study) -> NextAction:
 
 
 def list_studies(home: Path, researcher: Researcher) -> list[Study]:
-    """List the studies that the account may see, by name; a damaged one is listed with its faults."""
+    """List the studies that the account may see, by name, examples last; a damaged one is listed with its faults."""
     files, faults = _files(home)
     statuses = researcher.studies()
     built = {study_name(folder) for folder in bundles(home)}
     names = sorted({*files, *built, *faults, *(status.name for status in statuses)})
     seen = [name for name in names if researcher.sees(name)]
-    return [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in seen]
+    studies = [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in seen]
+    return sorted(studies, key=lambda study: study.is_example)
 
 
 def _files(home: Path) -> tuple[dict[str, tuple[Path, config.StudyConfig]], dict[str, list[str]]]:
@@ -177,7 +189,7 @@ def overview(studies: Sequence[Study]) -> pd.DataFrame:
         [
             {
                 "Study": study.name,
-                "Title": study.title,
+                "About": study.subject,
                 "State": study.state,
                 "Trials": len(study.bundle.manifest.trials) if study.bundle else None,
                 "Participants": count_finished(study.versions, "live"),

@@ -100,6 +100,20 @@ def test_every_state_has_its_next_action(app: AppTest, workspace: Path) -> None:
     assert any("broken.toml is not valid TOML" in text.value for text in app.markdown)
 
 
+def test_own_studies_are_before_the_examples_which_say_what_they_show(app: AppTest, workspace: Path) -> None:
+    """Catches four rows of one title, and an own study among studies that nobody here made."""
+    assert any(text.value.startswith("None yet.") for text in app.run().caption)
+    (workspace / "studies").mkdir()
+    (workspace / "studies" / "mine.toml").write_text(STUDY_FILE, encoding="utf-8")  # "mine" is after "demo"
+    assert list(next_actions(app.run())) == ["mine", "demo", "folke2021", "two-ais-blind", "two-ais-scenes"]
+    said = [text.value for text in app.caption]
+    assert not any(text.startswith("None yet.") for text in said)
+    assert {"Mine", "The paper's study: ResNet-50 and ImageNet, 90 trials"} <= set(said)
+    assert [one.value for one in app.header] == ["Your studies", "Examples"]
+    (workspace / "studies" / "demo.toml").write_text(STUDY_FILE.replace("mine", "demo"), encoding="utf-8")
+    assert [study.name for study in list_studies(workspace, service.get_service().researcher)][:2] == ["demo", "mine"]
+
+
 def test_a_broken_file_does_not_hide_a_running_study(workspace: Path) -> None:
     """Catches a study with participants in it whose only offered action is to correct its file."""
     service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="aquarium"), 2)
