@@ -75,12 +75,16 @@ def _view(view: str) -> None:
         if other is None:
             return
         models = [model, *other]
-        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), results)
+        steps = results.container(horizontal=True, vertical_alignment="center", key="explore_top")
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), steps)
         network = cache.load_classifier(model)
         methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
         settings, seed = parameters.choose_settings(methods, network)
         with results, show_errors():
             seen = [ClassifiedImage(name, one) for one in chosen for name in models]
+            if view == ONE and seen:
+                with steps:
+                    _offer_all_methods(seen[0])
             _show_view(view, seen, settings, seed, by_class=by_class)
 
 
@@ -93,7 +97,6 @@ def _show_view(
             st.info("Choose an image file. It stays on this machine.")
     elif view == ONE:
         ((method, given),) = settings.items()
-        _offer_all_methods(seen[0])
         single.show(seen[0], method, given, seed)
         show_study_link(seen[0].model, method)
         images = source.find_chosen_set()

@@ -56,4 +56,5 @@ def show_steps(ranked: Sequence[int], shown: int, picked: Callable[[int], None])
         key="explore_steps",
         data={"before": before, "after": after, "says": f"Image {place + 1:,} of {len(ranked):,}"},
         on_stepped_change=lambda: picked(st.session_state["explore_steps"].stepped),
+        width="content",
     )

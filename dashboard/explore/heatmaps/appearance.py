@@ -29,23 +29,24 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
         "Heatmap alone: without the image.",
     )
     opacity, percent = 0.8, 10.0
-    if style == "Outline":
-        percent = st.slider("Outlined area, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
-    else:
-        clip = st.slider(
-            "Clip, % of pixels",
-            0.0,
-            20.0,
-            clip,
-            0.5,
-            key=clip_key,
-            bind=BIND,
-            width=180,
-            help="This share of the strongest pixels gets the full colour. A larger share makes weaker values visible.",
-        )
-    if style == "Colours":
-        opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
-    outline = object_known and st.toggle("Object outline", key="outline", bind=BIND)
+    with st.popover("Drawing"):
+        if style == "Outline":
+            percent = st.slider("Outlined area, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND)
+        else:
+            clip = st.slider(
+                "Clip, % of pixels",
+                0.0,
+                20.0,
+                clip,
+                0.5,
+                key=clip_key,
+                bind=BIND,
+                help="This share of the strongest pixels gets the full colour. A larger share makes weaker values "
+                "visible.",
+            )
+        if style == "Colours":
+            opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND)
+        outline = object_known and st.toggle("Object outline", key="outline", bind=BIND)
     return HeatmapStyle(style, opacity, percent, outline, clip)
 
 

@@ -97,7 +97,7 @@ def class_names(classifier: Classifier) -> list[str]:
 
 def target_box(classifier: Classifier) -> str:
     """Choose the class to explain, by name, or `PREDICTION`."""
-    return st.selectbox("Explain", [PREDICTION, *class_names(classifier)], key="target", bind="query-params", width=220)
+    return st.selectbox("Explain", [PREDICTION, *class_names(classifier)], key="target", bind="query-params", width=190)
 
 
 def target_of(seen: ClassifiedImage, name: str) -> int | None:

@@ -108,7 +108,7 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
 
 
 def _controls() -> Any:
-    return st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look")
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="explore_look")
 
 
 def _showing(

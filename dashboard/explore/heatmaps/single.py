@@ -28,7 +28,7 @@ CLIP = 0.5
 def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: int) -> None:
     """Show everything about one image and one method."""
     _headline(seen)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="explore_look"):
         target = target_of(seen, target_box(seen.classifier))
         assert target is not None
         look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
