@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -79,13 +79,17 @@ INK = {"light": "#1b1f27", "dark": "#e9ebf0"}
 
 
 class Page(NamedTuple):
-    """One page: its module has a function ``page()``. Home shows a card of those that have a heading."""
+    """One page: its module has a function ``page()``. Home shows a card of those that have a heading.
+
+    A hidden page is not in the navigation: another page links to it.
+    """
 
     title: str
     icon: str
     module: str
     heading: str = ""
     text: str = ""
+    hidden: bool = False
 
 
 PAGES = {
@@ -127,6 +131,7 @@ PAGES = {
         "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
     "teaching": Page("Teaching", "school", "dashboard.teaching.page"),
+    "accounts": Page("Accounts", "group", "dashboard.studies.accounts", hidden=True),
 }
 """Every page but Home and Help, by the path of its address, in the order in which a researcher needs them."""
 
@@ -161,7 +166,8 @@ def _linked_page(name: str, page: Page) -> StreamlitPage:
     def run() -> None:
         importlib.import_module(page.module).page()
 
-    return st.Page(run, title=page.title, url_path=name, icon=f":material/{page.icon}:")
+    visibility: Literal["visible", "hidden"] = "hidden" if page.hidden else "visible"
+    return st.Page(run, title=page.title, url_path=name, icon=f":material/{page.icon}:", visibility=visibility)
 
 
 if __name__ == "__main__":  # a spawned process imports this file too, but is not a page

@@ -36,11 +36,13 @@ def members(
 
 
 def account(
-    email: Annotated[str, typer.Argument(help="E-mail address of the researcher.")],
+    email: Annotated[str | None, typer.Argument(help="E-mail address; without it, all accounts are listed.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="End their password, links and logins instead.")] = False,
     address: Address = LOCAL,
 ) -> None:
-    """Print a link with which a researcher chooses a new password, once, within 7 days. Roles stay as they are.
+    """Print a link with which a researcher chooses a new password, once, within 7 days, or list all accounts.
+
+    Roles stay as they are.
 
     Example: python foretell.py account ada@example.org --address https://study.example.org
     """
@@ -48,7 +50,11 @@ def account(
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        if remove:
+        if email is None:
+            for one in service.researcher.list_accounts():
+                roles = ", ".join(f"{role} of {study}" for study, role in one.roles.items()) or "no role"
+                say(f"{escape_controls(one.address)}: {escape_controls(roles)}, login: {escape_controls(one.login)}")
+        elif remove:
             service.access.remove_account(email)
             say(f"{escape_controls(email)} can no longer log in with a password.")
         else:

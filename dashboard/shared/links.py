@@ -61,12 +61,13 @@ _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
 
 
-def show_link(label: str, page: str, **query: str) -> None:
+def show_link(label: str, page: str, *, place: str = "", **query: str) -> None:
     """Draw a link to another page of Foretell, which opens in this tab and keeps what the session holds.
 
-    A link in Markdown would open a new tab, with a session of its own. ``query`` is that of the page's address.
+    A link in Markdown would open a new tab, with a session of its own. ``query`` is that of the page's address;
+    ``place`` tells links to the same address on one page apart.
     """
-    with st.container(key=f"go_{digest(page, *map('='.join, query.items()))[:12]}", width="content"):
+    with st.container(key=f"go_{digest(place, page, *map('='.join, query.items()))[:12]}", width="content"):
         st.page_link(
             st.Page(_draw_nothing, title=label, url_path=page), label=escape_markdown(label), query_params=query
         )

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import urlsplit
-
 import pandas as pd
 import streamlit as st
 
-from core.errors import ForetellError
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown
+from dashboard.studies.saying import LINK_MADE, keep_link, keep_said, show_said
 from dashboard.studies.workspace_studies import Study
 from study.collection.accounts import Account
 from study.collection.members import Member
 from study.collection.permissions import ROLES, Permission, Role
 
-SAID, LINK = "members_said", "members_link"
-"""In the session: what the last change did, and the last link, each with the study it belongs to."""
 FIRST: Role = "owner"
 USUAL: Role = "viewer"
 """Role that is offered first, as it may do least."""
@@ -33,7 +27,7 @@ def show(study: Study) -> None:
         "Each member logs in under their own e-mail address, and the audit trail records what they do under it. "
         "Administrators (the shared password, and this server's command line) may do everything."
     )
-    _show_said(study.name)
+    show_said(study.name)
     if not members:
         st.info("This study has no members yet: everyone who logs in may use it. Add its owner first.")
     for one in members:
@@ -42,6 +36,8 @@ def show(study: Study) -> None:
         _show_adding(study.name, bool(members))
     else:
         st.caption(escape_markdown(refusal))
+    if researcher.account.is_administrator:
+        links.show_link("All accounts", "accounts")
     with st.expander("What each role may do"):
         rights = pd.DataFrame([(role.title, role.summary) for role in ROLES.values()], columns=["Role", "May"])
         st.table(rights, border="horizontal", hide_index=True)
@@ -91,27 +87,6 @@ def _show_adding(study: str, has_members: bool) -> None:
         st.button("Add", key=f"member_add_{study}", type="primary", on_click=_add, args=(study,))
 
 
-def _show_said(study: str) -> None:
-    """Show what the last change did; a link is shown once."""
-    said, link = st.session_state.pop(SAID, None), st.session_state.pop(LINK, None)
-    if said is not None and said[0] == study:
-        (st.success if said[1] else st.error)(escape_markdown(said[2]))
-    if link is not None and link[0] == study:
-        parts = urlsplit(st.context.url or "")
-        st.code(f"{parts.scheme}://{parts.netloc}{link[1]}" if parts.netloc else link[1], language=None)
-        st.caption("It is shown only now. Whoever uses it first becomes this member: send it to them only.")
-
-
-@contextmanager
-def _saying(study: str, done: str) -> Iterator[None]:
-    """Keep what a callback did, or why it did not, for the run that follows it."""
-    try:
-        yield
-        st.session_state[SAID] = (study, True, done)
-    except ForetellError as error:
-        st.session_state[SAID] = (study, False, str(error))
-
-
 def _title_of(role: Role) -> str:
     return ROLES[role].title
 
@@ -119,22 +94,22 @@ def _title_of(role: Role) -> str:
 def _add(study: str) -> None:
     key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
     address = st.session_state[key].strip()
-    with _saying(study, f"{address}: {_title_of(role).lower()} of {study}."):
+    with keep_said(study, f"{address}: {_title_of(role).lower()} of {study}."):
         service.get_acting_researcher().set_member(study, address, role)
         st.session_state[key], st.session_state[f"member_role_{study}"] = "", USUAL  # not the role of the last one
 
 
 def _change(study: str, account: str, key: str) -> None:
     role = st.session_state[key]
-    with _saying(study, f"{account}: {_title_of(role).lower()} of {study}."):
+    with keep_said(study, f"{account}: {_title_of(role).lower()} of {study}."):
         service.get_acting_researcher().set_member(study, account, role)
 
 
 def _remove(study: str, account: str) -> None:
-    with _saying(study, f"{account} is no longer a member of {study}."):
+    with keep_said(study, f"{account} is no longer a member of {study}."):
         service.get_acting_researcher().remove_member(study, account)
 
 
 def _make_link(study: str, account: str) -> None:
-    with _saying(study, f"Login link for {account}, for 7 days and one use:"):
-        st.session_state[LINK] = (study, service.get_acting_researcher().make_member_link(study, account))
+    with keep_said(study, LINK_MADE.format(account=account)):
+        keep_link(study, service.get_acting_researcher().make_member_link(study, account))

@@ -149,12 +149,12 @@ class Access:
         self._note("chose a password", {}, address)
         return self._log_in(None, address)
 
-    def remove_account(self, address: str) -> None:
+    def remove_account(self, address: str, by: Account = ADMINISTRATOR) -> None:
         """End an account: its password, links and logins, not its roles; raise `ForetellError` if there is none."""
         address = parse_address(address)
         if not self.workspace.identities.write(lambda db: logins.remove_account(db, address)):
             raise ForetellError(f"{address} has no password and no login link here.")
-        self._note("removed an account", {"account": address})
+        self._note("removed an account", {"account": address}, by.address)
 
     def describe_logins(self, addresses: Sequence[str]) -> dict[str, str]:
         """Describe how each address logs in."""

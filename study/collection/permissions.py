@@ -137,6 +137,9 @@ DOOR: Mapping[str, Rule] = {
     "remove_member": Rule(P.MANAGE_MEMBERS),
     "make_member_link": Rule(P.MANAGE_MEMBERS),
     # The workspace as a whole.
+    "list_accounts": WORKSPACE,
+    "make_account_link": WORKSPACE,
+    "remove_account": WORKSPACE,
     "note": WORKSPACE,
     "move_bundles": WORKSPACE,
     "verify": WORKSPACE,

@@ -13,6 +13,7 @@ from core.types import Progress, silent
 from study.bundle import Bundle
 from study.collection import interim, outcomes, recruiting
 from study.collection.designing import Designing
+from study.collection.directory import AccountDirectory
 from study.collection.door import guard
 from study.collection.frames import response_frame
 from study.collection.integrity import find_faults, find_unplayable
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @guard
-class Researcher(Messages, Designing, Members):
+class Researcher(Messages, Designing, Members, AccountDirectory):
     """The actions of the pages and the command line, each with the permission that it needs.
 
     Permissions are in `study.collection.permissions`; a function without one cannot be added. `Refusal` (403) is

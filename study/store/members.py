@@ -26,6 +26,11 @@ def of_account(db: Connection, account: str) -> list[Row]:
     return every(db, select(study_member).where(study_member.c.account == account))
 
 
+def list_all(db: Connection) -> list[Row]:
+    """List the memberships of every account, by study."""
+    return every(db, select(study_member).order_by(study_member.c.study))
+
+
 def has_members(db: Connection, study: str) -> bool:
     """Tell whether a study has any member."""
     return db.execute(select(study_member.c.study).where(study_member.c.study == study).limit(1)).first() is not None

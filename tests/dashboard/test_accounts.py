@@ -132,5 +132,6 @@ def test_the_commands_act_as_an_administrator(workspace: Path) -> None:
     assert link.startswith("https://study.example.org/login?key=")
     token = service.get_service().access.choose_password(link.partition("=")[2], PASSWORD)
     assert "own password (link by an administrator)" in run("members", "demo")
+    assert run("account") == "ada@example.org: owner of demo, login: own password (link by an administrator)\n"
     assert "can no longer log in" in run("account", "ada@example.org", "--remove")
     assert service.get_service().access.find_account(token) is None

@@ -124,6 +124,36 @@ def test_a_stranger_finds_no_study_on_any_page(collected: Path, monkeypatch: pyt
         assert not [table for table in app.table if "demo" in table.value.to_string()], page
 
 
+def accounts_script() -> None:
+    from dashboard.studies import accounts
+
+    accounts.page()
+
+
+def test_administrators_see_and_end_every_login_and_owners_do_not(
+    collected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches addresses of other studies that an owner reads, and a button that ends another account."""
+    access, link = service.get_service().access, service.get_service().researcher.make_account_link
+    for address in ("editor@example.org", "guest@example.org"):
+        access.choose_password(link(address).partition("key=")[2], "correct horse battery")
+    app = AppTest.from_function(accounts_script, default_timeout=120).run()
+    shown = [text.value.strip("*") for text in app.markdown if "@" in text.value]
+    assert shown == [f"{name}@example.org" for name in ("editor", "guest", "manager", "owner", "viewer")]
+    links = {one.proto.label: one.proto.query_string for one in app.get("page_link")}
+    assert links["Editor of demo"] == "study=demo&section=Members"
+    app.button(key="account_link_viewer@example.org").click().run()
+    assert "/login?key=" in app.code[0].value
+    assert not [one for one in app.button if one.key == "account_end_viewer@example.org"]  # no login to end
+    app.button(key="account_end_guest@example.org").click().run()
+    assert app.success[0].value == "guest@example.org can no longer log in with a password."
+    assert "guest@example.org" not in {one.address for one in service.get_service().researcher.list_accounts()}
+    log_in(monkeypatch, "owner@example.org")
+    app.run()
+    assert "Only an administrator may do this." in app.error[0].value
+    assert not [text.value for text in app.markdown if "@" in text.value]
+
+
 def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> None:
     """Catches controls that do something else than they say, and an error that stops the page."""
     app = AppTest.from_function(script, default_timeout=120, args=("studies",))

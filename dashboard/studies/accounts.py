@@ -1,0 +1,67 @@
+"""Accounts: every account of the workspace with its login and its roles, for administrators."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shared import links, service
+from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.studies.saying import LINK_MADE, keep_link, keep_said, show_said
+from study.collection.directory import AccountEntry
+from study.collection.permissions import ROLES
+
+PLACE = "all accounts"
+"""Of what is said here; no study has a name with a space."""
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("Accounts", anchor=False)
+    st.caption("Everyone who has a role in a study or a password of their own. Roles are changed in each study.")
+    with show_errors():
+        researcher = service.get_acting_researcher()
+        accounts = researcher.list_accounts()
+        show_said(PLACE)
+        if not accounts:
+            st.info("There is no account yet. Add the first member to a study: Studies, section Members.")
+            links.show_link("Studies", "studies")
+        for one in accounts:
+            _show_account(one, is_own=one.address == researcher.account.address)
+
+
+def _show_account(one: AccountEntry, *, is_own: bool) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(width="stretch", gap="xsmall"):
+            st.markdown(f"**{escape_markdown(one.address)}**{' (you)' if is_own else ''}")
+            st.caption(escape_markdown(f"Login: {one.login}"))
+            with st.container(horizontal=True, gap="small"):
+                for study, role in one.roles.items():
+                    here = {"study": study, "section": "Members"}
+                    links.show_link(f"{ROLES[role].title} of {study}", "studies", place=one.address, **here)
+                if not one.roles:
+                    st.caption("No role in any study.")
+        st.button(
+            "Login link",
+            key=f"account_link_{one.address}",
+            help="Makes a link with which they choose a new password, once, within 7 days.",
+            on_click=_make_link,
+            args=(one.address,),
+        )
+        if one.has_password:
+            st.button(
+                "End login",
+                key=f"account_end_{one.address}",
+                help="Ends their password, links and logins at once. Roles stay, for a new link.",
+                on_click=_end_login,
+                args=(one.address,),
+            )
+
+
+def _make_link(address: str) -> None:
+    with keep_said(PLACE, LINK_MADE.format(account=address)):
+        keep_link(PLACE, service.get_acting_researcher().make_account_link(address))
+
+
+def _end_login(address: str) -> None:
+    with keep_said(PLACE, f"{address} can no longer log in with a password."):
+        service.get_acting_researcher().remove_account(address)
