@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
 from study.collection.permissions import Permission
 
-BOUND = st.column_config.NumberColumn("Bound on |z|", format="%.3f")
+SCHEDULE: dict[str, Any] = {
+    "look": "Analysis",
+    "participants": "Participants per condition",
+    "bound": st.column_config.NumberColumn("Bound on |z|", format="%.3f"),
+    "verdict": "Result",
+}
+"""The columns of the table of planned analyses, in the words of the page."""
 
 
 def show(study: str) -> None:
@@ -21,10 +29,7 @@ def show(study: str) -> None:
         "Preregistered in the study file. An interim analysis reports only whether its bound is crossed. If it is, and "
         "after the last analysis, the collection closes. The audit trail records the result."
     )
-    table = standing.schedule.rename(columns=str.capitalize).rename(
-        columns={"Participants": "Participants per condition"}
-    )
-    st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
+    st.dataframe(standing.schedule, hide_index=True, key="monitor_looks", column_config=SCHEDULE)
     st.caption(f"Completed participants in the smallest condition: {standing.finished}.")
     with show_errors():
         refusal = service.get_acting_researcher().explain_refusal(Permission.SEE_OUTCOMES, study)

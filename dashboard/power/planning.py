@@ -24,6 +24,8 @@ from study.plan.config import StudyConfig
 PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated participants"
 SIZES = "10,20,40,60"
 MOST_STUDIES = 5000
+MULTIPLE = {"effect": "Effect (multiple)"}
+"""The heading of an effect as a multiple of the assumed one."""
 
 
 def choose_analysis(study: Study) -> PowerAnalysis | None:
@@ -113,9 +115,10 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
     for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
         st.markdown(f"**{escape_markdown(sentence)}**")
     priced = power.with_cost(table, conditions, pay)
-    numbers.chart(power.figure(table), priced, "power")
+    numbers.chart(power.figure(table), priced, "power", headings=MULTIPLE)
     if pay > 0:
-        numbers.chart(power.cost_figure(priced, currency), priced[["cost", "effect", "test", "power"]], "power-by-cost")
+        costs = priced[["cost", "effect", "test", "power"]]
+        numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", headings=MULTIPLE)
     st.caption(
         "Power: share of simulated studies with a significant test, with the 95% interval due to the number simulated. "
         "A sample size is sufficient if the whole interval is above 80%."
@@ -124,6 +127,6 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
         st.markdown(
             "**Smallest effect whose power is above 80%** (the whole 95% interval), as a multiple of the assumed one"
         )
-        numbers.table(power.smallest_effect(table), "smallest-effect")
+        numbers.table(power.smallest_effect(table), "smallest-effect", headings=MULTIPLE)
     if int(table["failed"].sum()):
         st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.results import jobs as work
 from dashboard.results.jobs import SEED, AnalysisResult
+from dashboard.results.wording import IN_WORDS
 from dashboard.shared import live, numbers
 from study.analysis import exploratory
 from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
@@ -24,6 +25,6 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
 def _measure(measure: ExploratoryResult) -> None:
     st.caption(measure.says)
     if measure.figure is None:
-        numbers.table(measure.table, f"exploratory_{measure.name}")
+        numbers.table(measure.table, f"exploratory_{measure.name}", IN_WORDS)
     else:
-        numbers.chart(measure.figure, measure.table, f"exploratory_{measure.name}")
+        numbers.chart(measure.figure, measure.table, f"exploratory_{measure.name}", IN_WORDS)

@@ -9,23 +9,22 @@ import streamlit as st
 
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
+from dashboard.results.wording import IN_WORDS
 from dashboard.shared import files, live, numbers
 from dashboard.shared.messages import escape_markdown
 from study.analysis import figures, headline, nested, random_effects, report
 from study.analysis.sentences import words
 
-TYPES = re.compile("|".join(figures.LABELS))
-IN_WORDS: numbers.Words = {
-    "contrast": lambda text: TYPES.sub(lambda kind: figures.LABELS[kind[0]], text.replace(" - ", " vs ")),
-    "trial_type": lambda kind: str(figures.LABELS.get(kind, kind)),
-}
-"""The columns of tables whose codes are written in words; conditions keep their short names."""
+NARROW = {"points_low": "from"}
+"""A heading of the widest table, which fits a screen of 1,280 pixels; the interval before says its coverage."""
 
 
 def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
     numbers.heading("Figure 1", sample.label)
-    numbers.chart(figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1")
+    numbers.chart(
+        figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1", IN_WORDS
+    )
     st.caption("Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance.")
 
 
@@ -43,6 +42,8 @@ def show_tests(result: AnalysisResult) -> None:
                 result.contrasts,
                 "contrasts",
                 IN_WORDS,
+                headings=NARROW,
+                coverage=headline.coverage_text(result.level),
             )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
@@ -69,7 +70,7 @@ def _keep_whole(sentence: str) -> str:
 def show_models(result: AnalysisResult) -> None:
     """Show the nested models, Table 1, and how much participants and categories differ."""
     numbers.heading("Nested models", result.label)
-    numbers.table(nested.comparison(result.analysis), "models")
+    numbers.table(nested.comparison(result.analysis), "models", headings={"df": "Parameters"})
     st.caption(
         f"Logistic mixed models with the random effects {result.analysis.random}. χ², its degrees of freedom and p "
         "test each model against the one before."
@@ -105,10 +106,12 @@ def show_contrasts(result: AnalysisResult) -> None:
     if result.contrasts.empty:
         st.info("The plan names no contrasts.")
     else:
-        numbers.table(result.contrasts, "contrasts", IN_WORDS)
+        coverage = headline.coverage_text(result.level)
+        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=NARROW, coverage=coverage)
         st.caption(
-            f"Log-odds (low, high) and percentage points (from, to), {headline.coverage_text(result.level)} intervals "
-            "uncorrected; p_holm is corrected for the number of contrasts (Holm)."
+            f"Estimates in log-odds and differences of accuracy in percentage points, each with its {coverage} "
+            "interval, uncorrected; p (Holm) is corrected for the number of contrasts. Accuracy 1 and 2: of the "
+            "condition that the contrast names first and second."
         )
     numbers.heading("Average effects on the probability", "exploratory")
     live.draw_when_ready(

@@ -9,6 +9,8 @@ from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
 from study.analysis.responses import Responses
 
+PER_PARTICIPANT = {"fewest": "Fewest per participant", "most": "Most per participant"}
+
 
 def show(data: Responses) -> None:
     """Show counts, and the responses by condition."""
@@ -22,7 +24,7 @@ def show(data: Responses) -> None:
     for label, count in counts.items():
         grid.metric(label, f"{count:,}")
     with st.expander("By condition"):
-        numbers.table(data.quality(), "quality")
+        numbers.table(data.quality(), "quality", headings=PER_PARTICIPANT)
 
 
 def show_incomplete(sample: Sample) -> None:

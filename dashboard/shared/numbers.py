@@ -12,6 +12,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard.shared import files
+from dashboard.shared.headings import describe_column, format_headings
 from study.analysis.sentences import p_text
 from study.workspace.spreadsheets import csv_text
 
@@ -19,8 +20,6 @@ COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gra
 CHANCES = ("p", "p_holm")
 POINTS = ("points", "points_low", "points_high")
 """Percentage points: more than one digit says nothing."""
-LABELS = {"points_low": "from", "points_high": "to"}
-"""Shorter headings on a page, by the name of the column: those of a table with many columns."""
 Words = Mapping[str, Callable[[str], str]]
 """How the codes of a column are written in words, by the name of the column."""
 LONG = 14
@@ -32,8 +31,25 @@ def heading(text: str, label: str) -> None:
     st.header(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
 
 
-def table(frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
-    """Draw a sortable table and its download; ``name`` is that of the file, which has codes in place of ``words``."""
+def table(
+    frame: pd.DataFrame,
+    name: str,
+    words: Words | None = None,
+    *,
+    headings: Mapping[str, str] | None = None,
+    coverage: str = "95%",
+) -> None:
+    """Draw a sortable table and its download.
+
+    Parameters
+    ----------
+    name
+        That of the file, which has the columns' names for headings, and codes in place of ``words``.
+    headings
+        Those of this table alone.
+    coverage
+        Of its intervals.
+    """
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     st.dataframe(
         _format(frame, words or {}),
@@ -41,17 +57,28 @@ def table(frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
         key=f"table_{name}",
         height=height,
         placeholder="–",
-        column_config={column: label for column, label in LABELS.items() if column in frame},
+        column_config={
+            column: st.column_config.Column(label, help=describe_column(column))
+            for column, label in format_headings(frame.columns, headings, coverage).items()
+        },
     )
     content = csv_text(frame)
     files.offer_download(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
 
 
-def chart(figure: go.Figure, frame: pd.DataFrame, name: str, words: Words | None = None) -> None:
-    """Draw a figure with its numbers."""
+def chart(
+    figure: go.Figure,
+    frame: pd.DataFrame,
+    name: str,
+    words: Words | None = None,
+    *,
+    headings: Mapping[str, str] | None = None,
+    coverage: str = "95%",
+) -> None:
+    """Draw a figure with its numbers, a `table`."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("Data table"):
-        table(frame, name, words)
+        table(frame, name, words, headings=headings, coverage=coverage)
 
 
 def _format(frame: pd.DataFrame, words: Words) -> Styler:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.types import Progress
 from dashboard.shared import service
+from dashboard.shared.headings import format_headings
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import watch
@@ -119,7 +120,8 @@ def show_material(checked: StudyCheck) -> None:
         st.caption(escape_markdown(line))
     if checked.supply is not None:
         st.markdown("**Usable images per category, as the network classifies them**")
-        st.dataframe(pd.DataFrame(checked.supply.table()), hide_index=True)
+        table = pd.DataFrame(checked.supply.table())
+        st.dataframe(table, hide_index=True, column_config=dict(format_headings(table)))
         st.caption(largest_study(checked.supply))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.shared.headings import format_headings
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
 from study.analysis.figures import LABELS
@@ -141,4 +142,5 @@ def _format_uncertainty(trial: Trial) -> str | None:
 def _show_dropped(dropped: tuple[dict[str, str], ...]) -> None:
     if dropped:
         with st.expander(f"{len(dropped)} group(s) of trials dropped, with reasons"):
-            st.table(pd.DataFrame(dropped), border="horizontal", hide_index=True)
+            table = pd.DataFrame(dropped).replace({"trial_type": dict(LABELS)})
+            st.table(table.rename(columns=format_headings(table)), border="horizontal", hide_index=True)

@@ -38,8 +38,8 @@ EXPLANATIONS: Mapping[str, str] = {
     ),
     "gee": (
         "GEE (exchangeable within participants, robust standard errors): estimates apply to the population, not to one "
-        "participant, and are therefore smaller by the factor sqrt(1 + 0.35 variance); `gee_rescaled` undoes that. GEE "
-        "does not model categories, so estimates differ if those are unevenly distributed over the trial types."
+        "participant, and are therefore smaller by the factor sqrt(1 + 0.35 variance); the rescaled ones undo that. "
+        "GEE does not model categories, so estimates differ if those are unevenly distributed over the trial types."
     ),
 }
 """The reason why each differs from the mixed model."""

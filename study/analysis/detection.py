@@ -119,7 +119,7 @@ BY_CONDITION = ExploratoryAnalysis(
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Signal detection: differences between conditions",
-    "Differences in d' and criterion from the first condition, with 95% intervals; p_holm is corrected for the "
-    "number of rows (Holm). A change of the criterion alone is no change of sensitivity.",
+    "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is "
+    "corrected for the number of rows. A change of the criterion alone is no change of sensitivity.",
     lambda study: (differences(study.frame), None),
 )

@@ -141,7 +141,7 @@ CATEGORIES = ExploratoryAnalysis("Categories", "Wilson intervals.", lambda study
 ASSOCIATIONS = ExploratoryAnalysis(
     "Trials and their explanations",
     "Over trials, Spearman's rank correlation between participants' accuracy and each property of the explanation, "
-    "in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
+    "in each condition and trial type; p by Holm's method is corrected for the number of rows.",
     lambda study: (associations(study.frame, tabulate_scores(study.trials.values())), None),
     has_trials,
 )

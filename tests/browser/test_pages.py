@@ -170,6 +170,16 @@ def test_the_buttons_of_a_figure_cover_no_text_on_a_phone(
         expect(page.locator(".modebar").first).to_be_visible(visible=kept)
 
 
+def test_contrasts_fit_a_laptop(researcher: Server, page: Page) -> None:
+    """Catches a heading that is so long that the percentage points are off the screen."""
+    page.goto(f"{researcher.url}/results?section=Contrasts")
+    expect(page.get_by_text("effects.csv")).to_be_visible(timeout=PATIENCE_MS)
+    finished(page)
+    table = page.locator(".dvn-scroller").first
+    expect(table).to_be_visible()
+    assert table.evaluate("table => [table.scrollWidth > 1000, table.scrollWidth - table.clientWidth]") == [True, 0]
+
+
 def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """From a page to the door, in with the password (also through the websocket), and out by the page's own link."""
     with Service(tmp_path) as service:

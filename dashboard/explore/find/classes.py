@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,12 +11,11 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.explore.find.jobs import make_class_task
 from dashboard.explore.find.view import Search
 from dashboard.shared import cache, files
+from dashboard.shared.headings import format_headings
 from dashboard.shared.live import draw_when_ready
-from study.inquiry.classes import COLUMNS
 from study.workspace.spreadsheets import csv_text
 
-SHARE = st.column_config.NumberColumn(format="percent")
-LABELS = ("Class", "Images", "Sensitivity", "Precision", "AUC", "95% from", "to")
+FORMATS = {"sensitivity": "percent", "precision": "percent", "auc": "%.3f", "auc_low": "%.3f", "auc_high": "%.3f"}
 
 
 def show_class_table(search: Search, row: DeltaGenerator) -> None:
@@ -34,8 +35,7 @@ def show_class_table(search: Search, row: DeltaGenerator) -> None:
 
 
 def _draw(table: pd.DataFrame, name: str) -> None:
-    area = st.column_config.NumberColumn(format="%.3f")
-    shown = table.rename(columns=dict(zip(COLUMNS, LABELS, strict=True)))
-    config = {"Sensitivity": SHARE, "Precision": SHARE, "AUC": area, "95% from": area, "to": area}
-    st.dataframe(shown, hide_index=True, key="explore_classes", column_config=config)
+    config: dict[str, Any] = format_headings(table)
+    config |= {column: st.column_config.NumberColumn(config[column], format=form) for column, form in FORMATS.items()}
+    st.dataframe(table, hide_index=True, key="explore_classes", column_config=config)
     files.offer_download("Table (CSV)", lambda: csv_text(table), f"{name}.classes.csv", "text/csv")

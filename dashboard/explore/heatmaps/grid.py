@@ -18,6 +18,7 @@ from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
+from dashboard.shared.headings import format_headings
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
@@ -183,7 +184,8 @@ def _draw(everything: HeatmapTable, stem: str, *, closer: bool) -> None:
         reasons = (f"{format_name(name)}: {why}" for name, why in refusals.items())
         st.markdown("\n".join(f"- {escape_markdown(reason)}" for reason in reasons))
     with st.expander("Numbers: certificates and measures"):
-        st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in everything.cells]), hide_index=True)
+        table = pd.DataFrame([_numbers(column, cell) for column, cell in everything.cells])
+        st.dataframe(table, hide_index=True, column_config=dict(format_headings(table)))
         for column, cell in shown.cells:
             for warning in cell.certificate.warnings if cell.certificate else ():
                 st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))

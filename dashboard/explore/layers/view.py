@@ -29,7 +29,7 @@ READ = {
     "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
     "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
-    "refinement": "Accuracy of a linear probe, with 95% intervals. gain: paired, against the layer's own features.",
+    "refinement": "Accuracy of a linear probe, with 95% intervals. Gain: paired, against the layer's own features.",
     "dissection": "A unit detects its best concept if the agreement is better than with the masks of other images.",
     "deletion": "Loss of each class on its own images when a unit is set to 0, for the most effective units.",
     "attacks": "95% intervals. An upper bound on robustness: an attack that finds nothing proves nothing.",
@@ -45,16 +45,23 @@ READ = {
     "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
     "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
     "attributes": "Accuracy on held-out relatives, with 95% intervals. The table has the predictions for this network, "
-    "and for crafted images, as by_images, the accuracy without crafting.",
+    "and for crafted images, under By images, the accuracy without crafting.",
     "decomposition": "Share of the energy of held-out images that a layer does not rebuild, ± standard error; of "
     "random filters, that of the difference. The network is not asked.",
-    "recognition": "Accuracy on held-out images, with 95% intervals. Dotted: chance. learning, position: what learned "
+    "recognition": "Accuracy on held-out images, with 95% intervals. Dotted: chance. Learning, Position: what learned "
     "filters and the cells of the pyramid gain, paired. The network is not asked.",
     "evidence": "Fall of the log-odds, with 95% intervals, next to that of as many random pixels.",
 }
 
 PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
 """Questions that compare no layer with itself, as they are called."""
+HEADINGS = {
+    "bands": {"low": "From, cycles", "high": "To, cycles", "met": "Share met"},
+    "deletion": {"drop": "Loss", "error": "SE"},
+    "explainer": {"p": "Interpretable share"},
+    "importance": {"error": "SE"},
+}
+"""Headings of a question's table whose columns have other meanings elsewhere."""
 DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
     "x_features": "Held-out images of the class, and which places speak for it (orange) or against it (blue) by",
@@ -133,7 +140,7 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
         st.warning(escape_markdown(note))
     for caption, image in result.drawings.items():
         st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
-    numbers.table(result.table, name)
+    numbers.table(result.table, name, headings=HEADINGS.get(question))
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(result.facts), f"{name}.json", "application/json"
     )

@@ -1,0 +1,25 @@
+"""How the codes in the tables of Results are written in words."""
+
+from __future__ import annotations
+
+import re
+
+from dashboard.shared import numbers
+from dashboard.shared.headings import format_heading
+from study.analysis import figures
+from study.analysis.detection import DETECTION_MEASURES
+
+TYPES = re.compile("|".join(figures.LABELS))
+
+
+def _write_contrast(text: str) -> str:
+    return TYPES.sub(lambda kind: figures.LABELS[kind[0]], text.replace(" - ", " vs "))
+
+
+IN_WORDS: numbers.Words = {
+    "contrast": _write_contrast,
+    "result": _write_contrast,
+    "trial_type": lambda kind: str(figures.LABELS.get(kind, kind)),
+    "measure": lambda name: format_heading(name) if name in DETECTION_MEASURES else name,
+}
+"""The columns whose codes are written in words; conditions keep their short names."""

@@ -1,0 +1,127 @@
+"""The headings of the tables of Results are words; their files keep the columns' names."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shared import numbers
+from study.analysis import nested, responses
+from study.analysis.exploratory import EXPLORATORY
+from tests.dashboard.conftest import made
+from tests.dashboard.test_headings import is_written_out
+from tests.dashboard.views.results.conftest import choose, headings, script, section, tables, upload
+from tests.dashboard.views.results.test_results import planned_study
+from tests.study.analysis.simulated import study
+
+SECTIONS = ("Main result", "Models", "Contrasts", "Checks")
+
+
+@pytest.fixture
+def downloads(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The tables' files by name, as they are offered."""
+    taken: dict[str, str] = {}
+    offer = numbers.files.offer_download
+
+    def take(label: str, content: Callable[[], str], name: str, mime: str) -> None:
+        taken[label] = content()
+        offer(label, content, name, mime)
+
+    monkeypatch.setattr(numbers.files, "offer_download", take)
+    return taken
+
+
+def read_first_row(content: str) -> list[str]:
+    return next(csv.reader(io.StringIO(content)))
+
+
+def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, downloads: dict[str, str]) -> None:
+    """Catches a code over a column of any table, and a heading that got into a file."""
+    choose(app, "Main")
+    seen: dict[str, list[str]] = {}
+    for name in SECTIONS:
+        section(app, name)
+        seen |= headings(app)
+        for table, frame in tables(app).items():
+            if f"{table}.csv" in downloads:
+                assert read_first_row(downloads[f"{table}.csv"]) == list(frame.columns)
+    assert set(seen) >= {"figure1", "quality", "models", "table1", "variances", "profiles", "variance_profiles"}
+    assert set(seen) >= {"contrasts", "effects", "exploratory_slopes", "exploratory_crosschecks"}
+    assert {heading for written in seen.values() for heading in written if not is_written_out(heading)} == set()
+    assert seen["models"] == ["Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "p"]
+    assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "z", "p", "Stars", "Odds ratio"]
+    assert read_first_row(downloads["models.csv"]) == [
+        "model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "p",
+    ]  # fmt: skip
+
+
+def test_every_exploratory_measure_has_headings_in_words(workspace: Path) -> None:
+    planned_study(workspace, {})
+    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
+    titles = app.selectbox(key="measure").options
+    seen: dict[str, list[str]] = {}
+    for title in titles:
+        made(app.selectbox(key="measure").select(title).run())
+        seen |= headings(app)
+    assert len([name for name in seen if name.startswith("exploratory_")]) >= 10
+    assert {name.removeprefix("exploratory_") for name in seen if name.startswith("exploratory_")} <= set(EXPLORATORY)
+    assert {heading for written in seen.values() for heading in written if not is_written_out(heading)} == set()
+    assert seen["exploratory_associations"][-3:] == ["Spearman's ρ", "p", "p (Holm)"]
+
+
+def test_intervals_say_how_much_they_cover(workspace: Path) -> None:
+    """Catches "95% CI" over the 99% intervals of a plan with another level."""
+    planned_study(workspace, {"analysis": {"alpha": 0.01, "participants": 2, "contrasts": [{"more": "both"}]}})
+    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Contrasts")
+    seen = headings(app)
+    assert "99% CI from" in seen["contrasts"]
+    assert not any("95%" in heading for heading in seen["contrasts"])
+    assert "95% CI from" in seen["effects"]
+    assert "99% CI from" in headings(section(app, "Checks"))["exploratory_slopes"]
+
+
+def test_models_that_converged_share_one_box(app: AppTest) -> None:
+    """Catches the same sentence once for each model, and a likelihood that is lost."""
+    section(choose(app, "Main"), "Checks")
+    models = nested.analyze(responses.prepare(study(24, 8, 6, seed=5))).models
+    (box,) = [box.value for box in app.success if "converged" in box.value]
+    assert "Convergence does not show that a model describes the data" in box
+    for name, model in models.items():
+        assert f"{name} (" in box
+        assert f"−{abs(model.loglik):,.3f})" in box
+    assert not any(box.value.startswith("Model ") for box in app.warning)
+
+
+def test_a_model_with_a_warning_has_its_own_box(app: AppTest) -> None:
+    """Everyone is right in one cell, which only the model with all cells cannot estimate."""
+    frame = study(24, 8, 6, seed=5)
+    frame.loc[(frame["saliency"] + frame["examples"] == 2) & (frame["trial_type"] == "std_correct"), "correct"] = 1
+    section(upload(choose(app, "Upload a CSV file"), frame), "Checks")
+    warned = [box.value for box in app.warning if box.value.startswith("Model ")]
+    assert len(warned) == 1
+    assert warned[0].startswith("Model interaction: Separation")
+    (box,) = [box.value for box in app.success if "converged" in box.value]
+    assert box.startswith("The models null (log-likelihood −")
+    assert " and explanation (−" in box
+    assert "interaction" not in box
+
+
+def test_what_nobody_described_reads_as_words() -> None:
+    """A column of a later table: its name as words, and its name in the file as the tooltip."""
+
+    def page() -> None:
+        import pandas as pd
+
+        from dashboard.shared import numbers
+
+        numbers.table(pd.DataFrame({"hours_slept": [7.5], "condition": ["both"]}), "later")
+
+    app = AppTest.from_function(page, default_timeout=30).run()
+    assert headings(app) == {"later": ["Hours slept", "Condition"]}
+    assert "`hours_slept`" in app.dataframe[0].proto.columns
+    assert "Condition the participant was allocated to" in app.dataframe[0].proto.columns
