@@ -84,7 +84,8 @@ def chart(
 def _format(frame: pd.DataFrame, words: Words) -> Styler:
     """Format numbers as articles print them, and codes in words; sorting uses the values themselves."""
     numbers = {name: _form(name, frame[name]) for name in frame.select_dtypes("number")}
-    return frame.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
+    plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))  # else the browser shows codes
+    return plain.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.manifest_scanner import scan_component_manifests
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Dataframe
 
 from dashboard.shared import cache, service
 from dashboard.shared.cache import Gallery
@@ -82,3 +84,9 @@ def made(app: AppTest) -> AppTest:
         app.run()
     assert not app.exception
     return app
+
+
+def read_headings(element: Dataframe) -> list[str]:
+    """What is written over the columns: their labels, or their names where they have none."""
+    labels = json.loads(element.proto.columns or "{}")
+    return [labels.get(name, {}).get("label") or name for name in element.value.columns]

@@ -87,7 +87,7 @@ def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked:
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
         st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
-        numbers.table(results.table, f"{name}.images")
+        numbers.table(results.table, f"{name}.images", headings={rule: _space_words(rule) for rule in report})
 
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:

@@ -21,7 +21,7 @@ from dashboard.explore.find.selection import build_archive
 from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import IMAGES_KEY
-from tests.dashboard.conftest import PATIENCE_S, gallery_of
+from tests.dashboard.conftest import PATIENCE_S, gallery_of, read_headings
 from tests.dashboard.views.conftest import FEW, OTHER, settled
 
 
@@ -214,14 +214,16 @@ def test_a_download_has_the_original_files_and_the_predictions(gallery: Gallery,
 def test_the_table_of_classes_is_of_this_network_on_this_set(opened, gallery: Gallery) -> None:
     """Against SciPy and predictions made here. Catches another set's labels, and filters that change the table."""
     app = settled(opened(view="Gallery", by_class="true", **{"filter.verdict": "Wrong"}).run())
-    (table,) = [one.value for one in app.dataframe if "AUC" in one.value]
+    (drawn,) = [one for one in app.dataframe if "auc" in one.value]
+    assert read_headings(drawn) == ["Class", "Images", "Sensitivity", "Precision", "AUC", "95% CI from", "to"]
+    table = drawn.value
     classifier = cache.load_classifier("scenes")
     inputs = torch.stack([classifier.preprocess(gallery.images.open(i)) for i in range(FEW)])
     probabilities, truth = classifier.probabilities(inputs).double().numpy(), np.asarray(gallery.images.labels)
-    assert table["Images"].sum() == FEW
-    for row in table.itertuples():
-        k = gallery.categories.index(row.Class)
+    assert table["images"].sum() == FEW
+    for row in table.rename(columns={"class": "name"}).itertuples():
+        k = gallery.categories.index(row.name)
         mine = truth == k
         area = mannwhitneyu(probabilities[mine, k], probabilities[~mine, k]).statistic / (mine.sum() * (~mine).sum())
-        assert pytest.approx(area, abs=1e-9) == row.AUC
-        assert row.Sensitivity == pytest.approx((probabilities[mine].argmax(1) == k).mean())
+        assert pytest.approx(area, abs=1e-9) == row.auc
+        assert row.sensitivity == pytest.approx((probabilities[mine].argmax(1) == k).mean())

@@ -14,6 +14,7 @@ from dashboard.shared import service
 from study.bundle import Bundle
 from study.participation.payloads import TrialResponse
 from tests.conftest import write_bundle
+from tests.dashboard.conftest import read_headings
 
 
 def script() -> None:
@@ -98,8 +99,9 @@ def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) ->
     service.get_service().researcher.open_study(folder, 6)
     app = AppTest.from_function(script, default_timeout=60).run()
     assert not app.exception
-    table = next(d.value for d in app.dataframe if "Bound" in d.value)
-    assert table["Bound"].round(4).tolist() == [2.9626, 1.9686]
+    table = next(d for d in app.dataframe if "bound" in d.value)
+    assert table.value["bound"].round(4).tolist() == [2.9626, 1.9686]
+    assert read_headings(table) == ["Analysis", "Participants per condition", "Bound on |z|", "Result"]
     assert app.button(key="monitor_look").disabled
     assert app.button(key="monitor_look").label == "No interim analysis is due"
 

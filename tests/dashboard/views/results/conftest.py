@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Dataframe
 
 from dashboard.results import responses as answers
-from tests.dashboard.conftest import made
+from tests.dashboard.conftest import made, read_headings
 from tests.study.analysis.simulated import study
 
 
@@ -63,9 +61,3 @@ def headings(app: AppTest) -> dict[str, list[str]]:
     """The headings of each table of the page as the browser shows them, by the name of its file."""
     names = list(tables(app))
     return dict(zip(names, map(read_headings, app.dataframe[len(app.dataframe) - len(names) :]), strict=True))
-
-
-def read_headings(element: Dataframe) -> list[str]:
-    """What is written over the columns: their labels, or their names where they have none."""
-    labels = json.loads(element.proto.columns or "{}")
-    return [labels.get(name, {}).get("label") or name for name in element.value.columns]
