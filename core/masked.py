@@ -6,7 +6,7 @@ Every method that asks "what would it predict if it saw only this part?" builds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -14,9 +14,9 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.device import chunk_size
 
-Output = Literal["logit", "probability"]
-Fill = Literal["mean", "black"]
-"""The colour of masked-out parts: the data's mean colour, or the black of the papers."""
+Output = Annotated[Literal["logit", "probability"], "Output of the class that is explained: its logit or probability."]
+Fill = Annotated[Literal["mean", "black"], "Colour of masked parts: the data's mean colour, or black."]
+Chunk = Annotated[int, "Images per forward pass, 0 for as many as memory allows. It changes speed, never the heatmap."]
 
 
 def iterate_masked_logits(

@@ -1,17 +1,20 @@
 """A method's declared parameters: its keyword-only arguments with their types and defaults.
 
-One declaration serves the command line, the pages' forms and the study file.
+One declaration serves the command line, the pages' forms and the study file. What a parameter means is said in the
+section ``Parameters`` of the method's docstring (numpydoc), or, where several methods share it, next to its type:
+``Fill = Annotated[Literal["mean", "black"], "Colour of ..."]``.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import typing
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from core.errors import ForetellError
 
@@ -20,15 +23,19 @@ NOT_PARAMETERS = {"generator", "progress", "references", "prior", "records"}
 FORMER = {"pictures": "images"}
 """Names of parameters in version 0.2; they work until the next release."""
 
+_SECTION = re.compile(r"^Parameters *\n-+ *\n(.*?)(?=^\S[^\n]*\n-+ *$|\Z)", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^(\S.*)\n((?:[ \t]+\S.*(?:\n|\Z))+)", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a method: ``choices`` for a Literal, else None."""
+    """One parameter of a method: ``choices`` for a Literal, else None; ``help`` says what it means, or is empty."""
 
     name: str
     kind: type
     default: Any
     choices: tuple[str, ...] | None
+    help: str = ""
 
 
 def join_signatures(common: Callable[..., Any], function: Callable[..., Any]) -> inspect.Signature:
@@ -41,15 +48,38 @@ def join_signatures(common: Callable[..., Any], function: Callable[..., Any]) ->
 
 def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """List the parameters that ``method`` takes beyond the common ones."""
-    hints = typing.get_type_hints(method)
+    hints = typing.get_type_hints(method, include_extras=True)
+    described = read_descriptions(inspect.getdoc(method) or "")
     parameters = []
     for name, argument in inspect.signature(method).parameters.items():
         if argument.kind is not inspect.Parameter.KEYWORD_ONLY or name in NOT_PARAMETERS:
             continue
-        hint = hints[name]
+        hint, shared = split_hint(hints[name])
         choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
-        parameters.append(Parameter(name, str if choices else hint, argument.default, choices))
+        meaning = described.get(name, shared)
+        parameters.append(Parameter(name, str if choices else hint, argument.default, choices, meaning))
     return tuple(parameters)
+
+
+def split_hint(hint: Any) -> tuple[Any, str]:
+    """Return a type without its annotations, and the first of them that is a text, or an empty one."""
+    if typing.get_origin(hint) is not Annotated:
+        return hint, ""
+    kind, *notes = typing.get_args(hint)
+    return kind, next((note for note in notes if isinstance(note, str)), "")
+
+
+def read_descriptions(documentation: str) -> dict[str, str]:
+    """Read what the section ``Parameters`` of a docstring (numpydoc) says of each parameter, as plain text.
+
+    Of a long description, the first paragraph is read.
+    """
+    section = _SECTION.search(documentation)
+    described: dict[str, str] = {}
+    for names, text in _ENTRY.findall(section[1] if section else ""):
+        plain = " ".join(text.replace("`", "").split())
+        described |= {name.strip(" *"): plain for name in names.partition(":")[0].split(",")}
+    return described
 
 
 def summary(method: Callable[..., Any]) -> str:

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
-from core.attribution.players import Cells
+from core.attribution.players import Cells, GridSide
 from core.device import stream
 from core.errors import ForetellError
-from core.masked import Fill, iterate_masked_logits, scores
+from core.masked import Chunk, Fill, iterate_masked_logits, scores
 from core.types import Explanation
 
 DRAW = 32
@@ -40,26 +40,40 @@ Anchor = tuple[int, ...]
 def anchors(
     query: Query,
     *,
-    grid: int = 4,
+    grid: GridSide = 4,
     tau: float = 0.95,
     delta: float = 0.05,
     beam: int = 2,
     samples: int = 4000,
     share: float = 0.0,
     fill: Fill = "mean",
-    chunk: int = 0,
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Find the smallest anchor: cells that keep the class when each other cell is covered with probability 1/2.
 
     Ribeiro et al. 2018 (doi:10.1609/aaai.v32i1.11491), algorithm 2 on the cells of a grid: a beam search that adds cell
-    to cell, the ``beam`` best of each size picked by KL-LUCB (Kaufmann & Kalyanakrishnan 2013). An anchor's precision
-    is the probability that the class holds: that it is the classifier's prediction or, with ``share`` above 0, that
-    its probability is at least this share of the whole image's (for a class that never is or always is the first).
-    It counts when fresh draws show it to be at least ``tau`` with confidence 1 - ``delta``. Covered cells show the
-    fill, not another image. The heatmap has at each pixel of an anchor's cell the precision that the cell added, in the
-    order of the search, and 0 elsewhere. Costs at most ``samples`` forward passes an image. The certificate's
-    parameters hold the anchor's ``cells`` (row, column), its ``precision`` with ``lower`` and ``upper`` bound, and its
-    ``coverage``, the share of images covered by coins that show it whole.
+    to cell, the best of each size picked by KL-LUCB (Kaufmann & Kalyanakrishnan 2013). An anchor's precision is the
+    probability that the class holds: that it is the classifier's prediction, or a ``share`` of the whole image's
+    probability (for a class that never is or always is the first). It counts when fresh draws show it to be at least
+    ``tau`` with confidence 1 - ``delta``. Covered cells show the fill, not another image. The heatmap has at each pixel
+    of an anchor's cell the precision that the cell added, in the order of the search, and 0 elsewhere. The
+    certificate's parameters hold the anchor's ``cells`` (row, column), its ``precision`` with ``lower`` and ``upper``
+    bound, and its ``coverage``, the share of images covered by coins that show it whole.
+
+    Parameters
+    ----------
+    tau
+        Precision that an anchor must reach: the probability that the class holds when the other cells are masked at
+        random.
+    delta
+        Probability of error when the precision of an anchor is proved; the confidence is 1 - delta.
+    beam
+        Number of anchors of each size that the search keeps.
+    samples
+        Largest number of forward passes per image.
+    share
+        At 0, the class holds while it is the prediction; above 0, while its probability is at least this share of that
+        for the whole image.
     """
     if not (0 < tau < 1 and 0 < delta < 1 and beam >= 1 and 0 <= share < 1):
         raise ForetellError(

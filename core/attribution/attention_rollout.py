@@ -28,9 +28,14 @@ def attention_rollout(query: Query, *, weighting: Weighting = "attention") -> Ex
 
     Abnar & Zuidema 2020 (arXiv:2005.00928), section 3: A = (mean over heads + identity) / 2, rows to a sum of 1,
     multiplied layer by layer; the rows of the class and distillation tokens that the network reads, or without them
-    the mean over all places. It is the same for every class. ``weighting="gradient"`` takes the positive part of the
-    mean of attention x d logit / d attention instead, which is of one class (Gildenblat 2020, vit-explain). Needs a
-    network that attends from all tokens to all tokens, as ViT, DeiT, DINOv2 and CLIP do.
+    the mean over all places. It is the same for every class. ``weighting="gradient"`` is after Gildenblat (2020,
+    vit-explain). Needs a network that attends from all tokens to all tokens, as ViT, DeiT, DINOv2 and CLIP do.
+
+    Parameters
+    ----------
+    weighting
+        What is multiplied: attention itself, which is the same for every class, or the positive part of the mean over
+        heads of attention times the gradient of the class's logit.
     """
 
     def combine(read: Attentions) -> Tensor:

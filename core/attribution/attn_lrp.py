@@ -20,9 +20,20 @@ def attn_lrp(
     """Propagate relevance back through a transformer, through its attention weights too, not only through the values.
 
     Achtibat et al. 2024 (arXiv:2402.05602): the softmax passes on R_j = x_j (R_j - s_j sum_k R_k) (proposition 3.1),
-    products of two activations give half to each (3.3), layer norms and activations pass it on (3.4). ``dense`` and
-    ``convolution`` are the gamma of linear layers and convolutions, the paper's for ViT by default; 0 is LRP-epsilon. A
-    network without attention gets LRP-gamma.
+    products of two activations give half to each (3.3), layer norms and activations pass it on (3.4). A network
+    without attention gets LRP-gamma.
+
+    Parameters
+    ----------
+    dense
+        Gamma of linear layers: contributions of the output's sign weigh 1 + gamma times as much. The default is the
+        paper's for ViT; 0 is LRP-epsilon.
+    convolution
+        Gamma of convolutions: contributions of the output's sign weigh 1 + gamma times as much. The default is the
+        paper's for ViT; 0 is LRP-epsilon.
+    epsilon
+        Number by which sums are moved away from 0 before relevance is divided by them, in layers with a gamma of 0 and
+        in sums without weights.
     """
     if min(dense, convolution, epsilon) < 0:
         raise ForetellError(f"dense={dense}, convolution={convolution}, epsilon={epsilon}: give 0 or more.")

@@ -5,7 +5,7 @@ Which one is right is a choice to report, not a fact: Sturmfels, Lundberg & Lee 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from PIL import Image
@@ -14,7 +14,11 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.device import stream
 
-Baseline = Literal["black", "mean", "zero", "blur", "noise"]
+Baseline = Annotated[
+    Literal["black", "mean", "zero", "blur", "noise"],
+    "Image to compare with: black, the data's mean colour, the network's input 0 (zero), the image itself blurred, or "
+    "random pixels (noise).",
+]
 
 BLUR = 0.1
 """Standard deviation of the blur as a share of the image's longer side."""

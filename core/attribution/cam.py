@@ -6,19 +6,22 @@ The coarse map of a layer's size is enlarged bilinearly to the image's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import read_maps, select_layer
+from core.attribution.places import LayerName, read_maps, select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation
 
-CamSign = Literal["positive", "signed"]
+CamSign = Annotated[
+    Literal["positive", "signed"],
+    "Positive: evidence for the class alone, as in the paper. Signed: evidence against it, too.",
+]
 
 
 @heatmap_method
@@ -68,11 +71,10 @@ def _not_pooled(classifier: Classifier) -> ForetellError:
 
 
 @heatmap_method
-def grad_cam(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
+def grad_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight each feature map of a layer by the mean gradient of the target's logit with respect to it.
 
-    Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
-    ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
+    Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2; ``sign="signed"`` leaves out the ReLU of eq. 2.
     """
     return _explain(query, layer, sign, grad_cam_map)
 
@@ -83,12 +85,11 @@ def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
 
 
 @heatmap_method
-def grad_cam_plus_plus(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
+def grad_cam_plus_plus(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight feature maps by the locations that raise the logit, so that several objects of a class all show.
 
     Chattopadhyay et al. 2018 (arXiv:1710.11063), eq. 19 for the class score exp(logit). Its factor exp(logit), the
-    same for the whole heatmap, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
-    in `grad_cam`.
+    same for the whole heatmap, is left out: it overflows and changes no comparison of places.
     """
     return _explain(query, layer, sign, _grad_cam_plus_plus)
 
@@ -106,10 +107,10 @@ def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
 
 
 @heatmap_method
-def layer_cam(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
+def layer_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight every location of each feature map by its own positive gradient: detailed also from early layers.
 
-    Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7. ``layer`` and ``sign`` as in `grad_cam`.
+    Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7.
     """
     return _explain(query, layer, sign, _layer_cam)
 

@@ -6,7 +6,7 @@ Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685); how each kind of layer i
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -21,7 +21,11 @@ from core.device import stream
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
-LogitKind = Literal["logit", "normalised"]
+LogitKind = Annotated[
+    Literal["logit", "normalised"],
+    "Output that is explained: the class's logit, or normalised: less the mean logit of all classes, so that what "
+    "speaks for every class speaks for none.",
+]
 
 
 @heatmap_method
@@ -30,9 +34,8 @@ def deeplift(
 ) -> Explanation:
     """Backpropagate differences from a reference, so that the heatmap sums to the difference of the logit.
 
-    Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), sections 3.2 to 3.5. ``output="normalised"`` is eq. 5: less
-    the mean over all classes, so that what speaks for every class speaks for none. The certificate's completeness is
-    the residual of the sum.
+    Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), sections 3.2 to 3.5; ``output="normalised"`` is eq. 5. The
+    certificate's completeness is the residual of the sum.
     """
     origins = baselines(query.classifier, query.inputs, baseline, query.seed)
     maps, changes, logits = _contributions(query, origins, rule, output, query.progress)
@@ -54,8 +57,15 @@ def deep_shap(
 ) -> Explanation:
     """Average DeepLIFT over many references, which approximates Shapley values against a background.
 
-    Lundberg & Lee 2017 (arXiv:1705.07874), section 4.2 (DeepSHAP). References and `Explanation.error` are those of
-    `expected_gradients`, ``rule`` and ``output`` those of `deeplift`; each costs a forward pass and a gradient.
+    Lundberg & Lee 2017 (arXiv:1705.07874), section 4.2 (DeepSHAP). `Explanation.error` is the standard error over the
+    references.
+
+    Parameters
+    ----------
+    samples
+        Number of random references that DeepLIFT is averaged over; each costs a forward and a backward pass.
+    references
+        References (N, C, H, W), such as training images, drawn with replacement in place of those of ``source``.
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: DeepSHAP needs at least 2 references. For one, use deeplift.")

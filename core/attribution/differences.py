@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,11 @@ from core.attribution.relevance_rules import per
 from core.errors import ForetellError
 from core.interception import Call
 
-DeepLiftRule = Literal["rescale", "reveal_cancel", "mixed"]
+DeepLiftRule = Annotated[
+    Literal["rescale", "reveal_cancel", "mixed"],
+    "Rule for activation functions: Rescale, RevealCancel, or mixed: Rescale behind convolutions and RevealCancel "
+    "behind linear layers.",
+]
 """For functions of one value: section 3.5.2, section 3.5.3, or Rescale behind convolutions and RevealCancel behind
 dense layers, the paper's advice for networks of both (section 4)."""
 

@@ -18,7 +18,7 @@ from core.attribution.cam import enlarge_maps
 from core.attribution.common import prepare_inputs
 from core.attribution.layout import Layout
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import find_layout, select_place
+from core.attribution.places import LayerName, find_layout, select_place
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
@@ -32,14 +32,14 @@ CERTAIN = 1e-3
 
 
 @heatmap_method
-def erasure(query: Query, *, layer: str = "") -> Explanation:
+def erasure(query: Query, *, layer: LayerName = "") -> Explanation:
     """Measure the relative rise of -log p of the class when all features of one location are set to 0.
 
     Li et al. 2016 (arXiv:1612.08220), eq. 1 for one image: with the surprise S = -log p(c | x), a place has
     (S without it - S) / S. The sign is turned so that evidence for the class is positive: in the paper, S less S
     without, what hurts when erased is negative. Erased are all channels of ``layer`` at one place at a time; the
-    coarse heatmap is enlarged to the image. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
-    Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
+    coarse heatmap is enlarged to the image. Of a layer that runs more than once, the last run is erased. Costs a
+    forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
     """
     layer, layout = select_place(query.classifier, layer)
     units = Units.of(query.classifier, layer, "place")

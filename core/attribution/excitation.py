@@ -19,7 +19,7 @@ from core.attribution.cam import enlarge_maps
 from core.attribution.layout import Layout
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import find_layout, select_place
+from core.attribution.places import LayerName, find_layout, select_place
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
@@ -36,17 +36,17 @@ REMEDY = "Use gradient times activation (gradient_x_activation), which needs no 
 
 
 @heatmap_method
-def excitation_backpropagation(query: Query, *, layer: str = "") -> Explanation:
+def excitation_backpropagation(query: Query, *, layer: LayerName = "") -> Explanation:
     """Compute marginal winning probabilities: how likely a top-down search for the class ends at each location.
 
-    Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with
-    places) and enlarged bilinearly. A probability: never negative, no evidence against.
+    Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` and enlarged bilinearly. A
+    probability: never negative, no evidence against.
     """
     return _explain(query, layer)
 
 
 @heatmap_method
-def contrastive_excitation(query: Query, *, layer: str = "") -> Explanation:
+def contrastive_excitation(query: Query, *, layer: LayerName = "") -> Explanation:
     """Subtract the winning probabilities of the class's opposite, so that what excites every class cancels.
 
     Zhang et al. 2016 (arXiv:1608.00507), section 3.3: the opposite has the negated weights of the last linear layer.

@@ -35,10 +35,15 @@ def expected_gradients(
     """Average integrated gradients over many references: each pixel's contribution relative to the mean output.
 
     Erion et al. 2021 (arXiv:1906.10670), eq. 3, the limit of GradientSHAP: each sample is one reference and one point
-    of the path from it. References are images of one random colour (``source="colours"``), so that no colour
-    counts as nothing, or of random pixels (``"noise"``); ``references`` (N, C, H, W), such as training images, take
-    their place and are drawn with replacement. The heatmap sums to f(x) less the mean f of the references drawn, up
+    of the path from it. The heatmap sums to f(x) less the mean f of the references drawn, up
     to the certificate's completeness residual; `Explanation.error` is the standard error of the Monte Carlo mean.
+
+    Parameters
+    ----------
+    samples
+        Number of samples, each of one random reference and one random point of the path from it to the image.
+    references
+        References (N, C, H, W), such as training images, drawn with replacement in place of those of ``source``.
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: expected gradients need at least 2 samples.")

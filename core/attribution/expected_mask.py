@@ -13,7 +13,7 @@ from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
-from core.masked import Fill, iterate_masked_logits
+from core.masked import Chunk, Fill, iterate_masked_logits
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import SMALLEST, posterior_mask
@@ -51,24 +51,38 @@ def bayesian_teaching(
     estimator: Estimator = "controlled",
     sampler: Sampler = "importance",
     tolerance: float = 0.0,
-    chunk: int = 0,
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Average random masks, each weighted by the target's probability under it: the expected mask E[m | x, c].
 
-    E[m | x, c] = sum_i m_i q_i / sum_i q_i with m_i from the prior and q_i the softmax probability of c for the
-    image masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
-    everywhere. ``estimator="plain"`` is this ratio, as in the paper; ``"controlled"`` takes out the noise of the masks
-    themselves (`WeightedMasks.controlled`). `Explanation.error` is the standard error. ``chunk`` (0: by memory)
-    changes speed and memory, not the heatmap. Masks depend on the seed alone, so that heatmaps of images and classes
+    E[m | x, c] = sum_i m_i q_i / sum_i q_i with m_i from the prior and q_i the softmax probability of c for the image
+    masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it everywhere.
+    `Explanation.error` is the standard error. Masks depend on the seed alone, so that heatmaps of images and classes
     under one seed compare under common random numbers; several classes of one image share its passes.
 
-    ``tolerance`` above 0 ends each weighted mean as soon as its standard error is nowhere larger and at least 100 masks
-    count; ``samples`` is then the most it may take, and the certificate's is what it took.
-
     Where few random masks count, this ratio is noise. ``sampler="smc"`` draws the masks from their posterior instead
-    (`posterior_mask`; ``estimator`` plays no part), ``samples`` at each of some two to seven temperatures; ``"auto"``
-    does so for the images of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
-    ``sampling`` says which was used. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
+    (`posterior_mask`), at some two to seven temperatures. The certificate's ``sampling`` says which was used, and its
+    ``samples`` how many masks it took. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
+
+    Parameters
+    ----------
+    samples
+        Number of random masks: with a tolerance, at most; with the sampler smc, at each temperature.
+    length_scale
+        Length over which the masks vary: up to 1 a share of the image's shorter side, above 1 in px.
+    mean
+        Mean of the Gaussian process that a sigmoid turns into masks: the lower, the less of the image they show.
+    amplitude
+        Standard deviation of the Gaussian process that a sigmoid turns into masks: the larger, the sharper their edges.
+    estimator
+        Plain: the weighted mean of the masks, as in the paper. Controlled: the same without the noise of the masks
+        themselves. It plays no part for the sampler smc.
+    sampler
+        Importance: weighted masks of the prior. smc: masks drawn from their posterior. Auto: smc for images of which
+        fewer than 100 and fewer than a tenth of the masks count.
+    tolerance
+        Standard error at which sampling ends: as soon as it is nowhere larger and at least 100 masks count. 0 takes all
+        samples.
     """
     _check(samples, sampler, tolerance)
     size, device = query.classifier.input_shape[1:], query.classifier.device

@@ -55,7 +55,7 @@ class ExternalMethod(ABC):
     name
         As certificates say it.
     doc
-        What it is, in a sentence.
+        What it is: a sentence, then perhaps a section ``Parameters`` (`core.parameters`).
     parameters
         Keyword-only, with types.
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
+from core.attribution.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
 from core.masked import Output
@@ -42,7 +42,7 @@ def extremal_perturbation(
     query: Query,
     *,
     areas: str = "0.1",
-    iterations: int = 300,
+    iterations: Iterations = 300,
     grid: int = 0,
     reference: Reference = "blur",
     output: Output = "logit",
@@ -50,13 +50,19 @@ def extremal_perturbation(
     """Optimise the smooth mask of a given area for the largest output of the target; average over several areas.
 
     Fong, Patrick & Vedaldi 2019 (arXiv:1910.08485), eq. 4, the preservation game: the mask m maximises output(m) -
-    weight x mean((sorted m - template)^2), the template being 0 but for the share ``areas`` of ones; several areas,
-    "0.05,0.1,0.2", are learned one by one. Smooth by construction: m is the smooth maximum (eq. 6 and 7, temperature
-    1/20) of the spots of ``grid`` cells a side (0: 32, or one a pixel), then enlarged bilinearly. Unlike the paper,
-    the image fades into the ``reference`` and is not blurred by degrees, Adam descends, and the weight grows from 1
-    to 3,000. Costs ``iterations`` forward and backward passes an image and area. The certificate's parameters hold,
-    for each area, the one ``reached`` (above 1/2) and the output ``kept``, and that of the ``whole`` image and of the
-    ``empty`` reference.
+    weight x mean((sorted m - template)^2), the template being 0 but for the share ``areas`` of ones.
+    Smooth by construction: m is the smooth maximum (eq. 6 and 7, temperature 1/20) of the spots of the cells, then
+    enlarged bilinearly. Unlike the paper, the image fades into the ``reference`` and is not blurred by degrees, Adam
+    descends, and the weight grows from 1 to 3,000. Costs ``iterations`` forward and backward passes an image and area.
+    The certificate's parameters hold, for each area, the one ``reached`` (above 1/2) and the output ``kept``, and that
+    of the ``whole`` image and of the ``empty`` reference.
+
+    Parameters
+    ----------
+    areas
+        Area of the mask as a share of the image; several, such as 0.05,0.1,0.2, are learned one by one and averaged.
+    grid
+        Cells per side of the mask before it is enlarged; 0 is 32, or one per px of a smaller image.
     """
     shares = _areas(areas)
     if iterations < 1:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -29,8 +29,14 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tif
 GREYS = {"1": 1, "L": 255, "I;16": 65535, "I;16B": 65535, "I;16L": 65535, "I": 65535}
 """White of each grey mode of Pillow; it opens 16-bit files as ``I`` or ``I;16``."""
 MOST_NAMED = 3
-Layout = Literal["images", "classes"]
-Space = Literal["auto", "input", "photograph"]
+Layout = Annotated[
+    Literal["images", "classes"],
+    "Images: the class of a heatmap is not recorded. Classes: the first level of folders names the explained class.",
+]
+Space = Annotated[
+    Literal["auto", "input", "photograph"],
+    "What heatmaps have the size of: the network's input or the photograph. Auto: whichever their own size fits.",
+]
 Values = NDArray[np.float32]
 
 

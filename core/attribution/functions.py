@@ -21,7 +21,7 @@ from core.attribution.external import ExternalMethod, ImageRecord, check_heatmap
 from core.attribution.method import Query
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.parameters import list_parameters, summary
+from core.parameters import list_parameters, split_hint
 from core.types import Explanation
 from core.userfiles import execute_file
 
@@ -49,7 +49,7 @@ class FunctionMethod(ExternalMethod):
         self.function, self.origin, self.digest = function, origin, digest
         self.is_plain = not getattr(function, "takes_classifier", False)
         parameters = _list_plain(function, name) if self.is_plain else _list_declared(function)
-        super().__init__(name, summary(function) or f"Heatmaps by {name}.", parameters)
+        super().__init__(name, inspect.getdoc(function) or f"Heatmaps by {name}.", parameters)
 
     def explain(self, query: Query, records: Sequence[ImageRecord], **parameters: Any) -> Explanation:  # noqa: ARG002
         """Call the function, and check and certify what it returns."""
@@ -180,13 +180,9 @@ def _seeded(seed: int) -> Iterator[None]:
 
 def _list_declared(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """List the parameters of a method made with ``heatmap_method``."""
+    hints = typing.get_type_hints(function, include_extras=True)
     return [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=Literal.__getitem__(one.choices) if one.choices else one.kind,
-        )
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
         for one in list_parameters(function)
     ]
 
@@ -204,7 +200,7 @@ def _list_plain(function: Callable[..., Any], name: str) -> list[inspect.Paramet
             "(model, images, targets, ...) that returns heatmaps (B, H, W)."
         )
     try:
-        hints = typing.get_type_hints(function)
+        hints = typing.get_type_hints(function, include_extras=True)
     except Exception:  # annotations that only a type checker can resolve
         hints = {}
     named = [one for one in arguments[GIVEN:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
@@ -213,7 +209,8 @@ def _list_plain(function: Callable[..., Any], name: str) -> list[inspect.Paramet
 
 def _as_parameter(argument: inspect.Parameter, hint: Any, name: str) -> inspect.Parameter:
     kind = hint if hint is not None else str if argument.default is argument.empty else type(argument.default)
-    if kind not in SIMPLE and typing.get_origin(kind) is not Literal:
+    bare, _ = split_hint(kind)
+    if bare not in SIMPLE and typing.get_origin(bare) is not Literal:
         raise ForetellError(
             f"The parameter {argument.name!r} of {name} is not an int, float, str, bool or Literal. Give it one of "
             "these types, and a default."

@@ -42,6 +42,11 @@ def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"]
 
     Shrikumar et al. 2016 (arXiv:1605.01713), where the baseline is the network's input 0. The sum over the channels
     is taken after the product.
+
+    Parameters
+    ----------
+    baseline
+        Input that counts as nothing: the network's input 0, or an image in black or in the data's mean colour.
     """
     origin = baselines(query.classifier, query.inputs[:1], baseline, seed=0).to(query.classifier.device)
 
@@ -66,10 +71,22 @@ def integrated_gradients(
     """Integrate the gradient along a path from a baseline to the image, which attributes the change in the logit.
 
     Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), eq. 1 on the straight way and section 3 on any other
-    (`core.attribution.paths`), by a rule with ``steps`` points: midpoints, or Gauss-Legendre, which is the better one
-    where the way is straight and the gradient smooth along it. The sum of the heatmap is f(x) - f(baseline) up to the
-    certificate's completeness residual. With a ``tolerance`` the steps are doubled, up to 1024, until the residual is
-    no larger; the certificate has the number taken. Only ``baseline="noise"`` is random.
+    (`core.attribution.paths`). The sum of the heatmap is f(x) - f(baseline) up to the certificate's completeness
+    residual. The certificate has the number of steps taken. Only ``baseline="noise"`` is random.
+
+    Parameters
+    ----------
+    steps
+        Points of the path at which the gradient is computed.
+    tolerance
+        Largest completeness residual, as a share of the change in the logit: steps are doubled, up to 1,024, until it
+        is no larger. 0 takes the steps as they are.
+    quadrature
+        Rule of integration: midpoints, or Gauss-Legendre, which is better where the path is straight and the gradient
+        smooth along it.
+    path
+        Path to the image: straight, where all pixels change together, or from blurred to sharp (blur), which needs the
+        baseline blur.
     """
     if steps < 1 or not tolerance >= 0:
         raise ForetellError(

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
+from core.attribution.players import GridSide
 from core.attribution.sobol import enlarge_cells
 from core.errors import ForetellError
-from core.masked import Fill, Output, iterate_masked_scores
+from core.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.masks import BLOCK
 from core.types import Explanation
 
@@ -22,7 +23,13 @@ FEWEST = 2 * GROUPS
 
 @heatmap_method
 def hsic(
-    query: Query, *, samples: int = 768, grid: int = 8, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query,
+    *,
+    samples: int = 768,
+    grid: GridSide = 8,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Estimate how the output depends on each cell's visibility: the Hilbert-Schmidt independence criterion.
 
@@ -31,6 +38,11 @@ def hsic(
     estimator (eq. 6) what independent masks would give on average is subtracted: 0 means no more than chance, or less.
     It says how much a place matters, not whether for or against the class. `Explanation.error` is a jackknife standard
     error.
+
+    Parameters
+    ----------
+    samples
+        Number of random masks, each a forward pass.
     """
     if samples < FEWEST or grid < 1:
         raise ForetellError(f"samples={samples}, grid={grid}: give at least {FEWEST} samples and 1 cell a side.")

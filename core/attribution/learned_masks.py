@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -18,8 +18,11 @@ from torch.nn import functional as F
 from core.classifier import Classifier
 from core.masked import Output, iterate_masked_scores, select_output
 
-Reference = Literal["blur", "mean", "black"]
-"""Replacement of the image where a mask is 0: the image itself, blurred, or a colour."""
+Reference = Annotated[
+    Literal["blur", "mean", "black"],
+    "What the image fades into where it is masked: the image itself blurred, the data's mean colour, or black.",
+]
+Iterations = Annotated[int, "Steps of the search for the mask; each costs a forward and a backward pass."]
 
 
 @dataclass(frozen=True)

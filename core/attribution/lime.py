@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
-from core.attribution.players import BLOCK, Cells, Game
+from core.attribution.players import BLOCK, Cells, Game, GridSide
 from core.device import stream
 from core.errors import ForetellError
-from core.masked import Fill, Output
+from core.masked import Chunk, Fill, Output
 from core.types import Explanation
 
 FAITHFUL = 0.5
@@ -26,13 +26,13 @@ FAITHFUL = 0.5
 def lime(
     query: Query,
     *,
-    grid: int = 7,
+    grid: GridSide = 7,
     samples: int = 1000,
     kernel_width: float = 0.25,
     ridge: float = 1.0,
     fill: Fill = "mean",
     output: Output = "probability",
-    chunk: int = 0,
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Fit a linear model of the target's output on which cells are visible, near the whole image; heatmap its weights.
 
@@ -41,6 +41,16 @@ def lime(
     exp(-D^2 / kernel_width^2), D the cosine distance to the whole image, 1 - sqrt(share of the cells shown). The
     intercept is not penalised. A cell's weight is shared out equally to its pixels. The certificate's parameters hold
     the local model's ``r2``; a low one is a warning. `Explanation.error` is the standard error over the samples.
+
+    Parameters
+    ----------
+    samples
+        Number of images with some of the cells masked, a forward pass each.
+    kernel_width
+        Width of the kernel by which a sample counts less, the more of the image is masked: the smaller, the more local
+        the model.
+    ridge
+        Penalty on the squared weights of the cells; 0 for none.
     """
     if kernel_width <= 0 or ridge < 0:
         raise ForetellError(f"kernel_width={kernel_width}, ridge={ridge}: give a positive width, a ridge of 0 or more.")

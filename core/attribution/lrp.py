@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from PIL import Image
@@ -23,7 +23,10 @@ from core.errors import ForetellError
 from core.interception import hides_calls
 from core.types import Explanation
 
-Bias = Literal["absorbs", "left_out"]
+Bias = Annotated[
+    Literal["absorbs", "left_out"],
+    "Whether biases absorb their share of the relevance, or are left out when it is distributed.",
+]
 LEAST, MOST = 0.1, 10.0
 """Shares of the logit below and above which a heatmap gets a warning."""
 RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
@@ -35,7 +38,13 @@ def lrp_0(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-0: every layer distributes it in proportion to the contributions.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 56. On a network of ReLUs and linear layers it is input
-    x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
+    x gradient.
+
+    Parameters
+    ----------
+    bias
+        Whether biases absorb their share of the relevance, or are left out when it is distributed: then the heatmap
+        sums to the logit.
     """
     return explain_by_relevance(query, _uniform(Epsilon(0.0), bias), {"bias": bias})
 
@@ -45,6 +54,11 @@ def lrp_epsilon(query: Query, *, epsilon: float = 0.01, bias: Bias = "absorbs") 
     """Propagate relevance back by LRP-epsilon, which damps outputs near 0 and absorbs some relevance.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 58.
+
+    Parameters
+    ----------
+    epsilon
+        Number by which each output is moved away from 0 before relevance is divided by it; 0 is LRP-0.
     """
     _need(epsilon >= 0, f"epsilon={epsilon}: give 0 or more.")
     return explain_by_relevance(query, _uniform(Epsilon(epsilon), bias), {"epsilon": epsilon, "bias": bias})
@@ -55,6 +69,11 @@ def lrp_gamma(query: Query, *, gamma: float = 0.25, bias: Bias = "absorbs") -> E
     """Propagate relevance back by LRP-gamma: contributions of the output's sign weigh 1 + gamma, which reduces noise.
 
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.2.3.
+
+    Parameters
+    ----------
+    gamma
+        How much more contributions of the output's sign weigh: 1 + gamma times; 0 is LRP-0.
     """
     _need(gamma >= 0, f"gamma={gamma}: give 0 or more.")
     return explain_by_relevance(query, _uniform(Gamma(gamma), bias), {"gamma": gamma, "bias": bias})
@@ -66,6 +85,13 @@ def lrp_alpha_beta(query: Query, *, alpha: float = 2.0, beta: float = 1.0, bias:
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 60, in today's convention alpha - beta = 1, alpha >= 1;
     the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
+
+    Parameters
+    ----------
+    alpha
+        Weight of positive contributions; alpha - beta must be 1.
+    beta
+        Weight of negative contributions, 0 or more; alpha - beta must be 1.
     """
     _need_convention(alpha, beta)
     return explain_by_relevance(
@@ -98,8 +124,26 @@ def lrp_composite(
     """Propagate relevance back with a rule for each kind of layer, for heatmaps both sharp and low in noise.
 
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.3; Kohlbrenner et al. 2020 (arXiv:1910.09840).
-    ``first`` is for the layers the image enters: ``"flat"``, ``"w_square"`` (arXiv:1512.02479, eq. 12) and
-    ``"z_box"`` (z^B, eq. 14, between the inputs of black and white) suit values of either sign.
+    Of the rules for the first layers, flat, w_square (arXiv:1512.02479, eq. 12) and z_box (z^B, eq. 14) suit values of
+    either sign.
+
+    Parameters
+    ----------
+    dense
+        Rule for linear layers: LRP-0 (zero), LRP-epsilon, LRP-gamma, LRP-alpha-beta or LRP-z+.
+    convolution
+        Rule for convolutions: LRP-0 (zero), LRP-epsilon, LRP-gamma, LRP-alpha-beta or LRP-z+.
+    first
+        Rule for the layers that the image enters: the same as for others, equal shares (flat), shares by squared
+        weights (w_square), or by the distance from the inputs of black and white (z_box).
+    epsilon
+        For the rule epsilon: number by which each output is moved away from 0 before relevance is divided by it.
+    gamma
+        For the rule gamma: contributions of the output's sign weigh 1 + gamma times as much.
+    alpha
+        For the rule alpha_beta: weight of positive contributions; alpha - beta must be 1.
+    beta
+        For the rule alpha_beta: weight of negative contributions, 0 or more; alpha - beta must be 1.
     """
     _need_convention(alpha, beta)
     _need(epsilon >= 0 and gamma >= 0, f"epsilon={epsilon}, gamma={gamma}: give 0 or more.")

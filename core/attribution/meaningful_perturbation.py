@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
+from core.attribution.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.method import Query, heatmap_method
 from core.device import stream
 from core.errors import ForetellError
@@ -38,7 +38,7 @@ SUPPRESSED = 0.99
 def meaningful_perturbation(
     query: Query,
     *,
-    iterations: int = 300,
+    iterations: Iterations = 300,
     grid: int = 0,
     sparsity: float = 0.08,
     smoothness: float = 0.28,
@@ -48,13 +48,23 @@ def meaningful_perturbation(
 ) -> Explanation:
     """Find the smallest smooth deletion that removes the class: the deleted share of each pixel, from 0 to 1.
 
-    Fong & Vedaldi 2017 (arXiv:1704.03296), eq. 5, the deletion game: a coarse mask of ``grid`` cells a side (0: 28, or
-    one a pixel), enlarged bilinearly, fades the image into the ``reference`` and minimises output + ``sparsity`` x
-    deleted share + ``smoothness`` x total variation / grid. The weights are the paper's 1e-4 and 1e-2 per cell of its
-    28 x 28. Each step shifts the mask at random by up to ``jitter`` of the shorter side; the first mask is a disc in
-    the middle, as small as it deletes the class. Costs ``iterations`` forward and backward passes an image. The
-    certificate's parameters hold the output before (``whole``) and after (``deleted``), that of the ``empty``
-    reference, and the deleted ``share``.
+    Fong & Vedaldi 2017 (arXiv:1704.03296), eq. 5, the deletion game: a coarse mask, enlarged bilinearly, fades the
+    image into the ``reference`` and minimises output + ``sparsity`` x deleted share + ``smoothness`` x total variation
+    / grid. The weights are the paper's 1e-4 and 1e-2 per cell of its 28 x 28. Each step shifts the mask at random; the
+    first mask is a disc in the middle, as small as it deletes the class. Costs ``iterations`` forward and backward
+    passes an image. The certificate's parameters hold the output before (``whole``) and after (``deleted``), that of
+    the ``empty`` reference, and the deleted ``share``.
+
+    Parameters
+    ----------
+    grid
+        Cells per side of the mask before it is enlarged; 0 is 28, or one per px of a smaller image.
+    sparsity
+        Weight of the deleted share of the image: the higher, the less is deleted.
+    smoothness
+        Weight of the mask's total variation: the higher, the smoother its edges.
+    jitter
+        Largest random shift of the mask in each step, as a share of the image's shorter side.
     """
     if iterations < 1 or sparsity < 0 or smoothness < 0 or not 0 <= jitter < 0.5:
         raise ForetellError(

@@ -17,7 +17,7 @@ from core.attribution.activations import hook_layer, make_unreached_error
 from core.attribution.cam import enlarge_maps, grad_cam_map
 from core.attribution.common import gradient_and_logits
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer, select_place
+from core.attribution.places import LayerName, select_layer, select_place
 from core.attribution.rectifiers import RectifierRule, Rectifiers
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -48,11 +48,11 @@ def guided_backpropagation(query: Query) -> Explanation:
 
 
 @heatmap_method
-def guided_grad_cam(query: Query, *, layer: str = "") -> Explanation:
+def guided_grad_cam(query: Query, *, layer: LayerName = "") -> Explanation:
     """Multiply guided backpropagation by Grad-CAM: fine detail, restricted to where the class is.
 
-    Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly;
-    ``layer=""`` is the last one with a map of places. Needs a network with ReLUs.
+    Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly. Needs a network
+    with ReLUs.
     """
     layer = select_layer(query.classifier, layer)
     others: set[str] = set()

@@ -9,14 +9,17 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
-from core.masked import Fill, Output, iterate_masked_scores, scores
+from core.masked import Chunk, Fill, Output, iterate_masked_scores, scores
 from core.types import Explanation
+
+Stride = Annotated[int, "Distance from one window to the next, px; 0 is half the window."]
 
 BLOCK = 64
 """Windows whose masks are held in memory at a time."""
@@ -27,15 +30,24 @@ WINDOWS_PER_SIDE = 8
 
 @heatmap_method
 def occlusion(
-    query: Query, *, window: int = 0, stride: int = 0, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query,
+    *,
+    window: int = 0,
+    stride: Stride = 0,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Measure how far the target's output falls when a sliding window is covered, averaged over windows per pixel.
 
     Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2, as a loss (f(x) - f(covered), so that evidence is positive)
     and laid back on the pixels: the mean over the windows that cover a pixel, which is also captum's convention.
-    ``window`` and ``stride`` are in px (0: an eighth of the shorter side; half the window). Windows start at 0,
-    stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge. ``chunk``
-    (0: by memory) changes speed and memory, never the heatmap.
+    Windows start at 0, stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge.
+
+    Parameters
+    ----------
+    window
+        Side of the window, px; 0 is an eighth of the image's shorter side.
     """
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
     windows = Windows.of(*classifier.input_shape[1:], window, stride)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from math import isnan, nan
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -40,6 +40,11 @@ class _Output(NamedTuple):
 _selected: WeakKeyDictionary[Classifier, dict[str, Place]] = WeakKeyDictionary()
 _layouts: WeakKeyDictionary[Classifier, dict[str, Layout | None]] = WeakKeyDictionary()
 _seen: WeakKeyDictionary[Classifier, list[_Output]] = WeakKeyDictionary()
+
+
+LayerName = Annotated[
+    str, "Layer that the heatmap is computed from; by default the last one that keeps places of the image apart."
+]
 
 
 def select_layer(classifier: Classifier, name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Output, iterate_masked_scores, scores
 from core.types import Progress
+
+GridSide = Annotated[int, "Cells per side of the grid that the image is divided into."]
 
 BLOCK = 64
 """Coalitions whose masks are held in memory at a time and drawn from one random stream."""

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
-from core.attribution.occlusion import Windows
+from core.attribution.occlusion import Stride, Windows
 from core.device import stream
 from core.errors import ForetellError
-from core.masked import scores
+from core.masked import Chunk, scores
 from core.types import Explanation
 
 BLOCK = 16
@@ -36,21 +36,31 @@ def prediction_difference(
     query: Query,
     *,
     window: int = 0,
-    stride: int = 0,
+    stride: Stride = 0,
     context: int = 2,
     samples: int = 10,
     trained_on: int = 1_000_000,
-    chunk: int = 0,
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Compute each window's weight of evidence, in bits: log odds of the class with and without knowing the window.
 
-    Zintgraf et al. 2017 (arXiv:1702.04595), algorithm 1: p(c | x without w) is the mean probability over ``samples``
-    fillings of the window, drawn given the ``context`` px around it (their l is k + 2 context); a pixel has the mean
-    over the windows that cover it. Probabilities p become (N p + 1) / (N + K), Laplace's correction, with N =
-    ``trained_on`` images and K classes. Their normal distribution of patches is fitted to data: here to the image
-    itself, as a stationary one (`Texture`), so that no heatmap hangs on other images; what is drawn is kept in the
-    image's own range. ``window`` and ``stride`` as in `occlusion`, up to 64 px. Costs ``samples`` forward passes a
-    window, by default 2,250 an image of 224 px. `Explanation.error` is the standard error over the samples.
+    Zintgraf et al. 2017 (arXiv:1702.04595), algorithm 1: p(c | x without w) is the mean probability over fillings of
+    the window, drawn given what is around it; a pixel has the mean over the windows that cover it. Probabilities p
+    become (N p + 1) / (N + K), Laplace's correction, with N training images and K classes. Their normal distribution of
+    patches is fitted to data: here to the image itself, as a stationary one (`Texture`), so that no heatmap hangs on
+    other images; what is drawn is kept in the image's own range. Costs ``samples`` forward passes a window, by default
+    2,250 an image of 224 px. `Explanation.error` is the standard error over the samples.
+
+    Parameters
+    ----------
+    window
+        Side of the window, at most 64 px; 0 is an eighth of the image's shorter side.
+    context
+        Width of the border around a window, px, given which its content is drawn (the paper's l is k + 2 context).
+    samples
+        Number of fillings that are drawn for each window.
+    trained_on
+        Number of training images, N in Laplace's correction of a probability p among K classes, (N p + 1) / (N + K).
     """
     if samples < 2 or context < 1 or trained_on < 1:
         raise ForetellError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +13,10 @@ from core.attribution.baselines import colour, noise
 from core.classifier import Classifier
 from core.errors import ForetellError
 
-ReferenceSource = Literal["colours", "noise"]
+ReferenceSource = Annotated[
+    Literal["colours", "noise"],
+    "References: images of one random colour each, so that no colour counts as nothing, or of random pixels (noise).",
+]
 Pick = Callable[[torch.Generator], Tensor]
 """Draws one reference (C, H, W)."""
 SOURCES: Mapping[str, Callable[[Classifier, torch.Generator], Tensor]] = {"colours": colour, "noise": noise}

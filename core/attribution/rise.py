@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from core.attribution.method import Query, heatmap_method
 from core.device import CPU, stream
 from core.errors import ForetellError
-from core.masked import Fill, Output, iterate_masked_scores
+from core.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
 from core.types import Explanation
@@ -34,7 +34,7 @@ def rise(
     fill: Fill = "mean",
     output: Output = "probability",
     estimator: RiseEstimator = "centred",
-    chunk: int = 0,
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Average random masks, each weighted by the target's output for what it leaves visible.
 
@@ -42,8 +42,19 @@ def rise(
     gives it E[q], not 0, so the heatmap of the paper (``estimator="plain"``) has its zero at the mean output over the
     masks, another for each image (`Explanation.zero`, and the certificate's ``level``). The default,
     ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for
-    every image, is gone. `Explanation.error` is the standard error. ``chunk`` (0: by memory) changes speed and
-    memory, never the heatmap.
+    every image, is gone. `Explanation.error` is the standard error.
+
+    Parameters
+    ----------
+    samples
+        Number of random masks.
+    grid
+        Cells per side of a random mask before it is enlarged and shifted.
+    p
+        Probability that a cell of a mask is visible.
+    estimator
+        Plain: as in the paper, where the mean output over the masks means no evidence. Centred: less that mean, so that
+        0 means no evidence and the noise of the masks themselves is gone.
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from core.attribution.cam import CamSign, enlarge_maps, warnings
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import read_maps, select_layer
+from core.attribution.places import LayerName, read_maps, select_layer
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.masked import Fill, iterate_masked_scores
@@ -15,12 +15,12 @@ from core.types import Explanation
 
 
 @heatmap_method
-def score_cam(query: Query, *, layer: str = "", sign: CamSign = "positive", fill: Fill = "mean") -> Explanation:
+def score_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive", fill: Fill = "mean") -> Explanation:
     """Weight each feature map by the target's logit for the image seen through it; no gradients are needed.
 
     Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
     gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
-    other one costs a prediction. ``layer`` and ``sign`` as in `grad_cam`.
+    other one costs a prediction.
     """
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
     layer = select_layer(classifier, layer)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from core.attribution.common import residual
 from core.attribution.method import Query, heatmap_method
-from core.attribution.players import BLOCK, Cells, Game, all_coalitions
+from core.attribution.players import BLOCK, Cells, Game, GridSide, all_coalitions
 from core.attribution.shapley_values import (
     draw_pairs,
     exact,
@@ -26,7 +26,7 @@ from core.attribution.shapley_values import (
 )
 from core.device import stream
 from core.errors import ForetellError
-from core.masked import Fill, Output
+from core.masked import Chunk, Fill, Output
 from core.types import Explanation
 
 MOST_PLAYERS = 16
@@ -35,13 +35,18 @@ MOST_PLAYERS = 16
 
 @heatmap_method
 def shapley_exact(
-    query: Query, *, grid: int = 3, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query, *, grid: int = 3, fill: Fill = "mean", output: Output = "logit", chunk: Chunk = 0
 ) -> Explanation:
     """Compute exact Shapley values of the ``grid`` x ``grid`` cells of an image, from all 2^n coalitions of cells.
 
     Shapley 1953 (doi:10.1515/9781400881970-018): what a cell adds to the target's output, averaged over all orders in
-    which cells may be uncovered; cells that are absent show the fill. At most 16 cells (grid 4: 65,536 forward
-    passes an image). A cell's value is shared out equally to its pixels, so the heatmap sums to f(x) - f(fill).
+    which cells may be uncovered; cells that are absent show the fill. A cell's value is shared out equally to its
+    pixels, so the heatmap sums to f(x) - f(fill).
+
+    Parameters
+    ----------
+    grid
+        Cells per side of the grid that the image is divided into: 2 to 4, where 4 costs 65,536 forward passes an image.
     """
     if grid**2 > MOST_PLAYERS:
         raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
@@ -54,14 +59,24 @@ def shapley_exact(
 
 @heatmap_method
 def shapley_sampling(
-    query: Query, *, grid: int = 7, pairs: int = 16, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query,
+    *,
+    grid: GridSide = 7,
+    pairs: int = 16,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Estimate Shapley values of an image's cells by averaging over random orders in which the cells are uncovered.
 
-    Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004). Orders come in ``pairs`` of one and its reverse, which
-    takes out much of the noise (Mitchell et al. 2022, arXiv:2104.12199); a pair costs 2 (grid^2 - 1) forward passes.
-    Each order's gains add up to f(x) - f(fill), so the heatmap does, whatever the noise. `Explanation.error` is the
-    standard error over the pairs.
+    Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004). Orders come in pairs of one and its reverse, which
+    takes out much of the noise (Mitchell et al. 2022, arXiv:2104.12199). Each order's gains add up to f(x) - f(fill),
+    so the heatmap does, whatever the noise. `Explanation.error` is the standard error over the pairs.
+
+    Parameters
+    ----------
+    pairs
+        Number of random orders, each taken with its reverse; a pair costs 2 (grid^2 - 1) forward passes.
     """
     if pairs < 2:
         raise ForetellError(f"pairs={pairs}: Shapley sampling needs at least 2 pairs of orders.")
@@ -82,14 +97,26 @@ def shapley_sampling(
 
 @heatmap_method
 def kernel_shap(
-    query: Query, *, grid: int = 7, samples: int = 2048, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query,
+    *,
+    grid: GridSide = 7,
+    samples: int = 2048,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Estimate Shapley values of an image's cells by weighted regression of the output on random coalitions.
 
     Lundberg & Lee 2017 (arXiv:1705.07874), theorem 2. The efficiency constraint is eliminated, so the heatmap sums to
     f(x) - f(fill). Where ``samples`` reach all 2^n - 2 coalitions, they are all taken once with the kernel's
-    weights, and the result is exact. Else coalitions are drawn by the kernel, each with its complement (Covert & Lee
-    2021, arXiv:2012.01536), and `Explanation.error` is the standard error.
+    weights. Else coalitions are drawn by the kernel, each with its complement (Covert & Lee 2021, arXiv:2012.01536),
+    and `Explanation.error` is the standard error.
+
+    Parameters
+    ----------
+    samples
+        Number of sets of cells that are shown, a forward pass each; if there are no more sets than that, the result is
+        exact.
     """
     game = _game(query, grid, fill, output, chunk)
     players = game.cells.players

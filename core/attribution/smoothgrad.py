@@ -7,7 +7,7 @@ batch nor its chunks change a heatmap, and images and classes compare under comm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -19,14 +19,16 @@ from core.device import stream
 from core.errors import ForetellError
 from core.types import Explanation
 
+Copies = Annotated[int, "Number of noisy copies of the image."]
+NoiseLevel = Annotated[float, "Standard deviation of the noise as a share of the input's range, max(x) - min(x)."]
+
 
 @heatmap_method
-def smoothgrad(query: Query, *, samples: int = 50, noise: float = 0.15) -> Explanation:
+def smoothgrad(query: Query, *, samples: Copies = 50, noise: NoiseLevel = 0.15) -> Explanation:
     """Average the gradient of the target's logit over noisy copies of the image, which reduces its own noise.
 
-    Smilkov et al. 2017 (arXiv:1706.03825), section 3. ``noise`` is the standard deviation as a share of the range
-    max(x) - min(x) of the input. Signed, summed over the channels; `Explanation.error` is the standard error of the
-    Monte Carlo mean.
+    Smilkov et al. 2017 (arXiv:1706.03825), section 3. Signed, summed over the channels; `Explanation.error` is the
+    standard error of the Monte Carlo mean.
     """
     facts = _facts("SmoothGrad", samples, noise, query.seed)
     mean, variance = _moments(query, samples, noise, summed=True)
@@ -34,11 +36,11 @@ def smoothgrad(query: Query, *, samples: int = 50, noise: float = 0.15) -> Expla
 
 
 @heatmap_method
-def vargrad(query: Query, *, samples: int = 50, noise: float = 0.15) -> Explanation:
+def vargrad(query: Query, *, samples: Copies = 50, noise: NoiseLevel = 0.15) -> Explanation:
     """Compute the variance of the gradient of the target's logit over noisy copies of the image (never negative).
 
     Adebayo et al. 2018 (arXiv:1810.03292) and Hooker et al. 2019 (arXiv:1806.10758). The unbiased variance of each
-    channel's gradient, summed over the channels; ``noise`` as in `smoothgrad`.
+    channel's gradient, summed over the channels.
     """
     facts = _facts("VarGrad", samples, noise, query.seed)
     _, variance = _moments(query, samples, noise, summed=False)

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.method import Query, heatmap_method
+from core.attribution.players import GridSide
 from core.errors import ForetellError
-from core.masked import Fill, Output, iterate_masked_scores
+from core.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.masks import BLOCK
 from core.types import Explanation
 
@@ -27,14 +28,25 @@ ROUNDING = 1e-6
 
 @heatmap_method
 def sobol(
-    query: Query, *, designs: int = 32, grid: int = 8, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
+    query: Query,
+    *,
+    designs: int = 32,
+    grid: GridSide = 8,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: Chunk = 0,
 ) -> Explanation:
     """Estimate each cell's total Sobol index: the share of the variance that is lost when this cell alone is fixed.
 
     Fel et al. 2021 (arXiv:2111.04138), eq. 5 by Jansen's estimator (eq. 7). Cells of a ``grid`` x ``grid`` are dimmed
-    towards the fill by independent uniform draws; ``designs`` rows of a scrambled Sobol sequence take
-    designs (grid^2 + 2) forward passes. It says how much a place matters, not whether for or against the class.
-    `Explanation.error` is the standard error as if rows were independent, which it overstates for such a sequence.
+    towards the fill by independent uniform draws. It says how much a place matters, not whether for or against the
+    class. `Explanation.error` is the standard error as if rows were independent, which it overstates for such a
+    sequence.
+
+    Parameters
+    ----------
+    designs
+        Number of rows of a scrambled Sobol sequence; each costs grid^2 + 2 forward passes.
     """
     if designs < 2 or grid < 1:
         raise ForetellError(f"designs={designs}, grid={grid}: give at least 2 designs and 1 cell a side.")

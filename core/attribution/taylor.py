@@ -34,10 +34,17 @@ def taylor_decomposition(query: Query, *, baseline: Baseline = "blur", root: Roo
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9: f(x) = sum of grad f(x0) (x - x0) + a remainder, where f
     is the target's logit less the largest other and f(x0) = 0, found by halving the way from x to an image with the
-    other sign: ``baseline``, or the first of the others that has it. With ``root="least_remainder"`` each baseline
-    gives a root, and the one with the smallest remainder is taken (the paper's section on root points), at six times
-    the cost. Where no baseline has the other sign, x0 is the baseline itself and the certificate warns. Its
+    other sign. Where no baseline has the other sign, x0 is the baseline itself and the certificate warns. Its
     completeness is the remainder, which is warned of above half of the lead.
+
+    Parameters
+    ----------
+    baseline
+        Image towards which the root is searched. If the class's lead over its rivals has the same sign there, the first
+        of the other baselines with another sign takes its place.
+    root
+        Root to expand around: the one on the path to the baseline, or that with the least remainder among the roots
+        towards all baselines (the paper's section on root points), at six times the cost.
     """
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
     far, has_root = _opposite(classifier, inputs, classes, baseline, query.seed)

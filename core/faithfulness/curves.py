@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -20,8 +20,10 @@ from core.faithfulness.ranking import fitting, ranks
 from core.masked import Output, iterate_masked_scores
 from core.types import Progress, silent
 
-Substrate = Literal["mean", "black", "blur"]
-"""Replacement of removed pixels: one colour, or the image itself blurred (`core.attribution.baselines`)."""
+Substrate = Annotated[
+    Literal["mean", "black", "blur"],
+    "What replaces removed pixels: the data's mean colour, black, or the image itself blurred.",
+]
 
 BLOCK = 64
 """Points whose masks are held in memory at a time."""

@@ -10,14 +10,14 @@ from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws
-from core.uncertainty.passes import prepare_passes
+from core.uncertainty.passes import Passes, prepare_passes
 
 
 def laplace(
     classifier: Classifier,
     images: Tensor,
     *,
-    passes: int = 100,
+    passes: Passes = 100,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
     prior: KroneckerPrior | None = None,

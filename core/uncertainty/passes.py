@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,8 @@ from core.uncertainty.draws import Draws
 from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind
 from core.uncertainty.strength import refuse_last
 
+Passes = Annotated[int, "Number of predictions that are drawn for each image (T)."]
+LastLayers = Annotated[int, "Number of layers with noise, counted from the output; 0 for all."]
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest, between one image's passes made together and apart."""
 
@@ -32,10 +34,10 @@ class Sampler(Protocol):
         classifier: Classifier,
         images: Tensor,
         *,
-        passes: int = 100,
+        passes: Passes = 100,
         generator: torch.Generator | None = None,
         progress: Progress = silent,
-        last: int = 0,
+        last: LastLayers = 0,
         **parameters: Any,
     ) -> Tensor:
         """Compute logits (B, T, K) of T passes with noise in the ``last`` layers that it meets (0: in all)."""
@@ -49,10 +51,10 @@ def sampler(function: Callable[..., NoiseKind]) -> Sampler:
         classifier: Classifier,
         images: Tensor,
         *,
-        passes: int = 100,
+        passes: Passes = 100,
         generator: torch.Generator | None = None,
         progress: Progress = silent,
-        last: int = 0,
+        last: LastLayers = 0,
         **parameters: Any,
     ) -> Tensor:
         inputs, seed = prepare_passes(classifier, images, passes, generator)
@@ -66,7 +68,7 @@ def sampler(function: Callable[..., NoiseKind]) -> Sampler:
             return by(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
 
     sample.__signature__ = join_signatures(Sampler.__call__, function)  # type: ignore[attr-defined]
-    sample.__annotations__ = {"passes": int, "last": int} | function.__annotations__
+    sample.__annotations__ = {"passes": Passes, "last": LastLayers} | function.__annotations__
     return sample
 
 

@@ -93,8 +93,9 @@ def _choose_method(editor: Editor) -> None:
         for parameter in list_parameters(method):
             if parameter.name not in HIDDEN:
                 rule: Rule = rule_of(parameter)
+                place, meaning = f"{PARAMETERS}.{parameter.name}", escape_markdown(parameter.help)
                 with grid.container():
-                    show(editor, Setting(f"{PARAMETERS}.{parameter.name}", format_name(parameter.name)), rule)
+                    show(editor, Setting(place, format_name(parameter.name), meaning), rule)
 
 
 def _show_preview(editor: Editor) -> None:

@@ -97,7 +97,11 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
 def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
     """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
     label = format_name(parameter.name)
-    options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
+    options: dict[str, Any] = {
+        "key": f"{owner}.{parameter.name}",
+        "bind": "query-params",
+        "help": escape_markdown(parameter.help) or None,
+    }
     if parameter.name in ("layer", "heatmap_layer"):
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
     if parameter.choices is not None:

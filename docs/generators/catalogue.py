@@ -9,6 +9,7 @@ from typing import Any
 
 from core.attribution import METHODS
 from core.faithfulness import FAITHFULNESS_MEASURES as FAITHFULNESS
+from core.parameters import list_parameters
 from core.registry import Registry
 from core.teaching.policies import POLICIES
 from core.uncertainty import SAMPLERS
@@ -16,6 +17,7 @@ from core.units import PARAMETERISATIONS
 from generators.markdown import escape_cell, first_sentence, format_table
 from study.analysis.exploratory import EXPLORATORY
 from study.conditions import CONDITIONS
+from study.inquiry.layers import QUESTIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.measures import IMAGE_MEASURES as STRATA
 from study.plan.simulated_participants import THEORIES
@@ -36,6 +38,10 @@ METHOD_NOTE = """\
 [how well the heatmap methods do](../faithfulness.md).
 """
 
+PARAMETER_NOTE = "What the parameters mean, in the order of the table above; the forms of the pages say the same."
+
+QUESTION_NOTE = "Parameters of the questions of `layers`, as set by `--param name=value` and under Explore, Layers."
+
 CONDITION_NOTE = "Conditions are named in `conditions` of the study file."
 
 POLICY_NOTE = """\
@@ -49,6 +55,8 @@ read your own files ([ImageNet](../how-to/imagenet.md)).
 """
 
 PEOPLE_NOTE = "Simulated participants are mixed by `simulate --mixture name=share,...`."
+
+SAMPLER_PARAMETER_NOTE = "Parameters are set by `uncertainty --param name=value`."
 
 SAMPLER_NOTE = "Samplers are named by `uncertainty --sampler` and by `sampler` in `[trials.strata]`."
 
@@ -64,17 +72,22 @@ The report of `analyze` has every one that the responses allow; Results, Explora
 
 FAITHFULNESS_NOTE = "Measures of faithfulness, from Python: `core.faithfulness.FAITHFULNESS_MEASURES`."
 
+MEANINGS = ["parameter", "of", "meaning"]
+
 
 def render_page() -> str:
     """Render the whole page."""
     parts: list[str] = [HEAD]
     head = ["method", "what it shows", "parameters", "source"]
     parts += _section("Heatmap methods", METHOD_NOTE, _methods(), head)
+    parts += _section("Parameters of heatmap methods", PARAMETER_NOTE, _meanings(METHODS), MEANINGS)
     parts += _section("Conditions", CONDITION_NOTE, _modules(CONDITIONS), ["condition", "what participants see"])
     parts += _section("Teaching policies", POLICY_NOTE, _policies(), ["policy", "examples", "source"])
     parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])
     parts += _section("Simulated participants", PEOPLE_NOTE, _objects(THEORIES), ["name", "behaviour"])
     parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
+    parts += _section("Parameters of uncertainty samplers", SAMPLER_PARAMETER_NOTE, _meanings(SAMPLERS), MEANINGS)
+    parts += _section("Parameters of questions about layers", QUESTION_NOTE, _meanings(QUESTIONS), MEANINGS)
     ways = [(*row, _source(PARAMETERISATIONS[row[0].strip("`")])) for row in _objects(PARAMETERISATIONS)]
     parts += _section("Feature visualisation", PARAMETERISATION_NOTE, ways, ["parameterisation", "image", "source"])
     parts += _section("Measures for strata", STRATA_NOTE, _objects(STRATA), ["measure", "value"])
@@ -99,6 +112,16 @@ def _parameters(method: Callable[..., Any]) -> str:
     signature = inspect.signature(method).parameters.values()
     own = [p for p in signature if p.kind is p.KEYWORD_ONLY and p.name not in ("generator", "progress")]
     return ", ".join(f"`{p.name}={p.default}`" for p in own)
+
+
+def _meanings(registry: Registry) -> Iterator[tuple[str, ...]]:
+    """Return what each parameter means, and which entries of a registry have it with this meaning."""
+    owners: dict[tuple[str, str], list[str]] = {}
+    for name in registry:
+        for parameter in list_parameters(registry[name]):
+            owners.setdefault((parameter.name, parameter.help), []).append(f"`{name}`")
+    for (name, meaning), having in owners.items():
+        yield f"`{name}`", ", ".join(having), escape_cell(meaning)
 
 
 def _source(method: Callable[..., Any]) -> str:

@@ -64,25 +64,38 @@ def attributes(
 ) -> pd.DataFrame:
     """Predict how the network was built and trained, by nothing but its predictions for fixed images.
 
-    KENNEN of Oh et al. 2018 (arXiv:1711.01768): metamodels learn the attributes of ``relatives``, small networks that
+    KENNEN of Oh et al. 2018 (arXiv:1711.01768): metamodels learn the attributes of relatives, small networks that
     were built and trained in known ways, from their predictions for the same images. The images of the set are not
-    used. ``queries`` are the relatives' ``images`` (kennen-o), images ``crafted`` by gradient descent in turn with the
-    metamodels (kennen-io), or a ``single`` crafted image for each attribute, whose predicted class is its value
-    (kennen-i). ``outputs`` is what a network discloses: its probabilities (``prob``), the order of the classes by
-    probability (``ranking``), or the class with the lowest (``bottom-1``) or the highest probability (``top-1``) alone.
-    Single images were crafted for ``top-1`` alone. ``probability`` is of the predicted
-    value, scaled on held-out relatives. ``accuracy`` is that on relatives from which neither metamodels nor crafted
+    used. Single images were crafted for ``top-1`` alone. ``probability`` is of the predicted value, scaled on held-out
+    relatives. ``accuracy`` is that on relatives from which neither metamodels nor crafted
     images were learned, with a 95% interval, and ``chance`` that of the most common value. For crafted images,
     ``by_images`` is the accuracy by the relatives' images and the same output, and ``gain`` the difference, with a
     paired interval.
-    ``unseen`` names an attribute, such as ``layers``, or more with commas: the column of that name is the accuracy
-    about relatives whose values of them no network had that metamodels learned from (E-split), ``at_random`` that of
-    as many networks drawn, ``change`` the difference, with a paired interval, and ``kept`` what of the accuracy above
-    chance is left (eq. 4).
+    The column ``unseen`` is the accuracy about relatives whose values of the attributes of that name no network had
+    that metamodels learned from (E-split), ``at_random`` that of as many networks drawn, ``change`` the difference,
+    with a paired interval, and ``kept`` what of the accuracy above chance is left (eq. 4).
     ``distance`` is how far the network's predictions are from those of the nearest relative (root mean square of log
     probabilities), ``usual_distance`` the median of the relatives' own, and ``p_like`` how often one of them is as far
     from its nearest. ``note`` warns of a network that is unlike the relatives, and of attributes that cannot be
     predicted.
+
+    Parameters
+    ----------
+    relatives
+        Small networks of known attributes to learn from: scenes, which classify the generated scenes.
+    queries
+        Images that the network is asked about: those of the relatives (kennen-o), images crafted in turn with the
+        metamodels (kennen-io), or a single crafted image for each attribute (kennen-i).
+    outputs
+        What the network discloses, separated by commas: probabilities (prob), the order of the classes (ranking), or
+        the lowest (bottom-1) or highest class (top-1) alone.
+    unseen
+        Attributes to test extrapolation by, such as layers, separated by commas: the accuracy about relatives whose
+        values of them no network had that metamodels learned from. Empty for none.
+    hidden
+        Hidden units of each layer of a metamodel.
+    epochs
+        Passes over the relatives when metamodels are trained.
     """
     chosen = _list_outputs(outputs, queries)
     known: Relatives = RELATIVES[relatives]()

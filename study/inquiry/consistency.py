@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from core.types import Progress
 from study.inquiry.layers import LayerInspection
 
 PLACES = 4
-"""Largest side of the grid of places at which one layer is reconstructed from another."""
+PlacesSide = Annotated[int, "Places per side of the grid on which one layer is reconstructed from another, at most."]
 DRAWN, SIDE, OPACITY = 6, 160, 0.8
 """Images of a drawing, their width and the gap between them, px, and how opaque the strongest colour is."""
 MOST = 0.5
@@ -38,11 +39,11 @@ class ComparedPair:
     grid: tuple[int, int]
 
 
-def consistency(inspected: LayerInspection, progress: Progress, *, places: int = PLACES) -> pd.DataFrame:
+def consistency(inspected: LayerInspection, progress: Progress, *, places: PlacesSide = PLACES) -> pd.DataFrame:
     """Measure how much of each layer can be reconstructed from the same layer of the compared network, by order.
 
     ``blind`` is the number of channels of which more than half is not found in the other layer. The drawings show
-    where: held-out images with its largest blind spots, on a grid of at most ``places`` by ``places``.
+    where: held-out images with its largest blind spots.
     """
     rows = []
     for pair in _compare(inspected, progress, places):

@@ -19,7 +19,7 @@ from core.rendering import Scale, heatmap, tile_images
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers import LayerInspection, blocks
-from study.inquiry.targets import resolve_class
+from study.inquiry.targets import ClassName, resolve_class
 from study.network.sources import plain
 
 COUNT = 40
@@ -53,17 +53,26 @@ def modes(
     inspected: LayerInspection,
     progress: Progress,
     *,
-    of: str = TOP,
+    of: ClassName = TOP,
     count: int = COUNT,
     sparsity: float = 0.1,
     beta: float = 1.0,
 ) -> pd.DataFrame:
     """Find the modes in which the network predicts a class: groups of images with the same reasons in a layer.
 
-    Decision trees of Zhang et al. 2019 (arXiv:1802.00121). ``of`` is a class, or ``top``, the one predicted most
-    often. Of it and of all others at most ``count`` images are used. ``channels`` have weight in a mode, ``strongest``
+    Decision trees of Zhang et al. 2019 (arXiv:1802.00121). ``channels`` have weight in a mode, ``strongest``
     first; ``explained`` is the share of the variance of the class's logit among a mode's images that they explain.
     The drawings show a mode's images and its mean heatmap: the weighted sum of the channels.
+
+    Parameters
+    ----------
+    count
+        Largest number of images of the class, and of images of all others.
+    sparsity
+        Penalty on the channels' weights (lambda), as a share of the least one with which no channel has weight: the
+        higher, the fewer channels have weight in a mode.
+    beta
+        What a mode has to be worth, in units of log-likelihood (beta): the higher, the fewer modes.
     """
     classifier = inspected.classifier
     predicted = classifier.logits(inspected.inputs).argmax(1)

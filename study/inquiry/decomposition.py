@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,15 @@ SHOWN, ZOOM, ACROSS = 6, 3, 8
 """Images that are drawn, how much larger than they are, the gap between drawings (px), and drawings in a row."""
 COLUMNS = ("layer", "filter", "lost", "lost_error", "lost_random", "random_error", "active", "images", "share",
            "strongest", "note")  # fmt: skip
+
+
+FilterCounts = Annotated[str, "Number of filters of each layer, separated by commas, from the first layer up."]
+ImageSide = Annotated[int, "Side of the images, px: they are cut square and shrunk."]
+FilterSide = Annotated[int, "Side of a filter, in places of the layer below."]
+ErrorWeight = Annotated[
+    float, "Price of the error compared with that of activations (lambda), halved from layer to layer."
+]
+Epochs = Annotated[int, "Passes over the images, each with one update of the filters."]
 
 
 @dataclass(frozen=True)
@@ -85,25 +95,27 @@ def decomposition(
     inspected: LayerInspection,
     progress: Progress,
     *,
-    filters: str = "12,24",
+    filters: FilterCounts = "12,24",
     images: int = 90,
-    side: int = 48,
-    size: int = 5,
-    weight: float = 2.0,
-    epochs: int = 8,
+    side: ImageSide = 48,
+    size: FilterSide = 5,
+    weight: ErrorWeight = 2.0,
+    epochs: Epochs = 8,
 ) -> pd.DataFrame:
     """Learn what the images are made of, without labels: layers of filters that rebuild them from few activations.
 
-    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of the drawn images (``images``
-    of them) and judged on the others; the network is not asked. Images are cut square, shrunk to ``side`` px and freed
-    of their local mean.
-    Each layer has so many ``filters`` of ``size`` x ``size`` places, and rebuilds the image itself through the layers
-    below. ``weight`` is the price of the error compared with that of activations, halved from layer to layer. ``lost``
-    is the share of the contrast's energy that a layer does not rebuild, with its standard error over held-out images,
-    ``lost_random`` that with random filters and ``random_error`` the standard error of the difference. ``active`` is
-    the share of activations that are not 0. For each filter, ``images`` is the number of held-out images in which it is
-    active, ``share`` its part of the layer's activations, and ``strongest`` names the images with the largest. ``note``
-    warns where learning has not helped.
+    Adaptive deconvolutional network of Zeiler et al. 2011, learned from two thirds of the drawn images and judged on
+    the others; the network is not asked. Images are freed of their local mean, and each layer rebuilds the image itself
+    through the layers below. ``lost`` is the share of the contrast's energy that a layer does not rebuild, with its
+    standard error over held-out images, ``lost_random`` that with random filters and ``random_error`` the standard
+    error of the difference. ``active`` is the share of activations that are not 0. For each filter, ``images`` is the
+    number of held-out images in which it is active, ``share`` its part of the layer's activations, and ``strongest``
+    names the images with the largest. ``note`` warns where learning has not helped.
+
+    Parameters
+    ----------
+    images
+        Largest number of images that are drawn; two thirds are learned from.
     """
     settings = list_settings(filters, size, weight, epochs)
     learned_from, rows, pixels = _read_images(inspected, images, side)

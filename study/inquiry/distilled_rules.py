@@ -36,11 +36,24 @@ def rules(
 ) -> pd.DataFrame:
     """Imitate the network by rules: a tree about what is in the images, or about the units of a layer.
 
-    Model distillation. The tree (CART) and, with ``depth`` above 0, a soft tree are fitted to two thirds of the images
+    Model distillation. The tree (CART) and a soft tree are fitted to two thirds of the images
     and judged on the others. The first rows are their fidelity, the share of the judged images of which they give the
     network's prediction, with Wilson's 95 % interval; then there is a row for each rule, with the ``images`` that it
-    was fitted to and the ``share`` of the judged images which meet it that get its class. ``drawn`` in random contexts,
-    an object and its usual context no longer go together, so that the rules say which of the two decides.
+    was fitted to and the ``share`` of the judged images which meet it that get its class.
+
+    Parameters
+    ----------
+    on
+        What rules are about: the known factors of an image, such as object and context, or the units of layers.
+    drawn
+        Images as they are, or drawn again in random contexts: an object and its usual context no longer go together,
+        so that the rules say which of the two decides.
+    leaves
+        Largest number of rules, the leaves of the tree.
+    smallest
+        Least number of images that a rule is fitted to.
+    depth
+        Depth of the soft tree; 0 for none.
     """
     features, columns, targets = _take_features(inspected, on, drawn, progress)
     predicted = targets.argmax(1).numpy()

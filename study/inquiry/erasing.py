@@ -39,6 +39,11 @@ def importance(
     ``prediction``, or the image's ``label``. ``importance`` is the mean over images, with its standard error;
     ``median`` is less moved by images of which the network is almost certain. Images whose surprise rounds to 0 are
     left out; ``images`` counts the rest. The layer ``input`` has the channels of the network's input.
+
+    Parameters
+    ----------
+    of
+        Class whose surprise is measured: the prediction, or the image's label.
     """
     inputs, classes = _choose_images(inspected, of)
     sure = surprise(inspected.classifier.logits(inputs), classes) < SMALLEST
@@ -90,10 +95,17 @@ def evidence(
 ) -> pd.DataFrame:
     """Measure how far the log-odds of the prediction against the second class fall without the pixels that favour it.
 
-    Shrikumar et al. 2017 (arXiv:1704.02685), section 4.1: by each heatmap method, at most ``share`` of the pixels, the
-    ones in which the prediction's heatmap exceeds that of the second likeliest class most, are replaced by the
-    ``substrate``. ``change`` is the mean fall over images with its 95% interval; ``random`` that of as many random
-    pixels of each image; ``above_random`` their paired difference, with its interval; ``pixels`` the share replaced.
+    Shrikumar et al. 2017 (arXiv:1704.02685), section 4.1: by each heatmap method, the pixels in which the prediction's
+    heatmap exceeds that of the second likeliest class most are replaced by the ``substrate``. ``change`` is the mean
+    fall over images with its 95% interval; ``random`` that of as many random pixels of each image; ``above_random``
+    their paired difference, with its interval; ``pixels`` the share replaced.
+
+    Parameters
+    ----------
+    methods
+        Heatmap methods, separated by commas.
+    share
+        Largest share of the pixels that is replaced.
     """
     named = [name.strip() for name in methods.split(",")]
     opened = open_methods(named, Path.cwd())

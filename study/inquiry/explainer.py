@@ -103,7 +103,20 @@ def explainer(
     of its channel, next to that of the channel and of a fixed place; ``purity`` is the share of these images with the
     maximum on the ``part`` most often hit, where the set records these. ``_less`` are mean differences from the
     channels, paired by feature, with a 95% interval (*t*). ``note`` warns where the features are not to be relied on.
-    The drawings show a channel and, below, its feature: of the ``unit``, or of those that became most steady.
+    The drawings show a channel and, below, its feature.
+
+    Parameters
+    ----------
+    unit
+        Channel that is drawn, from 0; -1 for those whose features became most steady.
+    filters
+        Weight of the filter loss, by which each feature detects one part (lambda).
+    eta
+        Weight of -log p, which raises the share p of the interpretable features (eta).
+    tau
+        Height of the templates of one part that the filter loss compares features with (tau).
+    steps
+        Steps of training.
     """
     settings = ExplainerSettings(filters=filters, eta=eta, tau=tau, steps=steps)
     check_settings(settings)

@@ -36,9 +36,14 @@ BLOCK = 8
 def probes(inspected: LayerInspection, progress: Progress, *, hidden: int = 0) -> pd.DataFrame:
     """Measure how well a probe of each layer finds the category and, if known, the context.
 
-    The probe is linear; with ``hidden`` above 0 it is a perceptron with that many hidden units (an analytic neural
-    stethoscope), and the columns ``linear`` and ``p_value`` compare it with the linear one: its accuracy, and McNemar's
-    exact test of the images that only one of the two reads correctly.
+    The probe is linear, or with ``hidden`` above 0 a perceptron (an analytic neural stethoscope). Then the columns
+    ``linear`` and ``p_value`` compare it with the linear one: its accuracy, and McNemar's exact test of the images that
+    only one of the two reads correctly.
+
+    Parameters
+    ----------
+    hidden
+        Hidden units of the probe, a perceptron; 0 for a linear probe.
     """
     labels = _list_labels(inspected.images)
     rows = []

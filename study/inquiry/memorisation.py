@@ -44,7 +44,7 @@ def memorisation(
 ) -> pd.DataFrame:
     """Train the network again from random weights, on true and on modified data, and record what it learns by epoch.
 
-    Half of the labelled images are trained on, the others held out. ``kinds`` of data (Zhang et al. 2017,
+    Half of the labelled images are trained on, the others held out. The kinds of data (Zhang et al. 2017,
     arXiv:1611.03530): ``true``, ``corrupted`` (each label drawn again with this probability), ``random_labels``,
     ``shuffled`` (pixels moved alike in all images), ``random_pixels`` (moved in each image in another way) and
     ``gaussian`` (pixels drawn at random). ``training`` is the share of training images with the label trained on,
@@ -54,6 +54,21 @@ def memorisation(
     may change by ``radius`` grey levels, a lower bound; ``sensitivity`` is the mean L1 norm of the loss's gradient by a
     training image, over the rows so far, and ``gini`` its Gini coefficient. Shares have 95% intervals over images, for
     this one training. ``note`` warns where a training was too short to compare.
+
+    Parameters
+    ----------
+    kinds
+        Kinds of training data, separated by commas: true, corrupted, random_labels, shuffled, random_pixels, gaussian.
+    epochs
+        Passes over the training images.
+    corrupted
+        Probability with which a label of corrupted data is drawn again.
+    radius
+        Largest change of each pixel for a critical image, in grey levels (black to white is 255).
+    cut
+        Highest of the low spatial frequencies, in cycles per image.
+    rate
+        Learning rate of Adam.
     """
     chosen = _list_kinds(kinds)
     if not 0 < radius <= LEVELS:

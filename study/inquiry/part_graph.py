@@ -34,7 +34,7 @@ from core.rendering import tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection, blocks
-from study.inquiry.targets import resolve_class
+from study.inquiry.targets import ClassName, resolve_class
 from study.network.sources import plain
 
 TOP = "top"
@@ -50,24 +50,8 @@ SHOWN, SIDE = 6, 160
 """Images that are drawn, and their width, px."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#000000")
 """Of as many channels the largest part is drawn. Okabe & Ito (2008): colour-blind readers can tell them apart."""
-COLUMNS = (
-    "class",
-    "layer",
-    "part",
-    "images",
-    "x",
-    "y",
-    "goes_with",
-    "share",
-    "log_p",
-    "gain",
-    "gain_error",
-    "instability",
-    "instability_error",
-    "instability_maximum",
-    "instability_fixed",
-    "note",
-)
+COLUMNS = ("class", "layer", "part", "images", "x", "y", "goes_with", "share", "log_p", "gain", "gain_error",
+           "instability", "instability_error", "instability_maximum", "instability_fixed", "note")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,7 +128,7 @@ def parts(
     inspected: LayerInspection,
     progress: Progress,
     *,
-    of: str = TOP,
+    of: ClassName = TOP,
     channels: int = 8,
     parts: int = 2,
     parents: int = 2,
@@ -155,15 +139,28 @@ def parts(
     """Find the parts that channels detect in images of a class, and the parts of the layer above that they go with.
 
     Explanatory graph of Zhang et al. 2018 (arXiv:1708.01785), learned from two thirds of the images that are predicted
-    to be of a class ``of`` (or ``top``, the one predicted most often) and judged on the others. Of each layer those
-    ``channels`` are used that respond to the class most, compared with other images, each with ``parts`` parts, from
-    the top layer down. ``x`` and ``y`` are where a part usually is, from the left and the top, in units of the image's
-    longer side, ``share`` is how much of its channel's activation it explains, and ``goes_with`` names its ``parents``:
-    where these are displaced, it is expected to be displaced as much. ``log_p`` is the mean log density of an
-    activation's place, in nats, and ``gain`` how much of it is due to the layer above, with its standard error over
-    images. ``instability`` is how much the distance to the object's centre and corners varies, with its standard error,
-    for the part, for the channel's maximum and for a fixed place, where the set records the object. ``note`` warns
-    where a result is not to be relied on.
+    to be of a class and judged on the others, from the top layer down. ``x`` and ``y`` are where a part usually is,
+    from the left and the top, in units of the image's longer side, ``share`` is how much of its channel's activation it
+    explains, and ``goes_with`` names its parents: where these are displaced, it is expected to be displaced as much.
+    ``log_p`` is the mean log density of an activation's place, in nats, and ``gain`` how much of it is due to the layer
+    above, with its standard error over images. ``instability`` is how much the distance to the object's centre and
+    corners varies, with its standard error, for the part, for the channel's maximum and for a fixed place, where the
+    set records the object. ``note`` warns where a result is not to be relied on.
+
+    Parameters
+    ----------
+    channels
+        Channels used of each layer: those that respond to the class most, compared with other images.
+    parts
+        Number of parts of each channel.
+    parents
+        Largest number of parts of the layer above that a part goes with (M); 0 for none.
+    spread
+        Standard deviation of where a part is expected, in units of the image's longer side (delta).
+    background
+        Density of activations that belong to no part, where that of a part integrates to 1 (tau).
+    sweeps
+        Sweeps of the search, at most (T).
     """
     settings = GraphSettings(parts, parents, spread, background, sweeps)
     check_settings(settings)

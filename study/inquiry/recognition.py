@@ -26,7 +26,16 @@ from core.concepts.support_vectors import FOLDS, choose_penalty, fit_support_vec
 from core.errors import ForetellError
 from core.shares import compare_paired, share_of
 from core.types import Progress
-from study.inquiry.decomposition import list_settings, open_squares, remove_local_mean
+from study.inquiry.decomposition import (
+    Epochs,
+    ErrorWeight,
+    FilterCounts,
+    FilterSide,
+    ImageSide,
+    list_settings,
+    open_squares,
+    remove_local_mean,
+)
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import LayerInspection
 
@@ -81,13 +90,13 @@ def recognition(
     inspected: LayerInspection,
     progress: Progress,
     *,
-    filters: str = "12,24",
+    filters: FilterCounts = "12,24",
     images: int = 300,
     learned: int = 90,
-    side: int = 32,
-    size: int = 5,
-    weight: float = 2.0,
-    epochs: int = 8,
+    side: ImageSide = 32,
+    size: FilterSide = 5,
+    weight: ErrorWeight = 2.0,
+    epochs: Epochs = 8,
     words: int = 100,
     levels: int = 3,
     parts: int = 20,
@@ -95,15 +104,28 @@ def recognition(
     """Recognise the classes of a set from layers of filters learned without labels, by spatial pyramids.
 
     Zeiler et al. 2011, section on object recognition: the layers are those of the question ``decomposition``, learned
-    from ``learned`` of the training images (two thirds of each class); the network is not asked. Of a higher layer, the
-    ``parts`` largest activations of an image are each projected down to the feature maps of layer 1. Patches of these
-    are described as by SIFT, assigned to ``words`` visual words, and counted in 1 x 1, 2 x 2, 4 x 4, ... cells, in
-    ``levels`` levels (Lazebnik et al. 2006). A support vector machine with the histogram intersection kernel learns the
+    from some of the training images (two thirds of each class); the network is not asked. Of a higher layer, the
+    largest activations of an image are each projected down to the feature maps of layer 1. Patches of these are
+    described as by SIFT, assigned to visual words, and counted in the cells of a pyramid (Lazebnik et al. 2006). A
+    support vector machine with the histogram intersection kernel learns the
     classes of the training images. ``accuracy`` is that on held-out images, with its 95% interval. ``random`` is the
     accuracy with random filters in that layer, and ``learning`` what learned ones gain. ``without_pyramid`` is that
     with words counted in the whole image alone, and ``position`` what the cells gain. The rows ``patches of pixels``
     (the same with pixels for feature maps) and ``pixels`` (a linear machine) are for comparison. ``note`` warns where
     layers do not help.
+
+    Parameters
+    ----------
+    images
+        Largest number of images that are drawn; two thirds of each class are training images.
+    learned
+        Largest number of training images that filters are learned from.
+    words
+        Number of visual words that patches are assigned to.
+    levels
+        Levels of the pyramid, 1 to 4: words are counted in 1 x 1, 2 x 2, 4 x 4 and 8 x 8 cells.
+    parts
+        Number of the largest activations of an image that are projected down to layer 1, of each higher layer.
     """
     settings = list_settings(filters, size, weight, epochs)
     for name, value in {"words": words, "levels": levels, "parts": parts, "learned": learned}.items():

@@ -14,7 +14,7 @@ from core.layers.consistency import refine
 from core.layers.probe import Probe, compare_probes, linear_probe
 from core.shares import share_of
 from core.types import Progress
-from study.inquiry.consistency import PLACES, list_pairs, read_pair
+from study.inquiry.consistency import PLACES, PlacesSide, list_pairs, read_pair
 from study.inquiry.layers import LayerInspection
 
 FOLDS = 5
@@ -23,7 +23,7 @@ OWN, OTHER = "own", "other layer"
 """Names of the features that are not refined."""
 
 
-def refinement(inspected: LayerInspection, progress: Progress, *, places: int = PLACES) -> pd.DataFrame:
+def refinement(inspected: LayerInspection, progress: Progress, *, places: PlacesSide = PLACES) -> pd.DataFrame:
     """Read the category from a layer, and from what of it can be reconstructed from the compared network's layer.
 
     Each row is a linear probe, of the layer's own features, of its consistent features up to an order (refined), or of

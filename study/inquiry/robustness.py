@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from core.types import Progress, silent
 from study.inquiry.layers import LayerInspection
 from study.workspace.blocks import Blocks
 
+ImageCount = Annotated[int, "Largest number of images that are measured."]
 LEVELS = 255
 """Grey levels from black to white, the unit of the radii."""
 BLOCK = 16
@@ -39,6 +40,13 @@ def attacks(
 
     ``critical`` is the share with another predicted class nearby, right or wrong (the critical sample ratio). Both are
     bounds: a search that finds nothing proves nothing.
+
+    Parameters
+    ----------
+    names
+        Attacks, separated by commas: fgsm, pgd or langevin, from the cheapest to the most thorough.
+    radii
+        Largest changes of a pixel in grey levels (black to white is 255), separated by commas.
     """
     shown, classes = _select_labelled(inspected)
     chosen = [(name.strip(), radius) for name in names.split(",") for radius in _numbers("radii", radii)]
@@ -73,12 +81,19 @@ def attacks(
     return pd.DataFrame(rows, columns=columns)
 
 
-def margins(inspected: LayerInspection, progress: Progress, *, images: int = 32, directions: int = 16) -> pd.DataFrame:
+def margins(
+    inspected: LayerInspection, progress: Progress, *, images: ImageCount = 32, directions: int = 16
+) -> pd.DataFrame:
     """Measure the distance from each image to another prediction, in all directions and in two subspaces.
 
     The second subspace is spanned by differences of images of the image's class and of the class next likeliest to
     it, the third by as many random directions (Ortiz-Jimenez et al. 2020, arXiv:2002.06349). In units of the network's
     input; infinite if no other prediction was found, empty if the set has no image of the predicted class.
+
+    Parameters
+    ----------
+    directions
+        Largest number of directions that span either subspace.
 
     Raises
     ------
@@ -121,7 +136,13 @@ def _draw_directions(inputs: Tensor, labels: list[int], own: int, likeliest: lis
 
 
 def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
-    """Measure accuracy on the low and the high spatial frequencies of the images, by cutoff in cycles per image."""
+    """Measure accuracy on the low and the high spatial frequencies of the images, by cutoff in cycles per image.
+
+    Parameters
+    ----------
+    radii
+        Cutoffs between low and high frequencies in cycles per image, separated by commas.
+    """
     shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)
     curve = accuracy_by_radius(
@@ -137,15 +158,21 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
 
 
 def bands(
-    inspected: LayerInspection, progress: Progress, *, images: int = 32, bands: int = 8, steps: int = 50
+    inspected: LayerInspection, progress: Progress, *, images: ImageCount = 32, bands: int = 8, steps: int = 50
 ) -> pd.DataFrame:
     """Measure the distance to another prediction when only one band of frequencies may change, from coarse to fine.
 
     Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), section 3.2: bands are blocks on the diagonal of the discrete cosine
     transform, ``low`` to ``high`` cycles per image, of ``dimension`` directions. ``median``, with the 95% interval of
-    order statistics, and the 5th and 95th percentile are over the first images, as many as ``images`` says, in units
-    of the network's input; infinite where no other prediction is met in ``steps`` steps. ``met`` is the share in which
-    one is.
+    order statistics, and the 5th and 95th percentile are over the first images, in units of the network's input;
+    infinite where no other prediction is met. ``met`` is the share in which one is.
+
+    Parameters
+    ----------
+    bands
+        Number of bands of frequencies.
+    steps
+        Steps of the search for another prediction, at most.
     """
     cut = dct_bands((inspected.inputs.shape[1], inspected.inputs.shape[2], inspected.inputs.shape[3]), bands)
     count = min(images, len(inspected.inputs))

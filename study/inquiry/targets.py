@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from typing import Annotated
 
 from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+
+ClassName = Annotated[str, "Class to explain, by name or index; top is the class predicted most often."]
 
 
 def resolve_target(classifier: Classifier, target: str) -> int | None:

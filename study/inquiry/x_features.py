@@ -31,7 +31,7 @@ from core.rendering import Scale, overlay, tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection
-from study.inquiry.targets import resolve_class
+from study.inquiry.targets import ClassName, resolve_class
 from study.inquiry.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps
 from study.network.sources import plain
 
@@ -68,7 +68,7 @@ def x_features(
     inspected: LayerInspection,
     progress: Progress,
     *,
-    of: str = TOP,
+    of: ClassName = TOP,
     features: int = 3,
     encoder: Literal["rectified", "linear"] = "rectified",
     hidden: int = 0,
@@ -82,7 +82,7 @@ def x_features(
     """Find a few features of a layer that explain the logit of a class, each with its heatmaps.
 
     Sparse reconstruction autoencoder of Qi et al. 2018 (arXiv:1709.05360), fitted to the channels' means over places
-    in two thirds of the images and judged on the others. ``of`` is a class, or ``top``, the one predicted most often.
+    in two thirds of the images and judged on the others.
     The first row is about all x-features: the share of the logit's variance that they explain among the held-out
     images and among those of the class, the mean ``error`` in logits, the share of images whose prediction is the
     ``same`` with their logit, the mean error of ``reconstruction`` in units of the variance and the number of channels
@@ -92,10 +92,30 @@ def x_features(
     ``do_FACTOR`` is what the x-feature adds to the logit of the class's held-out images less what it adds when the
     factor is set to another value. ``agreement`` is its correlation with its partner in the best fit of the other half
     of the random starts: how far another random seed changes the result. ``note`` warns where the x-features are not to
-    be relied on. The drawings show what each place of held-out images adds to the logit through an x-feature, or, with
-    ``heatmap`` ``contrastive_excitation`` (Zhang et al. 2016, arXiv:1608.00507, as in the source), how much more likely
-    a search down the network for the x-feature ends there than one for its opposite, in ``heatmap_layer``: by default
-    the first block with places and without negative values.
+    be relied on. The drawings show the heatmaps of held-out images.
+
+    Parameters
+    ----------
+    features
+        Number of x-features, 1 to 20 (n).
+    encoder
+        Rectified: x-features are never negative. Linear: they may have either sign.
+    hidden
+        Units of the encoder's hidden layer; 0 for none.
+    weights
+        Signs of the x-features' weights in the logit: either, or supporting (never negative).
+    beta
+        Weight of the sparse reconstruction of the layer, compared with the error of the logit (beta).
+    q
+        Form of the sparse reconstruction, log(1 + q error) for each channel: the higher, the more it favours few
+        channels restored well over many restored a little (q).
+    eta
+        Weight of the term that pulls x-features apart, so that they are uncorrelated (eta).
+    heatmap
+        Heatmaps of what each place adds to the logit through an x-feature, or of how much more likely a search down the
+        network for the x-feature ends there than one for its opposite (Zhang et al. 2016, arXiv:1608.00507).
+    heatmap_layer
+        Layer in which contrastive excitation ends; by default the first block with places and without negative values.
     """
     settings = XFeatureSettings(features, hidden, encoder == "rectified", weights == "supporting", beta, q, eta)
     check_settings(settings)

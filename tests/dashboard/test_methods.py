@@ -21,6 +21,18 @@ from dashboard.shared import cache
 from data.scenes.generator import render
 from tests.dashboard.views.conftest import opened, script, settled  # noqa: F401 - a fixture
 
+DOCUMENTED = """
+def explain(model, images, targets, *, times: float = 1.0, bare: int = 1):
+    '''Brightness, times a number.
+
+    Parameters
+    ----------
+    times : float
+        Factor of the ``brightness`` [0 to 1], *not* of the image.
+    '''
+    return images.sum(1) * times
+"""
+
 MINE = """
 def explain(model, images, targets, *, times: float = 1.0):
     '''Brightness, times a number.'''
@@ -116,3 +128,14 @@ def test_the_page_offers_it_and_a_link_executes_nothing(owned: Path, opened) -> 
     assert not (owned / "executed").exists()
     broken = opened(method="broken.py:explain")
     assert any("broken.py failed while it was read: ValueError: half written" in e.value for e in broken.error)
+
+
+def test_fields_of_an_own_method_say_what_its_docstring_says(owned: Path, opened) -> None:  # noqa: F811
+    """And those of one without a word on its parameters open too. Catches text that is read as Markdown."""
+    app = opened(method="mine.py:explain")
+    assert app.number_input(key="mine.py:explain.times").help in (None, "")
+    (owned / "methods" / "mine.py").write_text(DOCUMENTED)
+    app = opened(method="mine.py:explain")
+    said = app.number_input(key="mine.py:explain.times").help
+    assert said == r"Factor of the brightness \[0 to 1\], \*not\* of the image."
+    assert app.number_input(key="mine.py:explain.bare").help in (None, "")

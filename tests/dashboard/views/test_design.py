@@ -295,6 +295,17 @@ def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspa
     assert sorted(listed) == sorted(f"{c}/{i}.png" for c in ("bird", "boat") for i in range(6))
 
 
+def test_fields_of_a_heatmap_method_say_what_they_mean(open_page: Open, mine: Path) -> None:
+    draft = StudyDraft.read(mine)
+    for place, value in {"saliency.method": "occlusion", "saliency.parameters": {}}.items():
+        draft.set(place, value)
+    draft.save(mine)
+    app = open_page(study="mine", part="Explanations")
+    helps = {one.label: one.help for one in (*app.number_input, *app.selectbox)}
+    assert helps["Window"] == "Side of the window, px; 0 is an eighth of the image's shorter side."
+    assert helps["Output"] == "Output of the class that is explained: its logit or probability."
+
+
 def test_a_study_that_begins_in_explore_has_its_network_images_and_method(open_page: Open, workspace: Path) -> None:
     (workspace / "pictures" / "flat" / "bird").mkdir(parents=True)
     app = open_page(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")

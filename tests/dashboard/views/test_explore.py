@@ -269,6 +269,19 @@ def test_every_registered_method_has_a_form_of_what_it_declares(opened, start: i
     fields = {w.key for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)}
     expected = {f"{m}.{p.name}" for m in methods for p in list_parameters(METHODS[m]) if p.name not in HIDDEN}
     assert expected - fields == set()
+    helps = {w.key: w.help for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)}
+    assert [key for key in expected if not helps[key]] == []
     for key, job in list(pool()._jobs.items()):
         if not job.has_ended:
             pool().cancel(key)
+
+
+def test_a_field_says_what_its_parameter_means(opened) -> None:
+    """As written in the docstring and in a shared type. Catches the text of another field, and brackets as markup."""
+    app = opened(method="SmoothGrad")
+    assert app.number_input(key="smoothgrad.samples").help == "Number of noisy copies of the image."
+    app = opened(method="LIME")
+    assert app.number_input(key="lime.ridge").help == "Penalty on the squared weights of the cells; 0 for none."
+    assert app.selectbox(key="lime.fill").help == "Colour of masked parts: the data's mean colour, or black."
+    app = opened(method="LRP composite")
+    assert app.selectbox(key="lrp_composite.first").help.endswith("inputs of black and white (z_box).")

@@ -10,11 +10,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attribution.cost import cost
+from core.parameters import list_parameters
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from dashboard.shared import cache
+from dashboard.shared.names import format_name
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
 from study.network.sources import open_set
@@ -201,3 +203,15 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     found = FIGURES["rules"](rules.assign(high=0.9)).data
     assert [(points.name, list(points.y)) for points in found] == [("all images", [0.8]), ("one rule", [0.5])]
     assert list(FIGURES["rules"](rules.assign(high=0.9)).layout.xaxis.ticktext) == ["whole tree", "a: x"]
+
+
+@pytest.mark.parametrize("question", [name for name in QUESTIONS if list_parameters(QUESTIONS[name])])
+def test_every_field_of_a_question_says_what_it_means(opened, question) -> None:
+    """Catches a field without its tooltip."""
+    app = opened(view="Layers", question=format_name(question))
+    fields = [w for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)]
+    helps = {w.key: w.help for w in fields if w.key and w.key.startswith(f"{question}.")}
+    assert helps == {f"{question}.{p.name}": p.help for p in list_parameters(QUESTIONS[question])}
+    assert all(helps.values())
+    if question == "memorisation":
+        assert helps["memorisation.rate"] == "Learning rate of Adam."
