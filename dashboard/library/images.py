@@ -142,7 +142,9 @@ def _show_set(name: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             links.show_link("Explain these images", "explore", source=name)
             _offer_removal(name)
-        st.image(list(read.samples.values()), width=jobs.SAMPLE_PX, alt=list(read.samples))
+        with st.container(horizontal=True, gap="xsmall"):
+            for place, image in read.samples.items():
+                st.image(image, width=jobs.SAMPLE_PX, alt=place)
         left, right = st.columns(2, gap="large")
         with left:
             _show_report(read.report)
