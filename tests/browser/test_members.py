@@ -83,3 +83,33 @@ def test_an_owner_adds_a_viewer_who_cannot_unblind(tmp_path: Path, chromium: Bro
         (OWNER, "chose a password"), (OWNER, "logged in"), (OWNER, "added a member"), (OWNER, "made a login link"),
         (VIEWER, "chose a password"), (VIEWER, "logged in"), (OWNER, "removed a member"),
     ]  # fmt: skip
+
+
+def test_an_administrator_ends_a_login_from_the_list_of_accounts(
+    tmp_path: Path, chromium: Browser, visitor: Visitor
+) -> None:
+    """Catches a list that the page Members does not lead to, and a browser that stays logged in."""
+    with Service(tmp_path) as service:
+        bundle = write_bundle(tmp_path / "bundles" / "demo-0123456789ab", name="demo", trials=2, practice=0, side=8)
+        service.researcher.open_study(bundle, per_condition=2)
+        service.researcher.set_member("demo", OWNER, "owner")
+        path = service.researcher.make_account_link(OWNER)
+    with (
+        serving(tmp_path) as server,
+        open_visit(chromium, server, visitor) as hand,
+        open_visit(chromium, server, visitor, is_known=False) as other,
+    ):
+        page, owner = hand.page, other.page
+        choose_password(other, server.url + path, OWNER)
+        owner.goto(f"{server.url}/accounts")
+        expect(owner.get_by_text("Only an administrator may do this.")).to_be_visible(timeout=PATIENCE_MS)
+        page.goto(f"{server.url}/studies?study=demo&section=Members")
+        expect(page.get_by_text("Login: own password")).to_be_visible(timeout=PATIENCE_MS)
+        hand.click(page.get_by_role("link", name="All accounts"))
+        expect(page.get_by_role("link", name="Owner of demo")).to_be_visible(timeout=PATIENCE_MS)
+        hand.see("accounts")
+        hand.click(page.get_by_role("button", name="End login"))
+        expect(page.get_by_text("can no longer log in with a password")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.get_by_text("Login: none yet")).to_be_visible()
+        owner.goto(f"{server.url}/studies")
+        expect(owner.get_by_text("On the server's machine you can log in")).to_be_visible(timeout=PATIENCE_MS)

@@ -27,6 +27,8 @@ PATHS = {
     "studies?section=Trials": "Studies",
     "studies?section=Simulate": "Studies",
     "studies?section=Export": "Studies",
+    "studies?section=Members": "Studies",
+    "accounts": "Accounts",
     "monitor": "Monitor",
     "power": "Power",
     "results": "Results",
@@ -46,6 +48,8 @@ def researcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Service(home) as service:
         folder = write_bundle(home / "bundles" / "aquarium-00", name="aquarium", trials=18, practice=2)
         simulate(service, service.researcher.open_study(folder, per_condition=5), 8, {"belief_projector": 1.0}, 0)
+        for address in ("ada.of.a.university.with.a.long.name@example.org", "grace@example.org"):
+            service.researcher.set_member("aquarium", address, "owner")
     with serving(home) as running:
         yield running
 
