@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from study.workspace.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")
+"""p values, unless a table calls them something else."""
 POINTS = ("points", "points_low", "points_high")
 """Percentage points: more than one digit says nothing."""
 Words = Mapping[str, Callable[[str], str]]
@@ -52,7 +53,7 @@ def table(
     """
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     st.dataframe(
-        _format(frame, words or {}),
+        _format(frame, words or {}, {name for name in CHANCES if name not in (headings or {})}),
         hide_index=True,
         key=f"table_{name}",
         height=height,
@@ -81,16 +82,15 @@ def chart(
         table(frame, name, words, headings=headings, coverage=coverage)
 
 
-def _format(frame: pd.DataFrame, words: Words) -> Styler:
+def _format(frame: pd.DataFrame, words: Words, chances: Set[str]) -> Styler:
     """Format numbers as articles print them, and codes in words; sorting uses the values themselves."""
-    numbers = {name: _form(name, frame[name]) for name in frame.select_dtypes("number")}
+    columns = frame.select_dtypes("number")
+    numbers = {name: p_text if name in chances else _form(name, frame[name]) for name in columns}
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))  # else the browser shows codes
     return plain.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
-    if name in CHANCES:
-        return p_text
     known = values.replace([np.inf, -np.inf], np.nan).dropna()
     places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 and name not in POINTS else 1
     return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}".replace("-", "−")

@@ -127,3 +127,22 @@ def test_what_nobody_described_reads_as_words() -> None:
     assert headings(app) == {"later": ["Hours slept", "Condition"]}
     assert "`hours_slept`" in app.dataframe[0].proto.columns
     assert "Condition the participant was allocated to" in app.dataframe[0].proto.columns
+
+
+def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
+    """Catches the share of the interpretable features, which the question explainer calls ``p``, as ".850"."""
+
+    def page() -> None:
+        import pandas as pd
+
+        from dashboard.explore.layers.view import HEADINGS
+        from dashboard.shared import numbers
+
+        table = pd.DataFrame({"p": [0.85]})
+        numbers.table(table, "shares", headings=HEADINGS["explainer"])
+        numbers.table(table, "tests")
+
+    shares, tests = AppTest.from_function(page, default_timeout=30).run().dataframe
+    assert b"0.850" in shares.proto.SerializeToString()
+    assert b"0.850" not in tests.proto.SerializeToString()
+    assert b".850" in tests.proto.SerializeToString()
