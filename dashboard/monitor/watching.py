@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.monitor.progress import COLOUR
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.unblinding import ask_reason
 from study.collection.monitor import STEP_NS, Monitor, Where
 from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
@@ -199,15 +200,8 @@ def show_problems(seen: Monitor) -> None:
 def show_unblinding_form(study: str) -> None:
     """Show the form that unblinds: outcomes by condition, for a logged reason."""
     with st.expander("Unblind: view outcomes before the end"):
-        st.caption(
-            "After seeing the outcomes by condition, decisions to stop or to exclude participants can be biased. The "
-            "audit trail, which cannot be changed, records that you unblinded, when and why. This is not a planned "
-            "interim analysis: it does not end the collection."
-        )
-        with st.form(f"unblind_{study}", border=False):
-            reason = st.text_input("Reason", key="unblind_reason", max_chars=300)
-            asked = st.form_submit_button("Unblind and log")
-        if asked:
+        reason = ask_reason(study)
+        if reason is not None:
             with show_errors():
                 table = door.get_acting_researcher().unblind(study, reason)
                 st.warning(

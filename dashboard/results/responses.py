@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.results.mapping import choose_mapping, offer_template
 from dashboard.shared import links, service
 from dashboard.shared.keys import digest
+from dashboard.shared.unblinding import ask_reason
 from study.analysis import responses
 from study.analysis.records import InterimAnalysis
 from study.analysis.responses import Responses
@@ -108,12 +109,24 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
             links.show_link("Monitor", "monitor", monitor_study=choice)
         return None
     frame = _of_one_version(_of_one_kind(collected, place), place)
+    if "live" in set(frame.get("mode", ())) and service.get_acting_researcher().is_blinded(choice):
+        _offer_unblinding(choice)
+        return None
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
     data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
     bundle = _find_bundle(frame)
     if bundle is not None and not data.has_simulated:  # real participants: only for whom may see outcomes
         data = replace(data, excluded=service.get_acting_researcher().count_exclusions(bundle.study_hash))
     return ChosenResponses(data, bundle)
+
+
+def _offer_unblinding(study: str) -> None:
+    """Draw, in place of the results of a study that still collects, the form that unblinds it."""
+    st.info("This study still collects responses, so its results are blinded. They open when it is closed.")
+    reason = ask_reason(study)
+    if reason is not None:
+        service.get_acting_researcher().unblind(study, reason)
+        st.rerun()
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 
 from core.errors import ForetellError
-from study.store import Connection, audit
+from study.store import Connection, audit, repository
 
 
 def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
@@ -13,6 +15,17 @@ def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
     if not reason.strip():
         raise ForetellError("Unblinding before the end requires a reason, which is logged in the audit trail.")
     audit.append(db, now, actor, "unblinded", {"study": study, "reason": reason.strip()})
+
+
+def is_blinded(db: Connection, study: str) -> bool:
+    """Tell whether the study's newest version collects responses and nobody has unblinded it."""
+    version = repository.newest_version_of(db, study)
+    if version is None or version["state"] == "closed":
+        return False
+    acts = audit.acts(db, "unblinded")
+    return not any(
+        act["at"] >= version["opened_at"] and json.loads(act["detail_json"])["study"] == study for act in acts
+    )
 
 
 def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:

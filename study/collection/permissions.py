@@ -96,6 +96,7 @@ DOOR: Mapping[str, Rule] = {
     # The collection, blinded.
     "monitor": Rule(P.FOLLOW),
     "load_interim_status": Rule(P.FOLLOW),
+    "is_blinded": Rule(P.FOLLOW),
     "list_members": Rule(P.FOLLOW),
     "begin_preview": Rule(P.PREVIEW),
     "add_study": Rule(P.DESIGN, "bundle_folder"),

@@ -12,8 +12,9 @@ import pandas as pd
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.collection.frames import pseudonym
+from study.collection.outcomes import is_blinded
 from study.participation.catch import catch_trials
-from study.store import Connection, audit, history, repository
+from study.store import Connection, history
 from study.store.rows import Row, SessionRow
 
 EVENTS = {
@@ -93,17 +94,11 @@ class Replay:
 
 def require_unblinded(db: Connection, study: str) -> None:
     """Raise `ForetellError` while the study's newest version collects responses and nobody has unblinded it."""
-    version = repository.newest_version_of(db, study)
-    if version is None or version["state"] == "closed":
-        return
-    for act in audit.acts(db):
-        known = act["act"] == "unblinded" and json.loads(act["detail_json"]).get("study") == study
-        if known and act["at"] >= version["opened_at"]:
-            return
-    raise ForetellError(
-        f"A session of {study!r} cannot be replayed yet: it shows the condition and the responses, and the study still "
-        "collects. Close the study, or unblind it with a reason."
-    )
+    if is_blinded(db, study):
+        raise ForetellError(
+            f"A session of {study!r} cannot be replayed yet: it shows the condition and the responses, and the study "
+            "still collects. Close the study, or unblind it with a reason."
+        )
 
 
 def build_replay(db: Connection, session: SessionRow, manifest: Manifest) -> Replay:

@@ -125,6 +125,10 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
             lambda db: build_monitor(db, study, self.workspace.manifest_of, self.workspace.home, self.workspace.clock())
         )
 
+    def is_blinded(self, study: str) -> bool:
+        """Tell whether a study collects responses and nobody has unblinded it."""
+        return self.workspace.store.read(lambda db: outcomes.is_blinded(db, study))
+
     def unblind(self, study: str, reason: str) -> pd.DataFrame:
         """Tabulate outcomes by condition before the end, after logging the reason in the audit trail."""
         self.workspace.require_study(study)

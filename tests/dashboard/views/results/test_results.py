@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tomllib
 import uuid
 import zipfile
@@ -29,6 +30,7 @@ from study.participation.payloads import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
+from study.store import audit
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
 from tests.dashboard.views.results.conftest import choose, script, section, table, tables, upload
@@ -227,6 +229,7 @@ def test_participants_excluded_on_monitor_are_counted_everywhere(
     service.workspace.store.write(lambda db: db.exec_driver_sql("UPDATE session SET mode = 'live'"))
     gone = service.researcher.load_participants("demo")["participant"][0]
     service.researcher.exclude("demo", gone, "wrote that they guessed")
+    service.researcher.close_study("demo")
     rules = [
         {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "responses": 18},
         {"rule": "fewer than 18 responses", "people": 0, "responses": 0},
@@ -320,12 +323,46 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     for person in "abcd":
         take_part("demo", person)
     take_part("demo", "the researcher", mode="preview")
+    service.researcher.unblind("demo", "the pilot")
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert not any("Simulated" in warning.value for warning in app.warning)
     assert {m.label: m.value for m in app.metric}["Responses"] == "72"
     made(app.toggle(key="results_simulated").set_value(True).run())
     assert {m.label: m.value for m in app.metric}["Responses"] == "144"
     assert "Simulated participants: not evidence (144 of 144 responses)." in [w.value for w in app.warning]
+
+
+def test_results_of_a_study_that_collects_are_blinded_until_a_reason_is_logged(workspace: Path) -> None:
+    """Catches outcomes by condition that anybody sees while they can still stop at a favourable moment."""
+    service = door.get_service()
+    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
+    for person in "abcd":
+        take_part("demo", person)
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert app.info[0].value.startswith("This study still collects responses, so its results are blinded.")
+    assert not app.metric
+    assert not app.get("plotly_chart")
+    assert not app.dataframe
+    made(app.toggle(key="results_simulated").set_value(True).run())  # simulated ones are no outcome
+    assert {m.label: m.value for m in app.metric}["Responses"] == "144"
+    made(app.toggle(key="results_simulated").set_value(False).run())
+    named(app.button, "Unblind and log").click()
+    app.run()
+    assert "requires a reason" in app.error[0].value
+    app.text_input(key="unblind_reason").set_value("the ethics board asked")
+    named(app.button, "Unblind and log").click()
+    made(app.run())
+    assert {m.label: m.value for m in app.metric}["Responses"] == "72"
+    (act,) = service.workspace.store.read(lambda db: audit.acts(db, "unblinded"))
+    assert json.loads(act["detail_json"]) == {"study": "demo", "reason": "the ethics board asked"}
+    service.researcher.close_study("demo")
+    service.researcher.open_study(workspace / "bundles" / "demo-00", 4)  # collects again: who knows how long
+    assert service.researcher.is_blinded("demo") is False  # what was seen stays seen
+
+
+def named(widgets: Any, label: str) -> Any:
+    return next(one for one in widgets if one.label == label)
 
 
 def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:

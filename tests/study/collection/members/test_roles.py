@@ -28,6 +28,7 @@ OWNER = frozenset({"owner"})
 ALLOWED: dict[str, frozenset[Role]] = {
     "monitor": EVERYBODY,
     "load_interim_status": EVERYBODY,
+    "is_blinded": EVERYBODY,
     "list_members": EVERYBODY,
     "begin_preview": frozenset({"owner", "editor", "manager"}),
     "add_study": DESIGNERS,
