@@ -61,11 +61,11 @@ def _show_study(study: Study, action: NextAction | None, linked: Mapping[str, St
 
 
 def _find_action(researcher: Researcher, study: Study) -> NextAction | None:
-    """Return what comes next for a study as far as the account may do it; else following it, once it was opened."""
+    """Return what comes next for a study as far as the account may do it; else the Monitor, once it was opened."""
     action = find_next_action(study)
     if action.page == "monitor" or researcher.may(NEEDED[action.page], study.name):
         return action
-    return NextAction("Follow it", "monitor", {"monitor_study": study.name}) if study.versions else None
+    return NextAction("Monitor it", "monitor", {"monitor_study": study.name}) if study.last_version else None
 
 
 def _count(study: Study) -> str:

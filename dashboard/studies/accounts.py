@@ -23,10 +23,18 @@ def page() -> None:
         accounts = researcher.list_accounts()
         show_said(PLACE)
         if not accounts:
-            st.info("There is no account yet. Add the first member to a study: Studies, section Members.")
-            links.show_link("Studies", "studies")
+            st.info("There is no account yet.")
         for one in accounts:
             _show_account(one, is_own=one.address == researcher.account.address)
+        st.subheader("Add an account", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input("E-mail address", key="account_address", placeholder="ada@example.org", width=320)
+            st.button(
+                "Make a login link",
+                key="account_add",
+                help="They choose a password with it, and can then be given a role in a study.",
+                on_click=_add,
+            )
 
 
 def _show_account(one: AccountEntry, *, is_own: bool) -> None:
@@ -55,6 +63,10 @@ def _show_account(one: AccountEntry, *, is_own: bool) -> None:
                 on_click=_end_login,
                 args=(one.address,),
             )
+
+
+def _add() -> None:
+    _make_link(st.session_state["account_address"].strip())
 
 
 def _make_link(address: str) -> None:

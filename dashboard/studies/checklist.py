@@ -44,13 +44,13 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     procedure = procedure_of(manifest)
     contact = procedure.contact
     yield _judge(not study.has_changed, "The study is built as its file is now", "The file has changed: build it again")
+    is_made_up = _is_made_up(contact.email)
+    lack = "has the made-up contact of a template" if is_made_up else "does not name all three"
     yield _judge(
-        bool(contact.researcher and contact.email and contact.board),
+        bool(contact.researcher and contact.email and contact.board) and not is_made_up,
         "The consent names a researcher, an e-mail address and the ethics board",
-        "The consent does not name a researcher, an e-mail address and the ethics board: set them on the page Design",
+        f"The consent {lack}: set researcher, e-mail address and ethics board on the page Design",
     )
-    if _is_made_up(contact.email):
-        yield Point(False, "The consent has the made-up contact of a template: set yours on the page Design.")
     yield _judge(
         bool(procedure.check.questions),
         "A comprehension check precedes the trials",
@@ -65,7 +65,7 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     yield _judge(
         count_finished(study.versions, "sim") > 0,
         "Simulated participants have completed the study",
-        "Nobody has completed the study yet: run simulated participants, and preview every condition yourself",
+        "Nobody has completed the study yet: try it with simulated participants, in the section Simulate",
     )
     if not is_pilot(study.name):
         yield _judge(
@@ -89,7 +89,7 @@ def show_checklist(study: Study) -> None:
     piloted = count_finished(versions, "live")
     points = list(list_points(study, st.context.url or "", ways, piloted))
     missing = sum(not point.holds for point in points)
-    said = f"{missing} of {len(points)} points are missing" if missing else "everything is in place"
+    said = f"{missing} of {len(points)} points to do" if missing else "everything is in place"
     title = "Checklist" if study.state == "open" else "Before you open the study"
     with st.expander(f"{title}: {said}", expanded=bool(missing)):
         for point in points:

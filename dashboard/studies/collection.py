@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import segno
 import streamlit as st
 
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import show_errors
 from dashboard.studies import building, workspace_studies
 from dashboard.studies.checklist import show_checklist
@@ -17,6 +17,8 @@ from dashboard.studies.workspace_studies import Study
 from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
 from study.plan.config import Allocation
+
+CLOSING = "New participants will read that the study has ended. Those who have started can finish. You can reopen it."
 
 
 def show(study: Study) -> None:
@@ -31,12 +33,11 @@ def show(study: Study) -> None:
             _access(study)
         if may(Permission.PREVIEW):
             _links(study)
+    if study.last_version is not None:
         st.subheader("Participation", anchor=False)
-        st.table(
-            workspace_studies.count_participants(study.open_version, study.conditions),
-            border="horizontal",
-            hide_index=True,
-        )
+        counts = workspace_studies.count_participants(study.last_version, study.conditions)
+        st.table(counts, border="horizontal", hide_index=True)
+        links.show_link("Monitor, pause and resume", "monitor", monitor_study=study.name)
 
 
 def _may(name: str, permission: Permission) -> bool:
@@ -53,18 +54,20 @@ def _opening(study: Study) -> None:
         people = st.number_input(
             "Participants per condition", 1, 10_000, default, 1, key=f"people_{study.name}", width=220
         )
-        label = "Start a collection" if current is None else "Raise the quota"
+        label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Start a collection"
         if current is not None and current.study_hash != study.bundle.study_hash:
             label = "Open the new version"
         kind: Literal["primary", "secondary"] = "primary" if label != "Raise the quota" else "secondary"
         start = st.button(label, type=kind, key=f"open_{study.name}")
-        if current is not None and st.button("Close", key=f"close_{study.name}"):
+        if current is not None and st.button("Close", key=f"close_{study.name}", help=CLOSING):
             service.get_acting_researcher().close_study(study.name)
             st.rerun()
     with show_errors():
         if start:
             service.get_acting_researcher().open_study(study.bundle.folder, int(people))
             st.rerun()
+    if label == "Reopen":
+        st.info("The collection is closed: new participants read that the study has ended. Reopen it to go on.")
     if label == "Open the new version":
         st.warning("A newer build is available. Participants who have started will finish the old version.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies.saying import LINK_MADE, keep_link, keep_said, show_said
@@ -95,7 +96,11 @@ def _add(study: str) -> None:
     key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
     address = st.session_state[key].strip()
     with keep_said(study, f"{address}: {_title_of(role).lower()} of {study}."):
-        service.get_acting_researcher().set_member(study, address, role)
+        researcher = service.get_acting_researcher()
+        for one in researcher.list_members(study):
+            if one.account == address.lower():
+                raise ForetellError(f"{one.account} is a member already. Change the role in their row.")
+        researcher.set_member(study, address, role)
         st.session_state[key], st.session_state[f"member_role_{study}"] = "", USUAL  # not the role of the last one
 
 

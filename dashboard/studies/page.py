@@ -37,7 +37,8 @@ def page() -> None:
 
 
 def _details(study: Study) -> None:
-    st.header(f"{escape_markdown(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
+    named = study.title if study.name in study.title else f"{study.name}: {study.title}"
+    st.header(f"{escape_markdown(named)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
     for fault in study.faults:
         st.error(format_message(fault))
     if study.bundle is not None:

@@ -22,9 +22,6 @@ def show(study: Study) -> None:
         "Simulated participants take the same steps as real ones, are marked in every table, and are not evidence. "
         "Repeating the same settings adds nothing; a larger number adds participants to the existing ones."
     )
-    if study.open_version is None:
-        st.info("Start a collection first. Simulated participants take part like real ones.")
-        return
     with st.form(f"simulate_{study.name}"):
         left, right = st.columns(2)
         people = left.number_input("Simulated participants", 1, 2_000, 40, 4, key="simulate_people")
@@ -32,7 +29,7 @@ def show(study: Study) -> None:
         chosen = choose_mixture("simulate")
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:
-        _simulate(study.name, int(people), chosen, int(seed))
+        _simulate(study, int(people), chosen, int(seed))
 
 
 def choose_mixture(place: str) -> dict[str, float]:
@@ -53,13 +50,16 @@ def choose_mixture(place: str) -> dict[str, float]:
     }
 
 
-def _simulate(name: str, people: int, chosen: dict[str, float], seed: int) -> None:
+def _simulate(study: Study, people: int, chosen: dict[str, float], seed: int) -> None:
+    name, researcher = study.name, service.get_acting_researcher()
     with cache.one_at_a_time(f"simulate {name}") as ours, show_errors():
         if not ours:
             st.info("Participants are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
-            service.get_acting_researcher().start_simulation(name, people)
+            if study.bundle is not None and not study.versions:
+                researcher.add_study(study.bundle.folder)  # closed to participants
+            researcher.start_simulation(name, people)
             new = simulate(service.get_service(), name, people, chosen, seed, report)
         st.success(
             f"{new:,} new responses." if new else "These simulated participants exist already: nothing was added."

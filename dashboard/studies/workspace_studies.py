@@ -69,9 +69,15 @@ class Study:
         return next((version for version in self.versions if version.state in ("open", "paused")), None)
 
     @property
+    def last_version(self) -> StudyStatus | None:
+        """Return the open version, or else the last one that participants could take."""
+        opened = [version for version in self.versions if "live" in version.slots]
+        return self.open_version or (opened[-1] if opened else None)
+
+    @property
     def conditions(self) -> tuple[str, ...]:
-        """Return the conditions of the open version, in the study file's order if the bundle is the open one."""
-        slots = self.open_version.slots.get("live", {}) if self.open_version else {}
+        """Return the conditions of the last version, in the study file's order if the bundle is that version."""
+        slots = self.last_version.slots.get("live", {}) if self.last_version else {}
         order = self.bundle.manifest.conditions if self.bundle else ()
         return tuple(sorted(slots, key=lambda name: (order.index(name) if name in order else len(order), name)))
 
@@ -87,7 +93,7 @@ class Study:
         """Describe the state in one word or two."""
         if self.open_version is not None:
             return self.open_version.state
-        if self.versions:
+        if self.last_version is not None:
             return "closed"
         return "built" if self.bundle is not None else "not built"
 
@@ -104,11 +110,11 @@ def find_next_action(study: Study) -> NextAction:
     """Return what comes next for a study: a running one is followed first, then faults are corrected."""
     here, name = {"study": study.name}, study.name
     if study.open_version is not None:
-        label = "Resume it" if study.state == "paused" else "Follow it"
+        label = "Resume it" if study.state == "paused" else "Monitor it"
         return NextAction(label, "monitor", {"monitor_study": name})
     if study.faults:
         return NextAction("See what is wrong", "studies", here)
-    if study.versions:
+    if study.last_version is not None:
         has_responses = any(count_finished(study.versions, mode) for mode in ("live", "sim"))
         source = {"results_source": name} if has_responses else {}
         return NextAction("See the results", "results", source)

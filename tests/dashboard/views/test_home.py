@@ -89,7 +89,7 @@ def test_every_state_has_its_next_action(app: AppTest, workspace: Path) -> None:
     shown = next_actions(app.run())
     expected = {
         "built": ("Preview and open it", "studies", "study=built"),
-        "open": ("Follow it", "monitor", "monitor_study=open"),
+        "open": ("Monitor it", "monitor", "monitor_study=open"),
         "paused": ("Resume it", "monitor", "monitor_study=paused"),
         "ended": ("See the results", "results", "results_source=ended"),
         "unused": ("See the results", "results", ""),

@@ -148,6 +148,9 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
     app.button(key="account_end_guest@example.org").click().run()
     assert app.success[0].value == "guest@example.org can no longer log in with a password."
     assert "guest@example.org" not in {one.address for one in service.get_service().researcher.list_accounts()}
+    app.text_input(key="account_address").set_value("new@example.org")
+    app.button(key="account_add").click().run()
+    assert "/login?key=" in app.code[0].value
     log_in(monkeypatch, "owner@example.org")
     app.run()
     assert "Only an administrator may do this." in app.error[0].value
@@ -173,6 +176,9 @@ def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> N
     app.run()
     assert not app.code  # shown once
     owner = "owner@example.org"
+    app.text_input(key="member_address_demo").set_value("Owner@example.org")
+    app.button(key="member_add_demo").click().run()
+    assert app.error[0].value == "owner@example.org is a member already. Change the role in their row."
     app.button(key=f"member_remove_demo_{owner}").click().run()
     assert "last owner" in app.error[0].value
     app.selectbox(key=f"member_role_demo_{owner}").set_value("viewer").run()

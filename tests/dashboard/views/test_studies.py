@@ -82,6 +82,10 @@ def test_open_add_places_close(opened: Open, tiny: Path) -> None:
     press(app, "Close")
     assert "gray-badge[closed]" in app.header[0].value
     assert not app.get("link_button")
+    assert list(app.table[-1].value["Quota"]) == [3, 3, 3, 3]  # what was collected is still there
+    assert any("Reopen it to go on" in info.value for info in app.info)
+    press(app, "Reopen")
+    assert "green-badge[open]" in app.header[0].value
 
 
 def test_a_newer_build_can_supersede_the_open_one(opened: Open, tiny: Path, workspace: Path) -> None:
@@ -122,10 +126,19 @@ def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
     assert app.error[0].value.startswith("The mixture is empty")
 
 
-def test_simulation_needs_an_open_study(opened: Open, tiny: Path) -> None:
+def test_simulated_participants_try_a_study_before_it_opens(opened: Open, tiny: Path, workspace: Path) -> None:
+    """Catches a checklist that can be met only after the study was opened, and a trial run that opens it."""
     app = opened(study="tiny", section="Simulate")
-    assert "Start a collection first" in app.info[0].value
-    assert not app.button
+    app.number_input(key="simulate_people").set_value(4)
+    press(app, "Simulate")
+    assert app.success[0].value == "60 new responses."
+    with pytest.raises(ForetellError):
+        service.get_service().participant.begin("tiny")
+    app.button_group(key="section").select("Collection").run()
+    assert "blue-badge[built]" in app.header[0].value
+    assert any("Simulated participants have completed the study." in point.value for point in app.markdown)
+    found = {one.name: one for one in workspace_studies.list_studies(workspace, service.get_service().researcher)}
+    assert workspace_studies.find_next_action(found["tiny"]).label == "Preview and open it"
 
 
 def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:

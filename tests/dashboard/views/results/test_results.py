@@ -357,8 +357,10 @@ def test_results_of_a_study_that_collects_are_blinded_until_a_reason_is_logged(w
     (act,) = service.workspace.store.read(lambda db: audit.acts(db, "unblinded"))
     assert json.loads(act["detail_json"]) == {"study": "demo", "reason": "the ethics board asked"}
     service.researcher.close_study("demo")
-    service.researcher.open_study(workspace / "bundles" / "demo-00", 4)  # collects again: who knows how long
+    service.researcher.open_study(workspace / "bundles" / "demo-00", 4)
     assert service.researcher.is_blinded("demo") is False  # what was seen stays seen
+    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-1", name="demo", trials=18, seed=8), 3)
+    assert service.researcher.is_blinded("demo") is True  # another version of the study
 
 
 def named(widgets: Any, label: str) -> Any:
