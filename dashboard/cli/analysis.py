@@ -83,7 +83,7 @@ def _load_plan_and_trials(
     if plan is not None and study is not None:
         raise ForetellError("--plan and --study name two plans. Give only one of them.")
     if study is None:
-        return (config.read(plan).plan if plan else None), None, None
+        return (config.read(plan, to_build=False).plan if plan else None), None, None
     manifest = bundle_named(home(), study).manifest
     with Service(home()) as service:
         return load_frozen_plan(manifest), manifest, service.researcher.load_interim_analyses(manifest.study_hash)

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.design.editor import Editor, replace_text
 from dashboard.shared import files
 from dashboard.shared.messages import escape_markdown
-from study.workspace.tomlfile import Fault
+from study.workspace.faults import Fault
 
 LINES = 24
 """Height of the editor, in lines, at least."""

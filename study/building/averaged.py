@@ -71,18 +71,20 @@ class AveragedAccuracy:
         errors = [f"{100 * value:.1f}" for value in self.error]
         text = (
             f"Choosing among the classes of these {self.images:,} images only, the network is right in {numbers[0]} "
-            f"(top 5: {numbers[1]}); with its last layer sampled from the prior, in {numbers[2]} ± {errors[0]} (top 5: "
-            f"{numbers[3]} ± {errors[1]}; {DRAWS} draws, ± their standard error)."
+            f"(top 5: {numbers[1]}), and what the simulated learner believes of it before any example (its prior) in "
+            f"{numbers[2]} ± {errors[0]} (top 5: {numbers[3]} ± {errors[1]}; mean and standard error of {DRAWS} draws "
+            "of the last layer)."
         )
         if not self.is_far:
             return text
         gap, low, high = (100 * value for value in self.gap)
-        less = "less" if gap > 0 else "more"
+        less, well = ("less", "less well") if gap > 0 else ("more", "better")
         limits = sorted((abs(low), abs(high)))
         return (
-            f"{text} {WARNING} sampled, it is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
-            f"{limits[1]:.1f}), so the prior is not that of this network. Estimate the prior from more images, or "
-            "change the damping."
+            f"{text} {WARNING} the prior is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
+            f"{limits[1]:.1f}), so the learner that chooses the examples starts out knowing these classes {well} than "
+            "the network does; to bring the two together, set a larger teaching.damping in the study file, or estimate "
+            "the prior from more images."
         )
 
 

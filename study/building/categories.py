@@ -37,9 +37,9 @@ class CategoryShortage(ForetellError):
     """Fewer categories than the study wants; ``summary`` is the message without its table."""
 
     def __init__(self, supply: Supply, wanted: int) -> None:
-        reason, additions = _shortage(supply, wanted)
-        self.summary = "\n".join(filter(None, [reason, additions]))
-        super().__init__("\n".join(filter(None, [reason, *describe(supply), additions])))
+        reason, remedy = _explain_shortage(supply, wanted), _advise(supply, wanted)
+        self.summary = f"{reason} {remedy}"
+        super().__init__("\n".join([reason, *describe(supply), remedy]))
 
 
 @dataclass(frozen=True)
@@ -176,19 +176,33 @@ def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
     return chosen
 
 
-def _shortage(supply: Supply, wanted: int) -> tuple[str, str]:
-    """Say why there are not enough categories, and what to add to those that lack least."""
-    count, complete = len(supply.complete), set(supply.complete.tolist())
-    reason = (
-        f"trials.categories = {wanted}, but {f'only {count}' if count else 'none'} can be used: each category needs "
+def _explain_shortage(supply: Supply, wanted: int) -> str:
+    """Say why there are not enough categories: too few exist, or too few have enough images."""
+    count, known = len(supply.complete), len(supply.with_images)
+    usable = f"only {count}" if count else "none"
+    limit = f"the images allow {usable}"
+    if wanted > known:
+        limit = f"the image sets have only {known:,}" + (f", of which {usable} can be used" if count < known else "")
+    return (
+        f"You ask for {count_of(wanted, 'category', 'categories')}, but {limit}: each needs "
         f"{count_of(MIN_POOL_IMAGES, 'pool image')} that the network classifies correctly and "
         f"{count_of(supply.per_type, 'image')} of each trial type."
     )
-    nearest = [k for k in supply.with_images if k not in complete][: wanted - count]
+
+
+def _advise(supply: Supply, wanted: int) -> str:
+    """Say what to do about a shortage: a lower number, or images for the categories that lack least."""
+    complete, present = set(supply.complete.tolist()), supply.with_images
+    lower = "Lower the number (Trials; trials.categories in the file)"
+    nearest = [k for k in present if k not in complete][: wanted - len(complete)]
     names = [plain(supply.material.categories[k]) for k in nearest]
     additions = [f"{name} ({', '.join(supply.list_missing(k))})" for name, k in zip(names, nearest, strict=True)]
     more = f" and {len(additions) - MOST_ADDITIONS} more" if len(additions) > MOST_ADDITIONS else ""
-    return reason, f"Images to add: {'; '.join(additions[:MOST_ADDITIONS])}{more}." if additions else ""
+    images = f"{'; '.join(additions[:MOST_ADDITIONS])}{more}"
+    if wanted <= len(present):
+        return f"{lower}, or add images: {images}."
+    whole = f" To use all {len(present):,}, add images: {images}." if additions else ""
+    return f"{lower}, or add categories.{whole}" if present else f"{lower}, or add images of classes of the network."
 
 
 def describe(supply: Supply) -> list[str]:

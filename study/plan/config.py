@@ -6,7 +6,16 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 import data
 from core.attribution import METHODS
@@ -27,6 +36,8 @@ from study.plan.texts import DEFAULTS
 from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
+TO_BUILD = {"to_build": True}
+"""Context of the check of a study file that is written or built, which asks for more than a frozen study needs."""
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -51,6 +62,14 @@ class Identity(Section):
     name: StudyName
     title: str
     seed: Annotated[int, Field(ge=0)] = 0
+
+    @field_validator("title")
+    @classmethod
+    def _need_title(cls, title: str, info: ValidationInfo) -> str:
+        """Refuse an empty title where a study is to be built: those frozen with one stay readable."""
+        if info.context == TO_BUILD and not title.strip():
+            raise ValueError("Give the study a title: participants read it on every page.")
+        return title
 
 
 class ClassifierSource(Section):
@@ -304,8 +323,8 @@ def read_frozen(settings: dict[str, Any]) -> StudyConfig:
         raise ForetellError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
-def read(path: Path) -> StudyConfig:
-    """Read and check a study file.
+def read(path: Path, *, to_build: bool = True) -> StudyConfig:
+    """Read and check a study file; without ``to_build`` also one whose study was frozen without a title.
 
     Raises
     ------
@@ -313,6 +332,6 @@ def read(path: Path) -> StudyConfig:
         Missing file, invalid TOML or wrong values: every fault at once, one line each, with its place and the remedy.
     """
     try:
-        return load_toml(path, StudyConfig, PRESENT_NAMES)
+        return load_toml(path, StudyConfig, PRESENT_NAMES, TO_BUILD if to_build else None)
     except FileNotFoundError:
         raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None

@@ -13,10 +13,11 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
-from study.plan.config import StudyConfig
+from study.plan.config import TO_BUILD, StudyConfig
 from study.plan.former import PRESENT_NAMES
+from study.workspace.faults import Fault, describe_syntax
 from study.workspace.files import write_whole
-from study.workspace.tomlfile import Fault, check_content, use_present_names
+from study.workspace.tomlfile import check_content, use_present_names
 
 MISSING = object()
 """The value at a place that the file does not set."""
@@ -37,9 +38,10 @@ class StudyDraft:
 
     def __init__(self, text: str) -> None:
         try:
+            tomllib.loads(text)  # it counts columns from 1, and says what it expected
             self._document = tomlkit.parse(use_present_names(text, PRESENT_NAMES))
         except (TOMLKitError, ValueError, RecursionError) as error:
-            raise ForetellError(f"This is not valid TOML: {error}. Correct that line.") from None
+            raise ForetellError(f"This is not valid TOML. {describe_syntax(error, text)}") from None
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -113,7 +115,7 @@ class StudyDraft:
 
     def check(self) -> tuple[StudyConfig | None, list[Fault]]:
         """Return the settings; or None, with everything that is wrong."""
-        return check_content(self.content, StudyConfig)
+        return check_content(self.content, StudyConfig, TO_BUILD)
 
     def save(self, path: Path) -> None:
         """Write the file whole or not at all.

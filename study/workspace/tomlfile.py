@@ -7,23 +7,14 @@ import tomllib
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.errors import ForetellError
+from study.workspace.faults import Fault, describe_faults, describe_syntax
 
 Checked = TypeVar("Checked", bound=BaseModel)
-
-
-class Fault(NamedTuple):
-    """What is wrong at a dotted place of a file, with the remedy; the place is empty where it is the whole file."""
-
-    place: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.place or 'the file'}: {self.text}"
 
 
 def use_present_names(text: str, present_names: Mapping[str, str], *, notice: bool = False) -> str:
@@ -37,8 +28,13 @@ def use_present_names(text: str, present_names: Mapping[str, str], *, notice: bo
     return text
 
 
-def load_toml(path: Path, model: type[Checked], present_names: Mapping[str, str] | None = None) -> Checked:
-    """Read a file as `model` defines it, with a notice of each former name.
+def load_toml(
+    path: Path,
+    model: type[Checked],
+    present_names: Mapping[str, str] | None = None,
+    context: Mapping[str, bool] | None = None,
+) -> Checked:
+    """Read a file as `model` defines it in a ``context``, with a notice of each former name.
 
     Raises
     ------
@@ -47,18 +43,19 @@ def load_toml(path: Path, model: type[Checked], present_names: Mapping[str, str]
     ForetellError
         Not valid TOML, or wrong values: every fault, one line each.
     """
+    text = ""
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, lists too deep
-        raise ForetellError(f"{path} is not valid TOML: {error}. Correct that line.") from None
+        raise ForetellError(f"{path} is not valid TOML. {describe_syntax(error, text)}") from None
     except FileNotFoundError:
         raise
     except OSError as error:
         raise ForetellError(
             f"{path} cannot be read ({error.strerror}). Give this user permission to read it."
         ) from None
-    checked, faults = check_content(content, model)
+    checked, faults = check_content(content, model, context)
     if checked is None:
         listed = "\n".join(f"  {fault}" for fault in faults)
         raise ForetellError(f"{path} has {len(faults)} {'error' if len(faults) == 1 else 'errors'}:\n{listed}")
@@ -66,22 +63,12 @@ def load_toml(path: Path, model: type[Checked], present_names: Mapping[str, str]
     return checked
 
 
-def check_content(content: dict[str, Any], model: type[Checked]) -> tuple[Checked | None, list[Fault]]:
+def check_content(
+    content: dict[str, Any], model: type[Checked], context: Mapping[str, bool] | None = None
+) -> tuple[Checked | None, list[Fault]]:
     """Check the content of a file; return it as `model`, or None with every fault."""
     try:
-        return model.model_validate(content), []
+        return model.model_validate(content, context=context), []
     except ValidationError as error:
         quoting = not model.model_config.get("hide_input_in_errors", False)
-        return None, [_fault(fault) for fault in error.errors(include_input=quoting)]
-
-
-def _fault(fault: Any) -> Fault:
-    where = ".".join(str(part) for part in fault["loc"])
-    what = fault["msg"].removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        what = "unknown key; remove it or correct its spelling"
-    elif fault["type"] == "missing":
-        what = "is missing; add it"
-    elif "input" in fault and not fault["type"].startswith("value_error"):
-        what = f"{what} (it is {fault['input']!r})"
-    return Fault(where, what)
+        return None, describe_faults(error, content, quoting=quoting)

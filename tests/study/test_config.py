@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from core.errors import ForetellError
-from study.plan.config import read
+from study.plan.config import read, read_frozen
+from study.plan.draft import StudyDraft
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
@@ -56,14 +59,51 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         ("[saliency]", '[saliency]\nmethod = "gradien"', "saliency: Unknown method 'gradien'. Did you mean 'gradient'"),
         ("[study]", 'conditions = ["none", "maps"]\n[study]', "Unknown condition 'maps'"),
         ("[study]", 'conditions = ["none", "none"]\n[study]', "name each condition once"),
-        ("seed = 5", "seed = -5", "study.seed: Input should be greater than or equal to 0"),
+        ("seed = 5", "seed = -5", "study.seed: must be at least 0 (it is -5)"),
         ("[display]", '[texts]\nconsnt = "x"\n[display]', "Unknown text 'consnt'. Did you mean 'consent'"),
-        ("[study]", "[study", "is not valid TOML"),
+        ("[study]", "[study", "is not valid TOML. Line 2, column 7: Expected ']' at the end of a table declaration."),
+        ("seed = 5", "seed =  # later", "is not valid TOML. Line 5: a value is missing after =."),
+        ("practice = 2", 'per_type = "x"', "trials.per_type: must be a whole number (it is 'x')"),
+        ("practice = 2", "practice = 13", "trials.practice: must be at most 12 (it is 13)"),
+        ("[display]", "[pacing]\nconfidence = 2\n[display]", "pacing.confidence: must be true or false (it is 2)"),
+        ("[study]", 'language = "fr"\n[study]', "language: must be 'en' or 'de' (it is 'fr')"),
+        ("[study]", 'conditions = "none"\n[study]', "conditions: must be a list in square brackets (it is 'none')"),
+        ("title = ", "title = 3 #", "study.title: must be text in quotation marks (it is 3)"),
+        ('policy = "best"', 'policy = "best"\nweight = 0', "teaching.weight: must be greater than 0 (it is 0)"),
+        (
+            "[display]",
+            '[analysis.stopping]\nlooks = []\ncontrast = {more = "both"}\n[display]',
+            "analysis.stopping.looks: must have at least 1 entry (it is [])",
+        ),
     ],
 )
 def test_one_fault(tmp_path, old, new, text):
-    with pytest.raises(ForetellError, match=text.replace("(", r"\(")):
+    with pytest.raises(ForetellError, match=re.escape(text)):
         read(write(tmp_path, TINY.replace(old, new, 1)))
+
+
+def test_alternatives_are_one_fault_at_the_place_in_the_file(tmp_path):
+    """Catches one fault for each type that a value may have, at a place that the file does not have."""
+    categories = re.search(r"(?m)^categories = .*$", TINY)
+    text = TINY.replace(categories[0], 'categories = "abc"')
+    with pytest.raises(ForetellError) as caught:
+        read(write(tmp_path, text))
+    assert str(caught.value).splitlines()[1:] == [
+        "  trials.categories: must be a whole number or a list in square brackets (it is 'abc')"
+    ]
+
+
+@pytest.mark.parametrize("title", ["", "  "])
+def test_a_study_is_built_only_with_a_title_and_frozen_ones_without_stay_open(tmp_path, title):
+    """Catches pages without a heading, and a bundle or a preregistered file of former times that opens no longer."""
+    path = write(tmp_path, re.sub(r"(?m)^title = .*$", f'title = "{title}"', TINY))
+    said = "study.title: Give the study a title: participants read it on every page."
+    with pytest.raises(ForetellError, match=said):
+        read(path)
+    assert [str(fault) for fault in StudyDraft.read(path).check()[1]] == [said]
+    preregistered = read(path, to_build=False)
+    assert preregistered.study.title == title
+    assert read_frozen(preregistered.model_dump(mode="json")) == preregistered
 
 
 def test_no_file_names_the_way_out(tmp_path):

@@ -116,7 +116,7 @@ def test_every_fault_has_its_place() -> None:
 
 
 def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ForetellError, match=r"not valid TOML.*line 2"):
+    with pytest.raises(ForetellError, match=r"not valid TOML. Line 2: a value is missing"):
         StudyDraft("[study]\nname = \n")
     with pytest.raises(ForetellError, match="cannot be read"):
         StudyDraft.read(tmp_path / "none.toml")

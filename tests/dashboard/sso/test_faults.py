@@ -117,9 +117,9 @@ def test_a_wrong_file_is_told_before_anything_is_served(tmp_path: Path, monkeypa
     assert SECRET not in told
     configured(server, Provider(), contact="7")
     command = ["serve", "--port", str(server.port), "--no-browser", "--no-demo"]
-    with pytest.raises(ForetellError, match="contact: Input should be a valid string"):
+    with pytest.raises(ForetellError, match="contact: must be text"):
         CliRunner().invoke(cli.build_app(), command, catch_exceptions=False)
-    with pytest.raises(RuntimeError, match="contact: Input should be a valid string"):
+    with pytest.raises(RuntimeError, match="contact: must be text"):
         server.start()
     (tmp_path / "oidc.toml").unlink()
     assert doctor._sso().startswith("no provider")

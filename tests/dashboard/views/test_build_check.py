@@ -16,7 +16,7 @@ from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
 from tests.study.studies import TINY
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
-SHORTAGE = "trials.categories = 60, but only"
+SHORTAGE = "You ask for 60 categories, but the image sets have only 16, of which only"
 READY = "The study can be built: 9 trials, "
 
 

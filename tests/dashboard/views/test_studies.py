@@ -349,8 +349,8 @@ def test_check_from_the_page_says_what_the_images_allow(opened: Open, workspace:
     (workspace / "studies").mkdir()
     (workspace / "studies" / "small.toml").write_text(TINY.replace("categories = 1", "categories = 16"))
     app = made(press(opened(study="small"), "Check"))
-    assert "trials.categories = 16, but only" in app.error[0].value
-    assert "Images to add: " in app.error[0].value
+    assert "You ask for 16 categories, but the images allow only" in app.error[0].value
+    assert "or add images: " in app.error[0].value
     counts = app.dataframe[0].value
     assert len(counts) == 16
     assert (counts["missing"] != "").any()

@@ -47,7 +47,7 @@ def test_both_accuracies_are_those_of_a_loop_over_drawn_heads(pool, spread: floa
     assert found.plain[0] == pytest.approx((plain.argmax(1) == truth).mean())
     fifth = [truth[i] in np.argsort(plain[i])[-5:] for i in range(IMAGES)]
     assert found.plain[1] == pytest.approx(np.mean(fifth))
-    assert ("so the prior is not that of this network" in found.text) is warned
+    assert ("set a larger teaching.damping in the study file" in found.text) is warned
     averaged_right = total.argmax(1) == truth
     assert found.lost - found.won == pytest.approx((found.plain[0] - found.averaged[0]) * IMAGES)
     assert found.lost <= (plain.argmax(1) == truth).sum()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from study.building.categories import Supply, choose_categories
+from study.building.categories import CategoryShortage, Supply, choose_categories
 from study.building.design import SetPredictions, candidates, foil
 from study.network.predictions import Predictions
 
@@ -78,7 +78,7 @@ def test_categories_span_the_range_of_accuracy():
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        (5, "trials.categories = 5, but only 4 can be used"),
+        (5, "You ask for 5 categories, but the images allow only 4: each needs 2 pool images"),
         (("fly",), "trials.categories names 'fly', which is no class"),
         (("ant",), "Category 'ant' has too few images. Missing: 1 misclassified standard image"),
     ],
@@ -96,14 +96,29 @@ def test_everything_in_the_way_is_said_at_once():
     with pytest.raises(ForetellError) as shortage:
         choose_categories(material(), 5, 3)
     lines = str(shortage.value).split("\n")
-    assert "but none can be used" in lines[0]
+    assert lines[0].startswith("You ask for 5 categories, but the images allow none: each needs")
     rows = {line.split()[0]: [int(cell) for cell in line.split()[1:]] for line in lines[2:7]}
     # Of class k: 3 in the pool, 2 misclassified adversarial images, 2k wrong and 10 - 2k right standard images.
     assert rows == {name: [3, 2, 2 * k, 10 - 2 * k] for k, name in enumerate(NAMES)}
     assert lines[7] == "Largest study that fits: 4 categories with 2 images per trial type (24 trials)."
     assert lines[8].startswith(
-        "Images to add: cat (1 misclassified adversarial image); dog (1 misclassified adversarial image);"
+        "Lower the number (Trials; trials.categories in the file), or add images: cat (1 misclassified adversarial "
+        "image); dog (1 misclassified adversarial image);"
     )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "usable"), [(material(), ", of which only 4 can be used"), (material([*accuracy_spread(), (0, 1)]), "")]
+)
+def test_more_categories_than_there_are_are_not_had_by_images_of_one(wrong, usable):
+    """Catches the advice to add one image where no image of these five categories makes sixty of them."""
+    with pytest.raises(CategoryShortage) as shortage:
+        choose_categories(wrong, 60, 1)
+    reason, remedy = shortage.value.summary.split(": each needs ")
+    assert reason == f"You ask for 60 categories, but the image sets have only 5{usable}"
+    advice = "Lower the number (Trials; trials.categories in the file), or add categories."
+    missing = " To use all 5, add images: ant (1 misclassified standard image)." if usable else ""
+    assert remedy.endswith(f"of each trial type. {advice}{missing}")
 
 
 def test_one_teachable_category_allows_no_trial():

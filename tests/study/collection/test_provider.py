@@ -75,7 +75,7 @@ def test_who_is_on_the_list(tmp_path: Path, address: str, allowed: bool) -> None
         ({"secret_variable": None}, "the file: name the source of the client secret"),
         ({"secret_file": "x"}, "the file: name the source of the client secret"),
         ({"secret_variable": f"{SECRET} by mistake"}, "variable that secret_variable names is not set"),
-        ({"secret_variable": [SECRET]}, "secret_variable: Input should be a valid string"),
+        ({"secret_variable": [SECRET]}, "secret_variable: must be text"),
         ({"secret_variable": None, "secret_file": "missing"}, "file that secret_file names cannot be read"),
     ],
 )
