@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard.results import jobs as work
+from dashboard.results.findings import list_model_messages
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.results.wording import IN_WORDS
 from dashboard.shared import live, numbers
@@ -35,7 +36,7 @@ def _show_convergence(models: Mapping[str, MixedModel]) -> None:
     """Show the models without warnings in one box, and each other model in its own."""
     for name, model in models.items():
         if model.messages:
-            st.warning("\n\n".join(f"Model {name}: {message}" for message in model.messages))
+            st.warning("\n\n".join(list_model_messages(name, model)))
     sound = {name: model.loglik for name, model in models.items() if not model.messages}
     if sound:
         st.success(

@@ -13,10 +13,20 @@ from dashboard.results.wording import IN_WORDS
 from dashboard.shared import files, live, numbers
 from dashboard.shared.messages import escape_markdown
 from study.analysis import figures, headline, nested, random_effects, report
+from study.analysis.records import MixedModel
 from study.analysis.sentences import words
 
-NARROW = {"points_low": "from"}
-"""A heading of the widest table, which fits a screen of 1,280 pixels; the interval before says its coverage."""
+CONTRAST_ORDER = (
+    "contrast",
+    *("accuracy_more", "accuracy_less", "points", "points_low", "points_high"),
+    *("estimate", "se", "low", "high", "z", "p", "p_holm"),
+)
+"""First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
+CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}
+"""Headings of the widest table, which fits a screen of 1,280 pixels; its caption says the coverage."""
+EFFECTS = {"variable": "Explanation"}
+EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
+"""Without the value, which is always 1: shown."""
 
 
 def show_figure(sample: Sample) -> None:
@@ -29,7 +39,7 @@ def show_figure(sample: Sample) -> None:
 
 
 def show_tests(result: AnalysisResult) -> None:
-    """Show effects with intervals, the tests in plain language, and warnings about the models."""
+    """Show effects with intervals, the tests in plain language, and the messages about the models."""
     numbers.heading("Do explanations help participants predict the AI?", result.label)
     if not result.contrasts.empty:
         said, drawn = st.columns(2, gap="large")
@@ -42,8 +52,8 @@ def show_tests(result: AnalysisResult) -> None:
                 result.contrasts,
                 "contrasts",
                 IN_WORDS,
-                headings=NARROW,
-                coverage=headline.coverage_text(result.level),
+                headings=CONTRASTS,
+                order=CONTRAST_ORDER,
             )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
@@ -53,13 +63,34 @@ def show_tests(result: AnalysisResult) -> None:
         )
     for test in result.analysis.tests:
         st.markdown(f"**{_keep_whole(report.describe_test(test, result.level))}**")
-    if (omission := random_effects.omission(result.data.frame, result.analysis.random)) is not None:
-        st.warning(f"{omission} See the section Checks.")
-    for line in result.analysis.reduction:
-        st.warning(line)
-    for name, model in result.analysis.models.items():
-        for message in model.messages:
-            st.warning(f"Model {name}: {message}")
+    _warn(*_list_messages(result))
+
+
+def show_folded_messages(result: AnalysisResult) -> None:
+    """Fold every message about the models into one expander: what the models say is not shown here."""
+    lines = [line for box in _list_messages(result) for line in box]
+    with st.expander(f"Messages of the models ({len(lines)})"):
+        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
+        st.caption("The sections Models and Contrasts show what the models estimate from so few participants.")
+
+
+def _list_messages(result: AnalysisResult) -> list[list[str]]:
+    """List the messages about the models: a list for each box that shows them."""
+    omission = random_effects.omission(result.data.frame, result.analysis.random)
+    boxes = [] if omission is None else [[f"{omission} See the section Checks."]]
+    boxes += [[line] for line in result.analysis.reduction]
+    return boxes + [list_model_messages(name, model) for name, model in result.analysis.models.items()]
+
+
+def _warn(*boxes: list[str]) -> None:
+    """Warn in one box for each list that has messages."""
+    for lines in filter(None, boxes):
+        st.warning("\n\n".join(lines))
+
+
+def list_model_messages(name: str, model: MixedModel) -> list[str]:
+    """List a model's messages, each with its name."""
+    return [f"Model {name}: {message}" for message in model.messages]
 
 
 def _keep_whole(sentence: str) -> str:
@@ -70,6 +101,7 @@ def _keep_whole(sentence: str) -> str:
 def show_models(result: AnalysisResult) -> None:
     """Show the nested models, Table 1, and how much participants and categories differ."""
     numbers.heading("Nested models", result.label)
+    _warn(*(list_model_messages(name, model) for name, model in result.analysis.models.items()))
     numbers.table(nested.comparison(result.analysis), "models", headings={"df": "Parameters"})
     st.caption(
         f"Logistic mixed models with the random effects {result.analysis.random}. χ², its degrees of freedom and p "
@@ -79,7 +111,9 @@ def show_models(result: AnalysisResult) -> None:
     numbers.heading(f"Table 1: the {name} model", result.label)
     numbers.table(report.table(result.model), "table1")
     st.caption(
-        "Log-odds with 95% Wald intervals. Reference: adversarial incorrect, no saliency map, no examples. "
+        "Log-odds with 95% Wald intervals. Trial types by the names of the paper: adversarial incorrect is AI wrong "
+        "(adversarial), trials with an adversarial image that the AI gets wrong; standard incorrect is AI wrong "
+        "(standard); standard correct is AI right. Reference: adversarial incorrect, no saliency map, no examples. "
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
     files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")
@@ -100,23 +134,32 @@ def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     numbers.table(deviations.drop(columns="method"), "variance_profiles")
 
 
+def _name_factor(name: str) -> str:
+    return headline.CONDITION_LABELS.get(name, name)
+
+
 def show_contrasts(result: AnalysisResult) -> None:
     """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
     numbers.heading("Contrasts", result.label)
     if result.contrasts.empty:
         st.info("The plan names no contrasts.")
     else:
-        coverage = headline.coverage_text(result.level)
-        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=NARROW, coverage=coverage)
+        _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
+        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=CONTRASTS, order=CONTRAST_ORDER)
         st.caption(
-            f"Estimates in log-odds and differences of accuracy in percentage points, each with its {coverage} "
-            "interval, uncorrected; p (Holm) is corrected for the number of contrasts. Accuracy 1 and 2: of the "
-            "condition that the contrast names first and second."
+            "Accuracy 1 and 2: of the condition that the contrast names first and second; % points: their difference. "
+            f"The difference and the estimate in log-odds each have their {headline.coverage_text(result.level)} "
+            "interval (from, to), uncorrected; p (Holm) is corrected for the number of contrasts."
         )
     numbers.heading("Average effects on the probability", "exploratory")
     live.draw_when_ready(
-        work.make_effects_task(result), lambda table: numbers.table(table, "effects", IN_WORDS), "effects"
+        work.make_effects_task(result),
+        lambda table: numbers.table(
+            table, "effects", {**IN_WORDS, "variable": _name_factor}, headings=EFFECTS, order=EFFECT_ORDER
+        ),
+        "effects",
     )
     st.caption(
-        "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
+        "Change in the probability of a correct prediction when the explanation is shown, against when it is not; "
+        "averaged over participants and categories; 95% intervals."
     )

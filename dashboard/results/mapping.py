@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import files
+from dashboard.shared.keys import digest
 from study.analysis import responses
 from study.bundle import TRIAL_TYPES
 from study.workspace.spreadsheets import csv_text
@@ -42,30 +43,40 @@ def offer_template() -> None:
     files.offer_download("Template (CSV)", lambda: csv_text(make_template()), "responses-template.csv", "text/csv")
 
 
-def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str]:
-    """Choose the columns, and show the first rows as they will be read; ``place`` begins the names of the widgets."""
+def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str] | None:
+    """Choose the columns, and show the first rows as they will be read; None while a required one is missing.
+
+    ``place`` begins the names of the widgets, which a file with other columns has of its own: it is matched afresh.
+    """
     columns = [str(column) for column in frame.columns]
     complete = set(responses.REQUIRED) <= set(columns)
+    key = f"{place}_column_{digest(*columns)[:12]}"
+    said = st.container()
     with st.expander("Columns", expanded=not complete):
         with st.container(horizontal=True):
-            chosen = {ours: _column(ours, columns, place) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}
+            chosen = {ours: _column(ours, columns, key) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}
         mapping = {ours: theirs for ours, theirs in chosen.items() if theirs is not None}
-        missing = [ours for ours in responses.REQUIRED if ours not in mapping]
-        if missing:
-            st.warning(f"Choose a column for {', '.join(missing)}.")
-        seen = frame.head(PREVIEW_ROWS)
-        st.caption(f"The first {len(seen)} of {len(frame):,} rows, as they will be read:")
-        as_read = pd.DataFrame({ours: seen[theirs] for ours, theirs in mapping.items()})
-        st.dataframe(as_read, hide_index=True, key=f"{place}_preview")  # keys scroll it on a phone
-    return mapping
+        if mapping and len(frame):
+            _show_first_rows(frame, mapping, place)
+    missing = [ours for ours in responses.REQUIRED if ours not in mapping]
+    if missing:
+        said.warning(f"No column for {', '.join(missing)} yet. Choose the columns below.")
+    return None if missing else mapping
 
 
-def _column(ours: str, columns: list[str], place: str) -> str | None:
+def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -> None:
+    seen = frame.head(PREVIEW_ROWS)
+    st.caption(f"The first {len(seen)} of {len(frame):,} rows, as they will be read:")
+    as_read = pd.DataFrame({ours: seen[theirs] for ours, theirs in mapping.items()})
+    st.dataframe(as_read, hide_index=True, key=f"{place}_preview")  # keys scroll it on a phone
+
+
+def _column(ours: str, columns: list[str], key: str) -> str | None:
     return st.selectbox(
         ours if ours in responses.REQUIRED else f"{ours} (optional)",
         columns,
         index=columns.index(ours) if ours in columns else None,
         placeholder=NONE,
-        key=f"{place}_column_{ours}",
+        key=f"{key}_{ours}",
         width=200,
     )

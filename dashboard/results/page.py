@@ -32,7 +32,10 @@ SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
 def page() -> None:
     """Draw the page."""
     st.title("Results", anchor=False)
-    st.caption("Whether explanations changed how well participants predict the AI, how certain that is, and the data.")
+    st.caption(
+        "See whether explanations changed how well participants predict the AI, how certain that is, and the data "
+        "behind it."
+    )
     with show_errors():
         chosen = responses.choose("results")
         if chosen is not None:
@@ -61,6 +64,7 @@ def _show_results(chosen: ChosenResponses) -> None:
 def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
     """Draw the chosen section, with a warning above it where the collection is not complete."""
     quality.show_incomplete(sample)
+    too_few = quality.show_too_few(sample, manifest)
     section = choose_section("Section", SECTIONS, "section")
     links.show()
     models = st.container()
@@ -68,7 +72,11 @@ def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
         findings.show_figure(sample)  # before the models are begun: it needs none
     with models, show_errors():
         result = await_result(work.make_analysis_task(sample).ask())
-        if result is not None:
+        if result is None:
+            return
+        if too_few and section == MAIN_RESULT:
+            findings.show_folded_messages(result)
+        else:
             SECTIONS[section](result, manifest)
 
 

@@ -7,8 +7,13 @@ import streamlit as st
 
 from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
+from study.analysis.convergence import FEW
 from study.analysis.responses import Responses
+from study.bundle import Manifest
 
+FEW_PER_CONDITION = 2
+"""Participants per condition, on average, from which the page shows what models say: they estimate how participants
+of one condition differ."""
 PER_PARTICIPANT = {"fewest": "Fewest per participant", "most": "Most per participant"}
 
 
@@ -31,6 +36,18 @@ def show_incomplete(sample: Sample) -> None:
     """Warn where the plan does not end here: more responses are to come."""
     if sample.plan is not None and not sample.plan.final:
         st.warning(sample.plan.stopping)
+
+
+def show_too_few(sample: Sample, manifest: Manifest | None) -> bool:
+    """Tell whether there are too few participants for models, and warn if so; ``manifest`` knows all conditions."""
+    every = sample.data.every
+    people, met = every["participant"].nunique(), every["condition"].nunique()
+    conditions = met if manifest is None else max(met, len(manifest.conditions))
+    if people >= max(FEW, FEW_PER_CONDITION * conditions):
+        return False
+    where = f"{met} of {conditions} conditions" if met < conditions else "every condition"
+    st.warning(f"Too few participants for models: {people} so far, in {where}. Figure 1 and the counts are below.")
+    return True
 
 
 def show_exclusions(sample: Sample) -> None:

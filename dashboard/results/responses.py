@@ -109,8 +109,7 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
             links.show_link("Monitor", "monitor", monitor_study=choice)
         return None
     frame = _of_one_version(_of_one_kind(collected, place), place)
-    if "live" in set(frame.get("mode", ())) and service.get_acting_researcher().is_blinded(choice):
-        _offer_unblinding(choice)
+    if _is_withheld(frame, choice):
         return None
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
     data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
@@ -118,6 +117,18 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
     if bundle is not None and not data.has_simulated:  # real participants: only for whom may see outcomes
         data = replace(data, excluded=service.get_acting_researcher().count_exclusions(bundle.study_hash))
     return ChosenResponses(data, bundle)
+
+
+def _is_withheld(frame: pd.DataFrame, study: str) -> bool:
+    """Say why there are no results yet, if so: the study still collects, or one participant has responded."""
+    if "live" in set(frame.get("mode", ())) and service.get_acting_researcher().is_blinded(study):
+        _offer_unblinding(study)
+        return True
+    if frame["participant"].nunique() > 1:
+        return False
+    said = f"{len(frame):,} response{'' if len(frame) == 1 else 's'} of 1 participant so far."
+    st.info(f"{said} Models compare participants: results appear once more participants have responded.")
+    return True
 
 
 def _offer_unblinding(study: str) -> None:
@@ -150,9 +161,7 @@ def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     kinds = set(frame["mode"]) if "mode" in frame else set()
     if kinds != {"live", "sim"}:
         return frame
-    simulated = st.toggle(
-        "Show simulated participants instead of participants", key=f"{place}_simulated", bind="query-params"
-    )
+    simulated = st.toggle("Show simulated instead of real participants", key=f"{place}_simulated", bind="query-params")
     return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
 
@@ -173,6 +182,8 @@ def _file(place: str) -> ChosenResponses | None:
         return None
     raw = _parse_file(file.file_id, file)
     mapping = choose_mapping(raw.rename(columns=str), place)
+    if mapping is None:
+        return None
     bundle = _choose_study(place)
     return ChosenResponses(
         _prepare_responses(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -39,6 +39,7 @@ def table(
     *,
     headings: Mapping[str, str] | None = None,
     coverage: str = "95%",
+    order: Sequence[str] | None = None,
 ) -> None:
     """Draw a sortable table and its download.
 
@@ -50,6 +51,8 @@ def table(
         Those of this table alone.
     coverage
         Of its intervals.
+    order
+        The columns that the page shows, in this order; the file keeps all of them in its own. Unknown ones are absent.
     """
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     st.dataframe(
@@ -58,6 +61,7 @@ def table(
         key=f"table_{name}",
         height=height,
         placeholder="–",
+        column_order=order,
         column_config={
             column: st.column_config.Column(label, help=describe_column(column))
             for column, label in format_headings(frame.columns, headings, coverage).items()
@@ -75,11 +79,12 @@ def chart(
     *,
     headings: Mapping[str, str] | None = None,
     coverage: str = "95%",
+    order: Sequence[str] | None = None,
 ) -> None:
     """Draw a figure with its numbers, a `table`."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("Data table"):
-        table(frame, name, words, headings=headings, coverage=coverage)
+        table(frame, name, words, headings=headings, coverage=coverage, order=order)
 
 
 def _format(frame: pd.DataFrame, words: Words, chances: Set[str]) -> Styler:

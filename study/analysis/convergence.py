@@ -12,6 +12,7 @@ import pandas as pd
 
 from study.analysis import laplace, random_effects
 from study.analysis.records import MixedModel
+from study.analysis.sentences import words
 
 GAIN = 1e-3
 """Log-likelihood still to be gained from which a fit does not count as finished: a likelihood ratio is then off in
@@ -63,16 +64,17 @@ def _singular(model: MixedModel) -> tuple[str, ...]:
             continue
         if np.linalg.eigvalsh(correlations).min() < random_effects.EDGE:
             sentences.append(
-                f"Boundary (singular) fit: {' and '.join(block.terms)} between levels of {block.group} are estimated "
-                "as perfectly correlated. The data do not support so many random effects; leave out a slope."
+                f"Boundary (singular) fit: {' and '.join(map(words, block.terms))} between levels of {block.group} "
+                "are estimated as perfectly correlated. The data do not support so many random effects; leave out a "
+                "slope."
             )
     return tuple(sentences)
 
 
 def _few(model: MixedModel) -> tuple[str, ...]:
     return tuple(
-        f"Only {len(block.modes)} levels of {block.group}: a standard deviation between so few is very imprecise. "
-        f"Report its interval, or make {block.group} a fixed effect."
+        f"Only {count} level{'' if count == 1 else 's'} of {block.group}: a standard deviation between so few is very "
+        f"imprecise. Report its interval, or make {block.group} a fixed effect."
         for block in model.blocks
-        if len(block.modes) < FEW
+        if (count := len(block.modes)) < FEW
     )

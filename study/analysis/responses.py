@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.sentences import words
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 
@@ -343,4 +344,4 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
         )
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:
-        yield f"No responses to trials of type {', '.join(absent)}."
+        yield f"No responses to trials of type {', '.join(words(f'trial_type{kind}') for kind in absent)}."

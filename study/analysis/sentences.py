@@ -17,6 +17,7 @@ WORDS = {
     "(Intercept)": "(Intercept)",
     "trial_typestd_incorrect": "standard incorrect",
     "trial_typestd_correct": "standard correct",
+    "trial_typeadv_incorrect": "adversarial incorrect",
 }
 
 _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exact_profile_fallback"}
@@ -50,11 +51,15 @@ def words(term: str) -> str:
     return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 
+def _list_terms(terms: Sequence[str]) -> str:
+    return ", ".join(map(words, terms))
+
+
 def describe_separation(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
     """Name the separated cells and the coefficients without a finite estimate."""
     shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")
     return (
-        f"Separation: {shown}. These coefficients have no finite estimate and no p-value: {', '.join(diverging)}. "
+        f"Separation: {shown}. These coefficients have no finite estimate and no p-value: {_list_terms(diverging)}. "
         "The log-likelihood, the likelihood-ratio tests and the other coefficients are valid.",
     )
 
@@ -66,7 +71,7 @@ def describe_aliased_columns(dropped: tuple[str, ...]) -> tuple[str, ...]:
     columns = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
     return (
         f"Left out {columns} that cannot be estimated (collinear with other columns, or a combination of levels "
-        f"without rows): {', '.join(dropped)}.",
+        f"without rows): {_list_terms(dropped)}.",
     )
 
 
@@ -98,11 +103,11 @@ def _of_slope(effect: RandomEffect) -> str:
 def describe_outsized_estimates(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
     """List implausibly large estimates, and standard errors that could not be computed."""
     return tuple(
-        f"The estimate of {c.term} is {c.estimate:.1f} log-odds per unit. Unless its unit is a large step of the "
-        "predictor, look for cells in which nearly all responses are the same, or rescale the predictor."
+        f"The estimate of {words(c.term)} is {c.estimate:.1f} log-odds per unit. Unless its unit is a large step of "
+        "the predictor, look for cells in which nearly all responses are the same, or rescale the predictor."
         for c in coefficients
         if abs(c.estimate) > OUTSIZED
-    ) + tuple(f"The standard error of {c.term} could not be computed." for c in coefficients if c.se is None)
+    ) + tuple(f"The standard error of {words(c.term)} could not be computed." for c in coefficients if c.se is None)
 
 
 def several_maxima(raw: Any) -> tuple[str, ...]:

@@ -67,6 +67,13 @@ def test_a_perfect_correlation_is_a_boundary() -> None:
     assert any("(Intercept) and x between levels of id are estimated as perfectly" in m for m in model.messages)
 
 
+def test_one_group_is_one_level() -> None:
+    """Catches "Only 1 levels"."""
+    model = mixed.fit(study(24, 8, 12, seed=3, sd=0.8), "correct ~ saliency + (1|participant)")
+    alone = replace(model, blocks=(replace(model.blocks[0], modes=model.blocks[0].modes[:1]),))
+    assert convergence._few(alone)[0].startswith("Only 1 level of participant: ")
+
+
 def test_few_groups_are_told() -> None:
     frame = study(24, 4, 12, seed=3, sd=0.8)
     model = mixed.fit(frame, "correct ~ saliency + (1|participant) + (1|category)")

@@ -22,11 +22,12 @@ def script() -> None:
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> AppTest:
-    """The page with three studies collected."""
+    """The page with the studies collected."""
     studies = {
         "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
         "Main": lambda: study(24, 8, 6, seed=5),
         "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
+        "Two": lambda: study(2, 8, 6, seed=5),
         "Alone": lambda: study(1, 8, 6, seed=5),
     }
     monkeypatch.setattr(answers, "study_frames", lambda: studies)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,26 +19,48 @@ from tests.study.analysis.simulated import study
 def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
     choose(app, "Broken")
     assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
+
+
+def test_one_participant_of_a_study_is_no_error(app: AppTest) -> None:
+    """Catches a red box that asks a researcher whose collection has just begun to correct a file."""
     choose(app, "Alone")
-    assert app.error[0].value.startswith("Alone: Column 'participant' names only one participant")
+    assert not app.error
+    assert app.info[0].value.startswith("18 responses of 1 participant so far. Models compare participants")
+
+
+def column(app: AppTest, ours: str) -> Any:
+    """The choice of a column, by its label: its key is of the file's columns."""
+    return next(box for box in app.selectbox if box.label.removesuffix(" (optional)") == ours)
 
 
 def test_own_file_with_other_names(app: AppTest) -> None:
     choose(app, "Upload a CSV file")
     assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
-    assert app.warning[0].value == "Choose a column for correct."
+    assert [box.value for box in app.warning] == ["No column for correct yet. Choose the columns below."]
     assert "correct" not in app.dataframe[0].value.columns  # the first rows as they will be read
-    assert "Column 'correct' is missing" in app.error[0].value
-    made(app.selectbox(key="results_column_correct").select("hit").run())
+    assert not app.error
+    made(column(app, "correct").select("hit").run())
     assert not app.error
     assert len(table(app, "figure1")) == 12
     times = study(24, 8, 6, seed=5).assign(took=700.0)
     upload(app, times)
-    made(app.selectbox(key="results_column_rt_ms").select("took").run())
+    made(column(app, "rt_ms").select("took").run())
     section(app, "Exploratory")
     made(app.selectbox(key="measure").select("Response times").run())
     assert set(table(app, "exploratory_speed")["q50"]) == {700.0}
+
+
+def test_a_second_file_is_matched_afresh(app: AppTest) -> None:
+    """Catches columns that stay at "Not in the file" after the file of somebody else, and a preview of nothing."""
+    choose(app, "Upload a CSV file")
+    upload(app, pd.DataFrame({"colour": ["red"]}))
+    assert not app.dataframe
+    assert app.warning[0].value.startswith("No column for participant, category, trial_type, saliency, examples, ")
+    upload(app, study(24, 8, 6, seed=5))
+    assert not any("No column" in box.value for box in app.warning)
+    assert all(column(app, ours).value == ours for ours in responses.REQUIRED)
+    assert len(table(app, "figure1")) == 12
 
 
 @pytest.mark.parametrize(

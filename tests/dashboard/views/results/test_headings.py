@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,10 +82,30 @@ def test_intervals_say_how_much_they_cover(workspace: Path) -> None:
     planned_study(workspace, {"analysis": {"alpha": 0.01, "participants": 2, "contrasts": [{"more": "both"}]}})
     app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Contrasts")
     seen = headings(app)
-    assert "99% CI from" in seen["contrasts"]
-    assert not any("95%" in heading for heading in seen["contrasts"])
+    assert any("their 99% interval (from, to)" in caption.value for caption in app.caption)
+    assert not any("CI" in heading for heading in seen["contrasts"])
     assert "95% CI from" in seen["effects"]
     assert "99% CI from" in headings(section(app, "Checks"))["exploratory_slopes"]
+
+
+def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change(
+    app: AppTest, downloads: dict[str, str]
+) -> None:
+    section(choose(app, "Main"), "Contrasts")
+    contrasts, effects = (
+        element.proto for element in app.dataframe if element.value.columns[0] in ("contrast", "variable")
+    )
+    labels = json.loads(contrasts.columns)
+    assert [labels[name]["label"] for name in contrasts.column_order] == [
+        "Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to",
+        "Log-odds", "SE", "from", "to", "z", "p", "p (Holm)",
+    ]  # fmt: skip
+    assert "value" not in effects.column_order
+    assert read_first_row(downloads["contrasts.csv"]) == [
+        "contrast", "estimate", "se", "low", "high", "z", "p", "p_holm",
+        "accuracy_less", "accuracy_more", "points", "points_low", "points_high",
+    ]  # fmt: skip
+    assert read_first_row(downloads["effects.csv"])[:3] == ["variable", "value", "trial_type"]
 
 
 def test_models_that_converged_share_one_box(app: AppTest) -> None:

@@ -185,8 +185,8 @@ def test_same_rows_are_fitted_once_and_other_rows_again(app: AppTest, monkeypatc
 PLAN = {"analysis": {"exclusions": {"fewest_responses": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}
 
 
-def planned_study(workspace: Path, plan: dict[str, object]) -> None:
-    """A study with 8 simulated people, whose trials' examples teach more and more."""
+def planned_study(workspace: Path, plan: dict[str, object], participants: int = 8) -> None:
+    """A study with simulated people, whose trials' examples teach more and more."""
     service = door.get_service()
     demo = tomllib.loads((ROOT / "data" / "studies" / "demo.toml").read_text(encoding="utf-8"))
     folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config={**demo, **plan})
@@ -199,7 +199,7 @@ def planned_study(workspace: Path, plan: dict[str, object]) -> None:
     manifest = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_text(manifest.model_dump_json())
     service.researcher.open_study(folder, 3)
-    simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
+    simulate(service, "demo", participants, {"belief_projector": 1.0}, 0)
 
 
 def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
