@@ -46,6 +46,8 @@ STYLE = """<style>
 /* Words of figures like the page's, also when the colour scheme changes; those on a bar keep their own. */
 .stApp .js-plotly-plot .main-svg text:not(.bartext-inside, .hoverlayer text) {
   fill: light-dark(#11141a, #e9ebf0) !important; }
+/* The lower half of an error bar is on its bar, whose colour hides the grey that is legible on the page. */
+.stApp .js-plotly-plot .barlayer .errorbar path { stroke: light-dark(#11141a, #e9ebf0) !important; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }

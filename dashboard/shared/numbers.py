@@ -25,6 +25,8 @@ Words = Mapping[str, Callable[[str], str]]
 """How the codes of a column are written in words, by the name of the column."""
 LONG = 14
 """Rows of a table that is scrolled."""
+DIGIT_PX, LETTER_PX, MARGINS_PX = 9, 7, 24
+"""Widths of a digit and of a letter of a heading, about, and of both margins of a cell, px."""
 
 
 def heading(text: str, label: str) -> None:
@@ -55,16 +57,19 @@ def table(
         The columns that the page shows, in this order; the file keeps all of them in its own. Unknown ones are absent.
     """
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
+    chances = {name for name in CHANCES if name not in (headings or {})}
+    labels = format_headings(frame.columns, headings, coverage)
+    widths = measure_widths(frame, labels, chances)
     st.dataframe(
-        _format(frame, words or {}, {name for name in CHANCES if name not in (headings or {})}),
+        _format(frame, words or {}, chances),
         hide_index=True,
         key=f"table_{name}",
         height=height,
         placeholder="–",
         column_order=order,
         column_config={
-            column: st.column_config.Column(label, help=describe_column(column))
-            for column, label in format_headings(frame.columns, headings, coverage).items()
+            column: st.column_config.Column(label, width=widths.get(column), help=describe_column(column))
+            for column, label in labels.items()
         },
     )
     content = csv_text(frame)
@@ -89,10 +94,28 @@ def chart(
 
 def _format(frame: pd.DataFrame, words: Words, chances: Set[str]) -> Styler:
     """Format numbers as articles print them, and codes in words; sorting uses the values themselves."""
-    columns = frame.select_dtypes("number")
-    numbers = {name: p_text if name in chances else _form(name, frame[name]) for name in columns}
+    numbers = _list_forms(frame, chances)
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))  # else the browser shows codes
     return plain.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
+
+
+def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], chances: Set[str] = frozenset()) -> dict[str, int]:
+    """Measure the widths, px, of the columns of numbers in which some are missing.
+
+    The browser fits a column to its usual cells: among dashes, a single number is cut at the left, with its sign.
+    """
+    widths = {}
+    for name, form in _list_forms(frame, chances).items():
+        known = frame[name].dropna()
+        if 0 < len(known) < len(frame):
+            digits = DIGIT_PX * max(len(form(value)) for value in known)
+            widths[name] = MARGINS_PX + max(digits, LETTER_PX * len(labels[name]))
+    return widths
+
+
+def _list_forms(frame: pd.DataFrame, chances: Set[str]) -> dict[str, Callable[[float], str]]:
+    """List how the numbers of each column are written."""
+    return {name: p_text if name in chances else _form(name, frame[name]) for name in frame.select_dtypes("number")}
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:

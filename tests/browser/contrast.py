@@ -23,6 +23,19 @@ def find_faint_words(page: Page) -> list[str]:
     return [f"{words}: {ink} on {ground}" for words, ink, ground in read if measure_contrast(ink, ground) < LEAST]
 
 
+READ_ERROR_BARS = """() => [...document.querySelectorAll(".js-plotly-plot .barlayer .errorbar path")].map((line) => [
+  getComputedStyle(line).stroke,
+  getComputedStyle(line.closest(".trace").querySelector(".point path")).fill,
+  getComputedStyle(document.querySelector(".stApp")).backgroundColor])"""
+
+
+def find_faint_error_bars(page: Page) -> tuple[int, list[str]]:
+    """Count the error bars of bars, and list those that cannot be told from their bar or from the page: WCAG 1.4.11."""
+    read: list[list[str]] = page.evaluate(READ_ERROR_BARS)
+    grounds = [(line, ground) for line, *both in read for ground in both]
+    return len(read), [f"{line} on {ground}" for line, ground in grounds if measure_contrast(line, ground) < 3]
+
+
 def measure_contrast(ink: str, ground: str) -> float:
     """Return the contrast, from 1 to 21, of two colours ``rgb(r, g, b)``, by the formula of WCAG 2.2."""
     low, high = sorted(_measure_luminance(colour) for colour in (ink, ground))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -13,6 +14,8 @@ from study.analysis import plots
 
 TOP = 20
 """Rows of a figure of units at most: those with the largest effects."""
+LETTERS, LINE_PX = 25, 16
+"""Of a rule in a line of a figure, and the height of a line, and of the gap between two rules."""
 SHARES = "Blues"
 LOSSES = "RdBu"
 
@@ -159,15 +162,26 @@ def evidence(table: pd.DataFrame) -> go.Figure:
 
 
 def rules(table: pd.DataFrame) -> go.Figure:
-    """Draw how often the rules, together and each, give the network's prediction, with intervals."""
-    shown = table.dropna(subset=["share"]).head(TOP)
-    names = [
-        rule if pd.isna(said) else f"{rule}: {said}"
+    """Draw how often the rules, together and each, give the network's prediction, with intervals: a row for each."""
+    shown = table.dropna(subset=["share"]).head(TOP).reset_index(drop=True)
+    rows = [
+        "<br>".join(textwrap.wrap(rule if pd.isna(said) else f"{rule}: {said}", LETTERS))
         for rule, said in zip(shown["rule"], shown["predicts"], strict=True)
     ]
-    shown = shown.assign(rule=names, of=np.where(shown["predicts"].isna(), "all images", "one rule"))
-    figure = plots.intervals(shown, x="rule", y="share", by="of", title="Share predicted", percent=True)
-    return figure.update_xaxes(tickangle=30)
+    heights = np.array([LINE_PX * (2 + row.count("<br>")) for row in rows])
+    places = heights.cumsum() - heights / 2
+    kinds = np.where(shown["predicts"].isna(), "all images", "one rule")
+    figure = go.Figure()
+    for k, (kind, part) in enumerate(shown.groupby(kinds, sort=False)):
+        looks = {"color": plots.PALETTE[k], "size": 11, "symbol": plots.MARKS[k]}
+        error = plots.whiskers(part, "share", plots.PALETTE[k])
+        y = places[part.index]
+        figure.add_scatter(x=part["share"], y=y, mode="markers", marker=looks, error_x=error, name=str(kind))
+    figure = plots.apply_layout(figure, "", percent=False)
+    figure.update_layout(height=130 + int(heights.sum()), margin_l=10)
+    figure.update_xaxes(title="Share predicted", tickformat=".0%", nticks=5, range=[-0.03, 1.03], gridcolor=plots.GRID)
+    ticks = {"tickmode": "array", "tickvals": places, "ticktext": rows, "tickfont_size": 12}
+    return figure.update_yaxes(**ticks, range=[heights.sum(), 0], automargin=True, showgrid=False)
 
 
 def modes(table: pd.DataFrame) -> go.Figure:

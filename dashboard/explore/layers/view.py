@@ -15,6 +15,7 @@ from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache, files, links, numbers
+from dashboard.shared.headings import format_heading
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
@@ -62,6 +63,8 @@ HEADINGS = {
     "importance": {"error": "SE"},
 }
 """Headings of a question's table whose columns have other meanings elsewhere."""
+NOTED = {"x_features": "x_feature"}
+"""The column that tells what a note is about, of the questions whose notes do not name it; "all" is the whole."""
 DRAWN = {
     "modes": "Some images, and the mean heatmap (orange: for the class, blue: against) of",
     "x_features": "Held-out images of the class, and which places speak for it (orange) or against it (blue) by",
@@ -136,7 +139,7 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
     if question in FIGURES and len(result.table):
         st.plotly_chart(FIGURES[question](result.table), key="layers_figure", config={"displaylogo": False})
         st.caption(f"{READ.get(question, '')} {_count_images(request, result)}")
-    for note in result.table.get("note", pd.Series(dtype=object)).dropna():
+    for note in list_notes(question, result.table):
         st.warning(escape_markdown(note))
     for caption, image in result.drawings.items():
         st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
@@ -144,6 +147,19 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(result.facts), f"{name}.json", "application/json"
     )
+
+
+def list_notes(question: str, table: pd.DataFrame) -> list[str]:
+    """List the notes of a question's table, each with the part of the result that it is about."""
+    if "note" not in table:
+        return []
+    column = NOTED.get(question, "")
+    noted = table[table["note"].notna()]
+    names = noted[column] if column else ["all"] * len(noted)
+    return [
+        note if name == "all" else f"{format_heading(column)} {name}: {note}"
+        for name, note in zip(names, noted["note"], strict=True)
+    ]
 
 
 def _count_images(request: LayerRequest, result: LayerResult) -> str:

@@ -20,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from study.network.sources import open_classifier
+from tests.browser.contrast import find_faint_error_bars
 from tests.browser.explore.conftest import PATIENCE_MS, finished, open_explore, origin
 from tests.conftest import ROOT
 from tests.server import Server
@@ -243,3 +244,15 @@ def test_a_image_of_the_whole_set_opens_its_map(explorer: Server, page: Page) ->
     expect(heading).to_contain_text(f"The AI predicts {says.rsplit(' ', 1)[0]}", timeout=PATIENCE_MS)
     expect(heading).to_contain_text(truth)
     expect(page.get_by_role("radio", name="Single image")).to_be_checked()
+
+
+def test_error_bars_are_seen_on_their_bars_and_on_the_page(explorer: Server, page: Page) -> None:
+    """Catches the grey of the axes, whose contrast with a blue or an orange bar is 1.1."""
+    open_explore(page, f"{explorer.url}/explore?view=Layers&question=Importance&layers=features.0&layers.images=20")
+    expect(page.locator(".barlayer .errorbar").first).to_be_attached(timeout=PATIENCE_MS)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(500)
+        count, faint = find_faint_error_bars(page)
+        assert count == 20
+        assert faint == []

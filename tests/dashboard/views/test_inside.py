@@ -201,8 +201,22 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
         {"rule": ["whole tree", "a", "b"], "predicts": [None, "x", "y"], "share": [0.8, 0.5, None], "low": 0.4}
     )
     found = FIGURES["rules"](rules.assign(high=0.9)).data
-    assert [(points.name, list(points.y)) for points in found] == [("all images", [0.8]), ("one rule", [0.5])]
-    assert list(FIGURES["rules"](rules.assign(high=0.9)).layout.xaxis.ticktext) == ["whole tree", "a: x"]
+    assert [(points.name, list(points.x)) for points in found] == [("all images", [0.8]), ("one rule", [0.5])]
+    assert list(FIGURES["rules"](rules.assign(high=0.9)).layout.yaxis.ticktext) == ["whole tree", "a: x"]
+
+
+def test_many_long_rules_have_room_for_their_words() -> None:
+    """Catches slanted names over a plot that they leave no height, and a row that is as high as one line."""
+    rule = "object is not car, cat, cup or mushroom and context is meadow"
+    table = pd.DataFrame({"rule": rule, "predicts": "key", "share": 0.5, "low": 0.4, "high": 0.6}, index=range(17))
+    figure = FIGURES["rules"](table)
+    lines = figure.layout.yaxis.ticktext[0].split("<br>")
+    assert " ".join(lines) == f"{rule}: key"
+    assert max(map(len, lines)) < 30, "half of a phone's width"
+    first, second = figure.layout.yaxis.tickvals[:2]
+    assert second - first >= 15 * len(lines), "lines of 15 px"
+    assert figure.layout.height >= 17 * 15 * len(lines)
+    assert type(figure.layout.height) is int, "the page takes no other number for a height"
 
 
 @pytest.mark.parametrize("question", [name for name in QUESTIONS if list_parameters(QUESTIONS[name])])

@@ -28,8 +28,11 @@ def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:
     pd.testing.assert_frame_equal(shown[of_heatmaps], expected[of_heatmaps], check_dtype=False, rtol=0.05, atol=0.02)
     assert request.parameters == {"features": "2", **given}
     assert len(app.get("plotly_chart")) == 1
-    notes = expected["note"].dropna().tolist()
-    assert notes
+    noted = expected.dropna(subset="note")
+    notes = [
+        row.note if row.x_feature == "all" else f"x-feature {row.x_feature}: {row.note}" for row in noted.itertuples()
+    ]
+    assert set(noted["x_feature"]) > {"all"}, "a warning about one x-feature alone, which it has to name"
     assert {warning.value.replace("\\", "") for warning in app.warning} >= set(notes)
 
 
