@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 
 import torch
 from PIL import Image
@@ -34,10 +35,13 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     weights = tags[tag] if tag else offered.DEFAULT
     try:
         module = models.get_model(name, weights=weights)
-    except (URLError, OSError) as error:
+    except OSError as error:
         hub = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
+        why = f"{urlsplit(weights.url).hostname} cannot be reached from this machine: t"
+        if not isinstance(error, URLError) or isinstance(error, HTTPError):
+            why = f"{error}. T"
         raise ForetellError(
-            f"The weights of {name!r} could not be downloaded ({error}). Connect once, or put the file at {hub}."
+            f"{why}he weights of {name!r} could not be downloaded. Connect once, or put the file at {hub}."
         ) from error
     transforms = squash_images(weights) if spec.whole else weights.transforms()
     return Classifier(module, transforms, weights.meta["categories"], name=spec.title or spec.name, device=device)

@@ -28,8 +28,11 @@ IRRELEVANT: Mapping[str, Any] = {
 """Settings that change nothing of what a check finds; the file itself is checked for them as it is typed."""
 
 
-def show_state(editor: Editor) -> None:
-    """Check the study as the file is now, and show whether it can be built; what takes long waits for a click."""
+def show_state(editor: Editor, *, is_saved: bool = True) -> None:
+    """Check the study as the file is now, and show whether it can be built; what takes long waits for a click.
+
+    Where the last change is not in the file (``is_saved`` false), it says that it speaks of the saved file.
+    """
     if editor.config is None:
         return
     if not _was_asked(editor) and not is_here(editor.config.classifier.model):
@@ -42,7 +45,7 @@ def show_state(editor: Editor) -> None:
     job = task.ask()
     if job.has_ended:
         st.session_state[_key(editor, "ended")] = task.key
-        _show_outcome(editor, job)
+        _show_outcome(editor, job, is_saved=is_saved)
         return
     before = _find_last(editor)
     if before is not None and before.result.obstacles:
@@ -89,7 +92,7 @@ def _watch(job: Job) -> None:
     st.fragment(part, run_every=POLL_S)()
 
 
-def _show_outcome(editor: Editor, job: Job) -> None:
+def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
     """Show in a line whether the study can be built, or in a box what prevents it."""
     if job.state != "done":
         if job.error:
@@ -104,7 +107,8 @@ def _show_outcome(editor: Editor, job: Job) -> None:
     else:
         about = f"{format_duration(checked.seconds or 0.0)} to build"
         trials = count_of(checked.trials, "trial")
-        st.markdown(f":green[:material/check_circle:] The study can be built: {trials}, {about}.")
+        what = "study" if is_saved else "saved file"
+        st.markdown(f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.")
 
 
 def _show_obstacles(checked: StudyCheck) -> None:

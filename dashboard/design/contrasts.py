@@ -18,7 +18,7 @@ from study.plan.draft import MISSING
 
 CONTRASTS, STOPPING, PARTICIPANTS = "analysis.contrasts", "analysis.stopping", "analysis.participants"
 DEFAULTS = "Each explanation against none, for each trial type"
-OWN = "Chosen here"
+OWN = "Contrasts of your own"
 STEPS = (0.5, 0.75, 1.0)
 """Interim analyses of a new rule, as shares of the planned participants."""
 SPENDING = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -19,8 +19,9 @@ from study.plan.draft import MISSING, StudyDraft
 from study.plan.studyfiles import folder_of
 from study.workspace.workspace import home
 
-UNDO, ERROR = "design_undo", "design_error"
-"""In the session: texts that changes replaced, with the file of each; and why the last change failed."""
+UNDO, ERROR, UNSAVED = "design_undo", "design_error", "design_unsaved"
+"""In the session: texts that changes replaced, with the file of each; why the last change failed; and by file, texts
+that were typed and are not saved."""
 MOST_UNDO = 50
 
 
@@ -68,12 +69,39 @@ def change(path: Path, changes: Mapping[str, Any]) -> None:
         _remember(path, before)
 
 
+class UnsavedText(NamedTuple):
+    """A text that was typed for a file and is not saved, and why it could not be, if that was tried."""
+
+    text: str
+    refusal: str = ""
+
+
 def replace_text(path: Path, text: str) -> None:
-    """Replace the whole file by a text that was edited by hand."""
-    with keep_errors():
-        before, draft = path.read_text(encoding="utf-8"), StudyDraft(text)
+    """Replace the whole file by a text that was edited by hand, or keep the text with what prevents it."""
+    try:
+        before, draft = path.read_text(encoding="utf-8", errors="replace"), StudyDraft(text)
         service.get_acting_researcher().save_study_file(path, draft)
+    except ForetellError as error:
+        keep_unsaved(path, UnsavedText(text, str(error)))
+    else:
         _remember(path, before)
+        drop_unsaved(path)
+
+
+def keep_unsaved(path: Path, unsaved: UnsavedText) -> None:
+    """Keep a text that was typed for a file until it is saved: Streamlit forgets a field that is not drawn."""
+    st.session_state[UNSAVED] = {**st.session_state.get(UNSAVED, {}), str(path): unsaved}
+
+
+def find_unsaved(path: Path) -> UnsavedText | None:
+    """Return what was typed for a file and is not saved; None without any."""
+    unsaved: UnsavedText | None = st.session_state.get(UNSAVED, {}).get(str(path))
+    return unsaved
+
+
+def drop_unsaved(path: Path) -> None:
+    """Forget the text that was typed for a file."""
+    st.session_state.get(UNSAVED, {}).pop(str(path), None)
 
 
 def undo(path: Path) -> None:

@@ -30,14 +30,21 @@ def show_sources(editor: Editor) -> None:
     _choose_network(editor)
     show(editor, RESIZE)
     st.header("Images", anchor=False)
-    how = st.radio(
-        "Images", (ONE, THREE), key=f"design.{editor.name}.how", horizontal=True, label_visibility="collapsed"
-    )
-    if how == ONE:
+    if _choose_way(editor) == ONE:
         splitting.show_split(editor)
     else:
         for role in ROLES:
             _choose_role(editor, role)
+
+
+def _choose_way(editor: Editor) -> str:
+    """Choose what is drawn: one image set to divide or three sets; at first, and when the file changes, as it says."""
+    key = f"design.{editor.name}.how"
+    current = ONE if splitting.is_one_set(editor) else THREE
+    if st.session_state.get(f"{key}.file") != current or key not in st.session_state:
+        st.session_state[key] = st.session_state[f"{key}.file"] = current
+    way: str = st.radio("Images", (ONE, THREE), key=key, horizontal=True, label_visibility="collapsed")
+    return way
 
 
 def is_here(model: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import streamlit as st
 
 from dashboard.design import build_check, file, manage, network, participants, plan, stimuli, texts, trials
-from dashboard.design.editor import ERROR, Editor, can_undo, find_study, list_own, undo
+from dashboard.design.editor import ERROR, Editor, can_undo, find_study, find_unsaved, list_own, undo
 from dashboard.design.fields import show_all
 from dashboard.design.settings import CONTACT, STUDY
 from dashboard.shared import links
@@ -30,14 +30,27 @@ def page() -> None:
     with show_errors():
         own = {path.stem: path for path in list_own(home())}
         _check_link(own)
-        name = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
+        name = _choose_study(own)
         links.show()
-        if ERROR in st.session_state:
-            st.error(escape_markdown(st.session_state.pop(ERROR)))
+        error = st.session_state.pop(ERROR, None)
+        if error is not None:
+            st.error(escape_markdown(error))
         if name == NEW:
             manage.show_new()
         else:
-            _edit(own[name])
+            _edit(own[name], is_saved=error is None and find_unsaved(own[name]) is None)
+
+
+def _choose_study(own: Mapping[str, Path]) -> str:
+    """Draw the choice of a study, with a button for a new one, and return its name."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name: str = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
+        if name != NEW:
+            st.button(
+                "New study", icon=":material/add:", key="design_new", on_click=st.session_state.update,
+                args=({"study": NEW},),
+            )  # fmt: skip
+    return name
 
 
 def _check_link(own: dict[str, Path]) -> None:
@@ -51,7 +64,7 @@ def _check_link(own: dict[str, Path]) -> None:
     st.session_state.setdefault("new_template", shipped[given])
 
 
-def _edit(path: Path) -> None:
+def _edit(path: Path, *, is_saved: bool) -> None:
     try:
         editor = Editor(path)
     except Exception:
@@ -73,7 +86,7 @@ def _edit(path: Path) -> None:
     }
     section = choose_section("Section", sections, SECTION_KEY)
     _problems(editor)
-    build_check.show_state(editor)
+    build_check.show_state(editor, is_saved=is_saved)
     sections[section](editor)
     _offer_next(section, list(sections))
     if section not in ("File", "Build"):

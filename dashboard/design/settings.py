@@ -22,8 +22,9 @@ CONTACT = (
 )
 RESIZE = Setting(
     "classifier.resize",
-    "How images become inputs",
-    "For networks of torchvision, timm and CLIP.",
+    "Preprocessing",
+    "How an image becomes the network's input: cropped and scaled by the network's own transforms, or squashed as a "
+    "whole to the input's size. For networks of torchvision, timm and CLIP.",
     names={"transforms": "The network's own transforms", "whole": "The whole image, squashed to the input"},
 )
 TRIALS = (

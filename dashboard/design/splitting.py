@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -17,18 +18,36 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
+from study.building.design import MIN_POOL_IMAGES
 from study.building.splitting import ROLES, split_by_errors
 from study.collection.door import name_of_file
 from study.collection.permissions import Permission
 from study.network.predictions import predict
-from study.network.sources import open_classifier, open_set, plain
+from study.network.sources import UNMATCHED, open_classifier, open_set, plain
 from study.plan.config import ImageSource
+from study.plan.draft import MISSING
 from study.workspace.files import write_whole
 from study.workspace.workspace import home
 
 LEFT_OUT = "left out"
 MOST_ROWS = 3000
 """Images that the table by hand holds."""
+MOST_NAMED = 10
+"""Categories that a warning names."""
+
+
+class Division(NamedTuple):
+    """Images with the role of each, and the categories of which all are left out, being no class of the network."""
+
+    table: pd.DataFrame
+    unmatched: list[str]
+
+
+def is_one_set(editor: Editor) -> bool:
+    """Whether the file names one image set for all roles, divided by lists of images or not divided yet."""
+    sources = [editor.draft.get(f"sets.{role}") for role in ROLES]
+    named = [{k: v for k, v in one.items() if k != "images"} for one in sources if isinstance(one, dict)]
+    return len(named) == len(ROLES) and all(one == named[0] for one in named)
 
 
 def show_split(editor: Editor) -> None:
@@ -46,25 +65,34 @@ def show_split(editor: Editor) -> None:
         "other half standard."
     )
     key = f"design.{editor.name}.divide"
-    if st.button("Divide", key=key, type="primary"):
-        st.session_state[f"{key}.asked"] = name
-    if st.session_state.get(f"{key}.asked") == name:
-        table = get_result(_split_task(editor, name), key)
-        if table is not None:
-            _show_table(editor, name, table)
+    asked = st.session_state.get(f"{key}.asked") == name
+    needed = not asked and is_one_set(editor) and not _is_divided(editor)
+    st.button(
+        "Divide",
+        key=key,
+        type="primary" if needed else "secondary",
+        on_click=st.session_state.update,
+        args=({f"{key}.asked": name},),
+    )
+    if asked:
+        division = get_result(_split_task(editor, name), key)
+        if division is not None:
+            _show_table(editor, name, division)
 
 
 def _split_task(editor: Editor, name: str) -> Task:
     model, seed = str(editor.value("classifier.model")), int(editor.value("study.seed") or 0)
     whole, base, folder = editor.value("classifier.resize") == "whole", editor.path.parent, home()
+    content = cache.stamp_image_set(name)
 
-    def work(progress: Progress) -> pd.DataFrame:
+    def work(progress: Progress) -> Division:
         classifier = open_classifier(model, base, whole=whole)
         images = open_set(ImageSource.model_validate(image_settings(name)), base)
         predictions = predict(classifier, images, folder / "cache", progress)
         role = dict.fromkeys(range(len(images)), LEFT_OUT)
         role |= {int(i): kind for kind, indices in split_by_errors(predictions, seed).items() for i in indices}
-        return pd.DataFrame(
+        strangers = np.unique(images.labels[predictions.truth == UNMATCHED])
+        table = pd.DataFrame(
             {
                 "Image": images.ids,
                 "Category": [images.categories[k] for k in images.labels],
@@ -73,12 +101,18 @@ def _split_task(editor: Editor, name: str) -> Task:
                 "Use as": [role[i] for i in range(len(images))],
             }
         )
+        return Division(table, [images.categories[k] for k in strangers])
 
-    return Task(digest("split", model, str(whole), str(seed), str(folder), name), work)
+    return Task(digest("split", model, str(whole), str(seed), str(folder), name, content), work)
 
 
-def _show_table(editor: Editor, name: str, table: pd.DataFrame) -> None:
+def _is_divided(editor: Editor) -> bool:
+    return all(editor.draft.get(f"sets.{role}.images") is not MISSING for role in ROLES)
+
+
+def _show_table(editor: Editor, name: str, division: Division) -> None:
     """Show how many images each role has, offer changes by hand, and write the lists."""
+    table = division.table
     with st.expander("Change by hand"):
         if len(table) > MOST_ROWS:
             st.caption(f"The first {MOST_ROWS:,} of {len(table):,} images.")
@@ -95,6 +129,7 @@ def _show_table(editor: Editor, name: str, table: pd.DataFrame) -> None:
     final = pd.concat([edited, table.iloc[MOST_ROWS:]])
     counts = pd.crosstab(final["Category"], final["Use as"]).reindex(columns=[*ROLES, LEFT_OUT], fill_value=0)
     st.dataframe(counts.reset_index(), hide_index=True)
+    _warn(name, counts["pool"], division.unmatched)
     st.button(
         "Use these images",
         type="primary",
@@ -102,6 +137,26 @@ def _show_table(editor: Editor, name: str, table: pd.DataFrame) -> None:
         on_click=write_lists,
         args=(editor.path, name, final),
     )
+
+
+def _warn(name: str, pool: pd.Series, unmatched: list[str]) -> None:
+    """Say which categories are left out and why, and which have too few images in the example pool."""
+    if unmatched:
+        listed = escape_markdown(_list_names(unmatched))
+        st.warning(f"Left out: no class of this network is called {listed}. Match them on the page Models & images.")
+        links.show_link("Match classes", "library", set=name)
+    few = pool[(pool < MIN_POOL_IMAGES) & ~pool.index.isin(unmatched)]
+    if len(few):
+        listed = escape_markdown(_list_names([f"{category} ({count})" for category, count in few.items()]))
+        st.warning(
+            f"Fewer than {MIN_POOL_IMAGES} pool images: {listed}. Examples are chosen from the pool, so the study "
+            "cannot use these categories."
+        )
+
+
+def _list_names(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:

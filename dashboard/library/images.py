@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pandas as pd
@@ -18,6 +19,7 @@ from dashboard.shared.live import await_result, watch
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from data.sets.images import EXTENSIONS
 from data.types import ImageSet
+from study.building.categories import count_of
 from study.network.imagereport import ImageSetReport, match_categories
 from study.network.sources import plain
 from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
@@ -30,7 +32,7 @@ CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library
 said about the last one."""
 FAILED = "library_failed"
 """In the session: the last images could not be added."""
-MOST_NAMED = 20
+MOST_NAMED, MOST_OTHERS = 20, 3
 LOOSE = (
     "Some of these files are in no folder, which would name their class. Remove them, and add the folder itself: drop "
     "it here, or choose it under “Folder”."
@@ -60,11 +62,22 @@ def _end_adding() -> str:
         st.session_state[FAILED] = True  # the form stays open while what was wrong is corrected
     if job is not None:
         st.session_state.pop(FAILED, None)
-        others = f" {job.result.others:,} other files were left out." if job.result.others else ""
         name = st.session_state["library_added"] = job.result.folder.name
-        st.session_state[SAID] = (name, f"Added {job.result.images:,} images.{others}")
+        st.session_state[SAID] = (
+            name,
+            f"Added {count_of(job.result.images, 'image')}.{_name_others(job.result.others)}",
+        )
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
     return problem
+
+
+def _name_others(names: Sequence[str]) -> str:
+    """Say which files were left out, the first of them by name."""
+    if not names:
+        return ""
+    what = "1 file was not an image and was" if len(names) == 1 else f"{len(names):,} files were not images and were"
+    more = f" and {len(names) - MOST_OTHERS:,} more" if len(names) > MOST_OTHERS else ""
+    return escape_markdown(f" {what} left out: {', '.join(names[:MOST_OTHERS])}{more}.")
 
 
 def _show_adding(problem: str) -> None:
@@ -143,8 +156,8 @@ def _show_set(name: str) -> None:
             links.show_link("Explain these images", "explore", source=name)
             _offer_removal(name)
         with st.container(horizontal=True, gap="xsmall"):
-            for place, image in read.samples.items():
-                st.image(image, width=jobs.SAMPLE_PX, alt=place)
+            for sample in read.samples:
+                st.image(sample.content, escape_markdown(sample.category), width=jobs.SAMPLE_PX, alt=sample.id)
         left, right = st.columns(2, gap="large")
         with left:
             _show_report(read.report)
@@ -211,9 +224,9 @@ def _match(name: str, read: ReadSet) -> None:
     classifier = cache.load_classifier(model)
     matches = match_categories(read.images, classifier)
     unmatched = [category for category, label in matches.items() if label is None]
-    st.markdown(
-        f"{len(matches) - len(unmatched):,} of {len(matches):,} folders are named like a class of this network."
-    )
+    matched = len(matches) - len(unmatched)
+    verb = "matches" if matched == 1 else "match"
+    st.markdown(f"{matched:,} of {count_of(len(matches), 'folder')} {verb} a class of this network.")
     if left_out := list_left_out(cache.find_sets_folder() / name):
         st.caption(escape_markdown(f"Left out: {', '.join(left_out)}. Their folders begin with a dot now."))
     if not unmatched:

@@ -42,13 +42,21 @@ class OpenedFiles(NamedTuple):
 Opening = Callable[[], AbstractContextManager[OpenedFiles]]
 
 
+class Sample(NamedTuple):
+    """A small image of a set, WebP, with its class."""
+
+    id: str
+    category: str
+    content: bytes
+
+
 class ReadSet(NamedTuple):
     """An image set of the workspace with its report."""
 
     images: ImageSet
     report: ImageSetReport
-    samples: dict[str, bytes]
-    """Small images from the whole set, WebP, by their ids."""
+    samples: list[Sample]
+    """Images from the whole set."""
 
 
 def take_ended(adding: str) -> tuple[Job | None, str]:
@@ -88,14 +96,14 @@ def read_task(name: str) -> Task:
     return Task(digest("read images", str(home()), name, content), work)
 
 
-def _draw_samples(images: ImageSet) -> dict[str, bytes]:
+def _draw_samples(images: ImageSet) -> list[Sample]:
     """Draw small images, evenly over the whole set and so over its classes, which follow each other."""
     chosen = {k * len(images) // SAMPLES for k in range(SAMPLES)} if len(images) else set()
-    drawn: dict[str, bytes] = {}
+    drawn: list[Sample] = []
     for i in sorted(chosen):
         buffer = io.BytesIO()
         ImageOps.fit(images.open(i).convert("RGB"), (SAMPLE_PX, SAMPLE_PX)).save(buffer, "WEBP", quality=80, method=0)
-        drawn[images.ids[i]] = buffer.getvalue()
+        drawn.append(Sample(images.ids[i], images.categories[images.labels[i]], buffer.getvalue()))
     return drawn
 
 

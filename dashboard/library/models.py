@@ -24,6 +24,13 @@ from study.workspace.modelfiles import ENDINGS, read_lines, remove_file, remove_
 from study.workspace.workspace import home
 
 SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}
+SENTENCES = {
+    "scenes": "The built-in network of the drawn scenes. It relies on an object's usual context too, so an unusual one "
+    "misleads it.",
+    "bars": "It tells horizontal bars from vertical ones, and relies partly on their colour.",
+    "bars:belief": "A deep belief network of the bars, of whose units typical images can be drawn.",
+}
+"""What the built-in networks without a card are."""
 ADDING, SAID = "library_adding_model", "library_model_said"
 SIZE = "library_size_of_"
 """Key of the session, before a repository: the bytes of its weights, or why they are unknown."""
@@ -71,7 +78,7 @@ def _offer(source: str) -> Task | None:
 def _choose(source: str) -> tuple[str | None, Weights | None]:
     """Search a model by its name, and say what it would download."""
     names = list_offers(source)
-    label = f"Search the {len(names):,} networks of {source}"
+    label = f"Search the {len(names):,} {'CLIP' if source == 'clip' else source} networks"
     name: str | None = st.selectbox(
         label, names, index=None, placeholder="Type a part of its name", key=f"name_{source}"
     )
@@ -159,6 +166,8 @@ def _list_models() -> None:
             with st.container(width="stretch"):
                 st.markdown(f"`{model}`")
                 show_card(model)
+                if model in SENTENCES:
+                    st.caption(SENTENCES[model])
             links.show_link("Explore", "explore", classifier=model)
             file = model.removeprefix(f"{cache.MODELS}/")
             remove: Callable[[], None] | None = None

@@ -16,8 +16,14 @@ def show_card(model: str) -> None:
     if not model.startswith(PREFIX):
         return
     card = read_card(model)
-    with st.expander(f"{card['title']}: its known difference"):
+    with st.expander(name_card(card)):
         st.markdown(describe_card(card))
+
+
+def name_card(card: dict[str, Any]) -> str:
+    """Return what a card says in a few words: how its network differs from the built-in one."""
+    title = card["title"]
+    return f"How it differs: {title[:1].lower()}{title[1:]}"
 
 
 def describe_card(card: dict[str, Any]) -> str:

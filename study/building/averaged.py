@@ -71,9 +71,8 @@ class AveragedAccuracy:
         errors = [f"{100 * value:.1f}" for value in self.error]
         text = (
             f"Choosing among the classes of these {self.images:,} images only, the network is right in {numbers[0]} "
-            f"(top 5: {numbers[1]}), and what the simulated learner believes of it before any example (its prior) in "
-            f"{numbers[2]} ± {errors[0]} (top 5: {numbers[3]} ± {errors[1]}; mean and standard error of {DRAWS} draws "
-            "of the last layer)."
+            f"(top 5: {numbers[1]}); the simulated learner, before it sees an example, in {numbers[2]} ± {errors[0]} "
+            f"(top 5: {numbers[3]} ± {errors[1]}; {DRAWS} draws from its prior, ± their standard error)."
         )
         if not self.is_far:
             return text
@@ -81,10 +80,10 @@ class AveragedAccuracy:
         less, well = ("less", "less well") if gap > 0 else ("more", "better")
         limits = sorted((abs(low), abs(high)))
         return (
-            f"{text} {WARNING} the prior is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
-            f"{limits[1]:.1f}), so the learner that chooses the examples starts out knowing these classes {well} than "
-            "the network does; to bring the two together, set a larger teaching.damping in the study file, or estimate "
-            "the prior from more images."
+            f"{text} {WARNING} the learner is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
+            f"{limits[1]:.1f}), so examples are chosen for a learner who knows these classes {well} than the network; "
+            "to bring the two together, set a larger teaching.damping in the study file, or estimate the prior from "
+            "more images."
         )
 
 

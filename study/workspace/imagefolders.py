@@ -48,11 +48,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class AddedSet:
-    """A new image set: its folder, the number of images, and of files that are no images and were left out."""
+    """A new image set: its folder, the number of images, and files that are no images and were left out, by name."""
 
     folder: Path
     images: int
-    others: int
+    others: tuple[str, ...]
 
 
 def list_folder(path: Path) -> list[Entry]:
@@ -129,7 +129,9 @@ def add_set(
         _refuse_existing(target)
         sets.mkdir(parents=True, exist_ok=True)
         folder.rename(target)
-    return AddedSet(target, len(planned), len(entries) - len(planned))
+    images = {entry.name for entry, _ in planned}
+    seen = [entry.name for entry in entries if not _is_hidden(split_name(entry.name))]
+    return AddedSet(target, len(planned), tuple(name for name in seen if name not in images))
 
 
 def check_name(name: str) -> str:
@@ -196,8 +198,11 @@ def split_name(name: str) -> tuple[str, ...]:
 
 
 def _is_image(parts: tuple[str, ...]) -> bool:
-    hidden = any(part.startswith(".") or part == IGNORED for part in parts)
-    return bool(parts) and not hidden and PurePosixPath(parts[-1]).suffix.lower() in EXTENSIONS
+    return bool(parts) and not _is_hidden(parts) and PurePosixPath(parts[-1]).suffix.lower() in EXTENSIONS
+
+
+def _is_hidden(parts: tuple[str, ...]) -> bool:
+    return any(part.startswith(".") or part == IGNORED for part in parts)
 
 
 def _refuse_collisions(images: Sequence[tuple[Entry, tuple[str, ...]]]) -> None:

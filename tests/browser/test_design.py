@@ -60,6 +60,7 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, s
     hand.see("a new study")
     press("Make the study")
     go_to(hand, "Network and images")
+    go_to(hand, "One image set, divided into three")
     press("Divide")
     press("Use these images")
     expect(page.get_by_text("images listed in")).to_have_count(3)

@@ -86,7 +86,7 @@ def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Serv
     else:
         drop(page, page.get_by_test_id("stFileUploaderDropzone"), folder)
     add(hand, name)
-    expect(page.get_by_text("16 of 17 folders are named like a class of this network.")).to_be_visible()
+    expect(page.get_by_text("16 of 17 folders match a class of this network.")).to_be_visible()
     expect(page.get_by_text("Near-duplicates of other images: 1.")).to_be_visible()
     hand.see("the set")
     hand.click(page.get_by_role("link", name="Explain these images"))

@@ -72,7 +72,7 @@ def test_a_zip_becomes_a_set_with_one_folder_per_class(home: Path) -> None:
         ("photos/.hidden/3.png", image(4)),
     )
     added = add(home, content)
-    assert (added.images, added.others) == (3, 3)
+    assert (added.images, added.others) == (3, ("photos/readme.txt",))
     files = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
     assert files == {f"pictures/mine/{name}" for name in ("cat/1.png", "cat/more/2.PNG", "dog/1.jpg")}
     assert (home / "pictures/mine/dog/1.jpg").read_bytes() == image(3)

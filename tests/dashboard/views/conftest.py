@@ -1,17 +1,22 @@
-"""The page Explore over few scenes, opened by a link."""
+"""The page Explore over few scenes, and the page Design, opened by a link."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import cache
+from study.plan import studyfiles
+from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
+DEMO = ROOT / "data" / "studies" / "demo.toml"
+Open = Callable[..., AppTest]
 
 OTHER = """
 import torch
@@ -65,3 +70,30 @@ def settled(app: AppTest) -> AppTest:
         return settled(app.run())
     assert not app.exception
     return app
+
+
+def design_script() -> None:
+    from dashboard.design import page as design
+
+    design.page()
+
+
+@pytest.fixture
+def open_page(workspace: Path) -> Open:
+    """``open_page(study="mine", part="Trials")``: the page Design as a link opens it."""
+
+    def run(**query: str) -> AppTest:
+        app = AppTest.from_function(design_script, default_timeout=90)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        return app
+
+    return run
+
+
+@pytest.fixture
+def mine(workspace: Path) -> Path:
+    """A copy of the demo's study file for Design."""
+    return studyfiles.copy_study(DEMO, workspace, "mine", "My study")

@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard.design.settings import CONTACT
-from study.plan import config, studyfiles
+from study.plan import config
 from study.plan.draft import StudyDraft
-from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import made
+from tests.dashboard.views.conftest import DEMO, Open
 
-DEMO = ROOT / "data" / "studies" / "demo.toml"
 SECTIONS = ("Study", "Network and images", "Trials", "Explanations", "Procedure", "Texts", "Plan", "File", "Build")
-Open = Callable[..., AppTest]
-
-
-def script() -> None:
-    from dashboard.design import page as design
-
-    design.page()
-
-
-@pytest.fixture
-def open_page(workspace: Path) -> Open:
-    """``open_page(study="mine", part="Trials")``: the page as a link opens it."""
-
-    def run(**query: str) -> AppTest:
-        app = AppTest.from_function(script, default_timeout=90)
-        for name, value in query.items():
-            app.query_params[name] = value
-        app.run()
-        assert not app.exception
-        return app
-
-    return run
-
-
-@pytest.fixture
-def mine(workspace: Path) -> Path:
-    return studyfiles.copy_study(DEMO, workspace, "mine", "My study")
 
 
 def named(widgets: object, label: str) -> object:
@@ -206,7 +176,7 @@ def read_plan(path: Path) -> dict[str, Any]:
 def test_planned_contrasts_are_rows_of_the_file(open_page: Open, mine: Path) -> None:
     """Catches a row that overwrites another, and defaults that stay away when the last row is removed."""
     app = open_page(study="mine", part="Plan")
-    named(app.radio, "Planned contrasts").set_value("Chosen here")
+    named(app.radio, "Planned contrasts").set_value("Contrasts of your own")
     settle(app)
     named(app.button, "Add a contrast").click()
     settle(app)
@@ -272,27 +242,6 @@ def test_a_file_that_is_no_toml_opens_as_text(open_page: Open, mine: Path) -> No
     settle(app)
     assert not app.error
     assert config.read(mine).study.name == "mine"
-
-
-def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspace: Path) -> None:
-    """Planted: 12 images of flat colours; whatever the network says, every image has one role and its list is read."""
-    for category in ("bird", "boat"):
-        (workspace / "pictures" / "flat" / category).mkdir(parents=True)
-        for i in range(6):
-            image = Image.new("RGB", (32, 32), (40 * i, 20, 250 - 30 * i))
-            image.save(workspace / "pictures" / "flat" / category / f"{i}.png")
-    app = open_page(study="mine", part="Network and images")
-    named(app.button, "Divide").click()  # type: ignore[attr-defined]
-    made(settle(app))
-    named(app.button, "Use these images").click()  # type: ignore[attr-defined]
-    settle(app)
-    sets = config.read(mine).sets
-    listed = [
-        line
-        for source in (sets.pool, sets.standard, sets.adversarial)
-        for line in (mine.parent / source.settings["images"]).read_text().split()
-    ]
-    assert sorted(listed) == sorted(f"{c}/{i}.png" for c in ("bird", "boat") for i in range(6))
 
 
 def test_fields_of_a_heatmap_method_say_what_they_mean(open_page: Open, mine: Path) -> None:

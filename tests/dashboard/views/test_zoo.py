@@ -5,6 +5,8 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 import data
+from dashboard.library.models import SENTENCES
+from dashboard.shared.cards import name_card
 from data.scenes.zoo.weights import PREFIX, read_card
 
 NAMES = [name for name in data.CLASSIFIERS if name.startswith(PREFIX)]
@@ -21,8 +23,14 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
     app = AppTest.from_function(page, default_timeout=120).run()
     assert not app.exception
     labels = [expander.label for expander in app.expander]
-    named = [label for label in labels if "known difference" in label]
-    assert named == [f"{read_card(name)['title']}: its known difference" for name in NAMES]
+    named = [label for label in labels if "How it differs" in label]
+    assert [label.casefold() for label in named] == [
+        f"how it differs: {read_card(name)['title']}".casefold() for name in NAMES
+    ]
+    assert "How it differs: blind to the context" in named
+    told = "\n".join(one.value for one in app.caption)
+    for name in set(data.CLASSIFIERS) - set(NAMES):
+        assert SENTENCES[name] in told, name
     assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
 
 
@@ -31,4 +39,4 @@ def test_explore_shows_the_cards_of_both_networks_that_it_compares(opened) -> No
     app: AppTest = opened(view="Compare models", method="Gradient", classifier="scenes:coarse", other="scenes:blind")
     labels = [expander.label for expander in app.expander]
     for name in ("scenes:coarse", "scenes:blind"):
-        assert f"{read_card(name)['title']}: its known difference" in labels
+        assert name_card(read_card(name)) in labels

@@ -111,7 +111,7 @@ def test_everything_in_the_way_is_said_at_once():
     ("wrong", "usable"), [(material(), ", of which only 4 can be used"), (material([*accuracy_spread(), (0, 1)]), "")]
 )
 def test_more_categories_than_there_are_are_not_had_by_images_of_one(wrong, usable):
-    """Catches the advice to add one image where no image of these five categories makes sixty of them."""
+    """Catches the advice to add one image, which does not make sixty categories of five."""
     with pytest.raises(CategoryShortage) as shortage:
         choose_categories(wrong, 60, 1)
     reason, remedy = shortage.value.summary.split(": each needs ")
