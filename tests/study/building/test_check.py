@@ -86,7 +86,7 @@ def test_a_shortage_is_said_whatever_the_patience(tmp_path):
     study = TINY.replace("categories = 3", "categories = 60").replace("sets = 20", "sets = 20\ncopies = 4")
     (tmp_path / "tiny.toml").write_text(study)
     checked = check(tmp_path / "tiny.toml", tmp_path / "home", patience_s=1e6)
-    assert [text.split(",")[0] for text in checked.obstacles] == ["trials.categories = 60"]
+    assert [text.split(",")[0] for text in checked.obstacles] == ["You ask for 60 categories"]
     assert not (tmp_path / "home" / "cache" / "copies").exists()
 
 
