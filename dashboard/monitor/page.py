@@ -48,7 +48,8 @@ def show_monitor(study: str) -> list[str]:
     with show_errors():
         seen = service.get_acting_researcher().monitor(study)
         versions = [status for status in service.get_acting_researcher().studies() if status.name == study]
-        watching.show_pause_and_close(study, _newest(versions))
+        newest = _newest(versions)
+        watching.show_pause_and_close(study, newest)
         watching.show_clock_jump(seen)
         watching.show_counts(seen)
         places, time = st.columns(2, gap="large")
@@ -57,7 +58,7 @@ def show_monitor(study: str) -> list[str]:
         with time:
             watching.show_throughput(seen)
         progress.show_progress(seen)
-        watching.show_participants(seen)
+        watching.show_participants(seen, is_open=newest.state == "open")
         watching.show_problems(seen)
         participants = list(seen.participants["participant"])
     return participants

@@ -1,15 +1,26 @@
-"""How far participants came, where they left, and how long the study takes."""
+"""How far participants got, where they left, and how long the study takes."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from numpy.typing import NDArray
 
 from study.collection.funnel import QUANTILES
 from study.collection.monitor import Monitor
 
 COLOUR, ON_BAR = "#5265d9", "#ffffff"
 """Of bars, which light and dark pages show (contrast 3), and of the words on them (4.5)."""
+TICKS = 6
+WIDTHS = (0.5, 1, 2, 5, 10, 15, 30, 60)
+"""Of the bars of completion times, minutes."""
+MOST_BINS = 20
+LEAST_MINUTES = 10
 PLAIN = {"displaylogo": False, "displayModeBar": False}
 
 
@@ -19,7 +30,7 @@ def show_progress(seen: Monitor) -> None:
         return
     steps, times = st.columns([1.4, 1], gap="large")
     with steps:
-        st.header("How far participants came", anchor=False)
+        st.header("How far participants got", anchor=False)
         st.caption("Participants at each step, and their share of the step before.")
         st.plotly_chart(draw_funnel(seen), key="monitor_funnel", config=PLAIN)
     with times:
@@ -66,15 +77,39 @@ def draw_funnel(seen: Monitor) -> go.Figure:
         )
     )
     figure.update_yaxes(autorange="reversed", automargin=True)
-    figure.update_xaxes(title="Participants", rangemode="tozero")
+    figure.update_xaxes(title="Participants", rangemode="tozero", **use_whole_ticks(seen.funnel["participants"].max()))
     figure.update_layout(height=60 + 44 * len(rows), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 
 
 def draw_minutes(seen: Monitor) -> go.Figure:
-    """Draw the histogram of completion times."""
-    figure = go.Figure(go.Histogram(x=seen.minutes, marker_color=COLOUR, nbinsx=20))
-    figure.update_xaxes(title="Minutes", rangemode="tozero")
-    figure.update_yaxes(title="Participants")
+    """Draw the histogram of completion times, from 0: a bar is never as wide as a figure of few or short times."""
+    width, edges = _divide_minutes(seen.minutes)
+    counts, _ = np.histogram(seen.minutes, edges)
+    figure = go.Figure(
+        go.Bar(
+            x=edges[:-1] + width / 2,
+            y=counts,
+            width=width,
+            marker_color=COLOUR,
+            customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+            hovertemplate="%{customdata[0]:g} to %{customdata[1]:g} min: %{y}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="Minutes", range=[0, max(LEAST_MINUTES, edges[-1])])
+    figure.update_yaxes(title="Participants", rangemode="tozero", **use_whole_ticks(counts.max()))
     figure.update_layout(height=240, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.05)
     return figure
+
+
+def _divide_minutes(minutes: pd.Series[float]) -> tuple[float, NDArray[np.float64]]:
+    """Divide completion times into at most `MOST_BINS` bins; return their width and edges."""
+    spread = float(minutes.max() - minutes.min())
+    width = next((nice for nice in WIDTHS if spread <= (MOST_BINS - 1) * nice), spread / (MOST_BINS - 1))
+    first, last = math.floor(minutes.min() / width), math.floor(minutes.max() / width) + 1
+    return width, width * np.arange(first, last + 1)
+
+
+def use_whole_ticks(most: float) -> dict[str, Any]:
+    """Return the settings of an axis of counts up to ``most``: whole numbers, about `TICKS` of them."""
+    return {"dtick": 1} if most <= TICKS else {"tickformat": ",d", "nticks": TICKS}

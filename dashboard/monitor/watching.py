@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.monitor.progress import COLOUR
+from dashboard.monitor.progress import COLOUR, use_whole_ticks
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.unblinding import ask_reason
@@ -17,6 +19,8 @@ from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 
 MIB = 1 << 20
+LEAST_STEPS = 12
+"""Of five minutes on the axis of responses: an hour, in which a single bar does not fill the figure."""
 WORDS = {
     "conflict": (
         "Repeated responses",
@@ -122,18 +126,24 @@ def show_throughput(seen: Monitor) -> None:
         hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
     figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
-    whole = {"tickformat": ",d", "nticks": min(6, int(seen.throughput["responses"].max()) + 1)}
-    figure.update_yaxes(rangemode="tozero", fixedrange=True, **whole)
-    figure.update_xaxes(fixedrange=True, tickformat="%H:%M")
+    figure.update_yaxes(rangemode="tozero", fixedrange=True, **use_whole_ticks(seen.throughput["responses"].max()))
+    figure.update_xaxes(fixedrange=True, tickformat="%H:%M", range=choose_time_range(seen.throughput["time"]))
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
 
 
-def show_participants(seen: Monitor) -> None:
+def choose_time_range(times: pd.Series[datetime]) -> tuple[datetime, datetime]:
+    """Return the ends of the axis of responses, `LEAST_STEPS` apart or more."""
+    step = timedelta(seconds=STEP_NS / 1e9)
+    return min(times.min() - step, times.max() - LEAST_STEPS * step), times.max() + step
+
+
+def show_participants(seen: Monitor, *, is_open: bool) -> None:
     """Show all participants with their quality flags."""
     st.header("Participants", anchor=False)
     everyone = seen.participants
     if everyone.empty:
-        st.caption("No participant has started yet. The page Studies has the link to send to them.")
+        link = " The page Studies has the link to send to them." if is_open else ""
+        st.caption(f"No participant has started yet.{link}")
         return
     odd = everyone[everyone["flags"] != ""]
     if len(odd):

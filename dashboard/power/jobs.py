@@ -256,13 +256,20 @@ def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, curr
 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
     hypothesis = describe_hypothesis(*test.split(" - ", 1))
-    what = f"To show that {hypothesis} ({test}), effects × {effect:g}"
+    what = f"To show that {hypothesis} ({power.name_test(test)}), effects × {effect:g}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (
-            f"{what}: no size has a power above 80% (the whole 95% interval); try larger sizes or more simulated "
-            "studies."
+            f"{what}: at no size is power above 80%, its whole 95% interval included; try larger sizes or more "
+            "simulated studies."
         )
-    cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""
+    people = round(per_condition * conditions)
+    cost = f", {_format_amount(people * pay)} {currency}" if pay else ""
     return (
-        f"{what}: {per_condition:g} participants per condition have a power above 80% (the whole 95% interval){cost}."
+        f"{what}: with {per_condition:g} participants per condition ({people:,} in all{cost}), power is above 80%, its "
+        "whole 95% interval included."
     )
+
+
+def _format_amount(amount: float) -> str:
+    """Format an amount of money: ``"240"``, ``"262.50"``."""
+    return f"{amount:,.2f}".removesuffix(".00")

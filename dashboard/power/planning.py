@@ -26,6 +26,7 @@ SIZES = "10,20,40,60"
 MOST_STUDIES = 5000
 MULTIPLE = {"effect": "Effect (multiple)"}
 """The heading of an effect as a multiple of the assumed one."""
+TESTS: numbers.Words = {"test": power.name_test}
 
 
 def choose_analysis(study: Study) -> PowerAnalysis | None:
@@ -115,18 +116,22 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
     for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
         st.markdown(f"**{escape_markdown(sentence)}**")
     priced = power.with_cost(table, conditions, pay)
-    numbers.chart(power.figure(table), priced, "power", headings=MULTIPLE)
-    if pay > 0:
+    by_size, by_cost = st.columns(2, gap="large") if pay > 0 else (st.container(), None)
+    with by_size:
+        numbers.chart(power.figure(table), priced, "power", TESTS, headings=MULTIPLE)
+    if by_cost is not None:
         costs = priced[["cost", "effect", "test", "power"]]
-        numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", headings=MULTIPLE)
+        with by_cost:
+            numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", TESTS, headings=MULTIPLE)
     st.caption(
         "Power: share of simulated studies with a significant test, with the 95% interval due to the number simulated. "
         "A sample size is sufficient if the whole interval is above 80%."
     )
     if table["effect"].nunique() > 1:
         st.markdown(
-            "**Smallest effect whose power is above 80%** (the whole 95% interval), as a multiple of the assumed one"
+            "**Smallest effect whose power is above 80%**, its whole 95% interval included, as a multiple of the "
+            "assumed one"
         )
-        numbers.table(power.smallest_effect(table), "smallest-effect", headings=MULTIPLE)
+        numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE)
     if int(table["failed"].sum()):
         st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")

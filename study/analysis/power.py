@@ -195,12 +195,22 @@ def smallest_effect(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame
     return asked.merge(sure.reset_index(), how="left", on=["per_condition", "test"])
 
 
+def name_test(test: str) -> str:
+    """Name the test of two nested models, the larger one first: ``"explanation vs null"``."""
+    smaller, larger = test.split(" - ", 1)
+    return f"{larger} vs {smaller}"
+
+
+def _name_lines(table: pd.DataFrame) -> pd.Series[str]:
+    """Name the line of each row: its test and, where there are several, the multiple of the effects."""
+    many = table["effect"].nunique() > 1
+    return table["test"].map(name_test) + (", effect × " + table["effect"].map("{:g}".format) if many else "")
+
+
 def figure(table: pd.DataFrame) -> go.Figure:
     """Plot the power by participants per condition, a line for each test and multiple of the effects."""
-    many = table["effect"].nunique() > 1
-    named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
     drawn = plots.curves(
-        table.assign(line=named),
+        table.assign(line=_name_lines(table)),
         x="per_condition",
         y="power",
         by="line",
@@ -215,10 +225,13 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 def cost_figure(table: pd.DataFrame, currency: str) -> go.Figure:
     """Plot power by the participants' cost, from `with_cost`."""
-    many = table["effect"].nunique() > 1
-    named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
     drawn = plots.curves(
-        table.assign(line=named), x="cost", y="power", by="line", title="Power", x_title=f"Pay in all, {currency}"
+        table.assign(line=_name_lines(table)),
+        x="cost",
+        y="power",
+        by="line",
+        title="Power",
+        x_title=f"Pay in all, {currency}",
     )
     drawn.add_hline(y=TARGET, line=plots.DOTTED)
     return drawn.update_yaxes(range=[0, 1.03])

@@ -56,7 +56,7 @@ def compare(
     if effects > fitting.MOST_EFFECTS:
         raise ForetellError(
             f"{effects:,} random effects take too long for a comparison (at most {fitting.MOST_EFFECTS:,}): plan the "
-            "slopes in [analysis.models]."
+            "slopes in the models of the plan ([analysis.models] in the study file)."
         )
     named = random_effects.split(fixed)[0]
     pair = [analysis, nested.analyze(data, fixed=named, random=other)]

@@ -227,7 +227,7 @@ def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> N
     finished(page)
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
-    expect(page.get_by_text("null - explanation").first).to_be_visible()
+    expect(page.get_by_text("explanation vs null").first).to_be_visible()
 
 
 def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: Page, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
     page.locator("input[type=file]").set_input_files(tmp_path / "broken.csv")
     expect(page.get_by_test_id("stAlertContentError")).to_contain_text("broken.csv is not a CSV file in UTF-8")
     page.locator("input[type=file]").set_input_files(tmp_path / "mine.csv")
-    expect(page.get_by_test_id("stAlertContentError")).to_contain_text("Column 'correct' is missing")
+    expect(page.get_by_test_id("stAlertContentWarning")).to_contain_text("No column for correct yet")
     page.get_by_label("correct", exact=True).click()
     page.get_by_role("option", name="hit").click()
     expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)

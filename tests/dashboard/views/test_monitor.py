@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.monitor import watching
-from dashboard.monitor.progress import draw_funnel
+from dashboard.monitor.progress import draw_funnel, draw_minutes
 from dashboard.shared import service
 from study.bundle import Bundle
 from study.participation.payloads import TrialResponse
@@ -59,6 +62,49 @@ def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
     assert any(c.value.startswith("No participant has started yet. The page Studies") for c in app.caption)
     assert list(app.table[0].value.columns) == ["Condition", "Places", "Open", "Held", "Completed"]
     assert "Completed" in [metric.label for metric in app.metric]
+
+
+def test_a_closed_study_offers_no_link(workspace: Path) -> None:
+    """Catches the advice to send a link that tells participants that the study has ended."""
+    folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
+    service.get_service().researcher.open_study(folder, 2)
+    service.get_service().researcher.close_study("n")
+    app = AppTest.from_function(script, default_timeout=60).run()
+    said = [caption.value for caption in app.caption if caption.value.startswith("No participant has started yet.")]
+    assert len(said) == 2  # the table's and the replay's
+    assert not any("link" in sentence for sentence in said)
+
+
+def test_few_participants_are_counted_in_whole_numbers(opened: AppTest) -> None:
+    """Catches an axis of 0, 0.2 and 0.4 participants."""
+    seen = service.get_service().researcher.monitor("tiny")
+    assert draw_funnel(seen).layout.xaxis.dtick == 1
+    many = seen.funnel.assign(participants=4000)
+    axis = draw_funnel(replace(seen, funnel=many)).layout.xaxis
+    assert (axis.dtick, axis.tickformat) == (None, ",d")
+
+
+def test_responses_of_five_minutes_are_a_bar_within_an_hour() -> None:
+    """Catches a bar that fills the figure of a collection that has just begun."""
+    times = [datetime(2026, 1, 1, 12, 0, tzinfo=UTC), datetime(2026, 1, 1, 12, 5, tzinfo=UTC)]
+    first, last = watching.choose_time_range(pd.Series(times))
+    assert last - first >= timedelta(hours=1)
+    assert first < times[0] < times[1] < last
+
+
+@pytest.mark.parametrize("minutes", [[0.4], [0.2, 0.3], [3.0, 12.5, 14.1, 95.0], [31.0, 31.2], [5.0, 4000.0]])
+def test_completion_times_are_bars_of_a_figure_that_they_do_not_fill(opened: AppTest, minutes: list[float]) -> None:
+    """Catches a bar as wide as the figure, a time that no bar counts, and hundreds of bars."""
+    seen = replace(service.get_service().researcher.monitor("tiny"), minutes=pd.Series(minutes))
+    figure = draw_minutes(seen)
+    bars, (low, high) = figure.data[0], figure.layout.xaxis.range
+    assert sum(bars.y) == len(minutes)
+    assert len(bars.x) <= 20
+    assert bars.width <= (high - low) / 10
+    assert low == 0
+    assert high >= max(minutes)
+    for time in minutes:  # each is in the bar over its place
+        assert any(abs(time - x) <= bars.width / 2 and y for x, y in zip(bars.x, bars.y, strict=True))
 
 
 def test_labels_of_the_steps_fit_on_a_phone(opened: AppTest) -> None:

@@ -270,7 +270,9 @@ def test_sentences_name_the_hypothesis_of_each_test() -> None:
     table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"])
     first, second = describe_sample_sizes(table, 4, 3.0, "EUR")
     assert first == (
-        "To show that explanations change how often participants predict the AI (null - explanation), effects × 1: "
-        "20 participants per condition have a power above 80% (the whole 95% interval), 240.00 EUR."
+        "To show that explanations change how often participants predict the AI (explanation vs null), effects × 1: "
+        "with 20 participants per condition (80 in all, 240 EUR), power is above 80%, its whole 95% interval included."
     )
-    assert second.startswith("To show that the large model fits better than the small model (small - large)")
+    assert second.startswith("To show that the large model fits better than the small model (large vs small)")
+    assert "(80 in all, 262.40 EUR)" in describe_sample_sizes(table, 4, 3.28, "EUR")[0]
+    assert "(80 in all)" in describe_sample_sizes(table, 4, 0.0, "EUR")[0]

@@ -47,7 +47,7 @@ def test_a_plan_names_the_slopes_that_its_data_will_support() -> None:
     later = random_effects.omission(study(), random_effects.INTERCEPTS)
     assert later is not None
     slopes = later.split(": ")[1].split(". ")[0]
-    assert f"The models of [analysis.models] leave out random slopes that the design supports ({slopes})" in said
+    assert f"in the study file) leave out random slopes that the design supports ({slopes})" in said
     few = random_effects.planned_omission(NESTED, ("none", "saliency"), trials)
     assert few is not None
     assert "(of trial type by participant; of trial type and saliency by category)" in few
