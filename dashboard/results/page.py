@@ -63,8 +63,8 @@ def _show_results(chosen: ChosenResponses) -> None:
 
 def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
     """Draw the chosen section, with a warning above it where the collection is not complete."""
-    quality.show_incomplete(sample)
     too_few = quality.show_too_few(sample, manifest)
+    quality.show_incomplete(sample)
     section = choose_section("Section", SECTIONS, "section")
     links.show()
     models = st.container()

@@ -91,7 +91,7 @@ def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
     p = plots.curves(exact, x="examples", y="probability", by="policy", title="P of the AI's prediction", x_title=after)
     spread = table.assign(low=table["log_odds"] - table["sd"], high=table["log_odds"] + table["sd"])
     odds = plots.curves(
-        spread, x="examples", y="log_odds", by="policy", title="Log-odds ± sd", x_title=after, percent=False
+        spread, x="examples", y="log_odds", by="policy", title="Log-odds ± SD", x_title=after, percent=False
     )
     low, high = table["probability"].min(), table["probability"].max()
     margin = max(LEAST_MARGIN, 0.3 * (high - low))  # small changes are what there is to see

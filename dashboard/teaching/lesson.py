@@ -56,7 +56,7 @@ def show(bundle: Bundle, trial: Trial) -> None:
     with left:
         live.draw_when_ready(work.make_saliency_map_task(bundle, trial), _show_saliency_map, "map")
     with right_side:
-        st.markdown("**The learner, who sees the examples**")
+        st.markdown("**What the learner infers from the trial's examples**")
         _facts(trial)
     conditions = bundle.manifest.conditions
     _prior_accuracy(bundle.manifest.environment.get(AVERAGED))
@@ -81,31 +81,39 @@ def _show_saliency_map(mapped: SaliencyMapResult) -> None:
         return
     values = mapped.explanation.map
     st.caption(
-        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; heatmap from "
-        f"{float(values.min()):.3g} to {float(values.max()):.3g}."
+        f"Sampling error of the heatmap (standard error): at most {float(error.max()):.3g}, typically "
+        f"{float(error.median()):.3g}. The heatmap has values from {float(values.min()):.3g} to "
+        f"{float(values.max()):.3g}."
     )
 
 
 def _facts(trial: Trial) -> None:
     """Show what was frozen of its teaching."""
     facts = {
-        "P before": ("p_prior", "{:.3f}", "Of the AI's prediction, for a learner without examples."),
-        "P after": ("p_learner", "{:.3f}", "Of the AI's prediction, after the trial's four examples."),
-        "Rank": ("rank", "{:.1%}", "Share of the random sets that do not teach better."),
-        "Sets scored": ("sets_scored", "{:,}", None),
+        "P before": (
+            "p_prior",
+            "{:.3f}",
+            "Probability that the learner gives to the AI's prediction before any example.",
+        ),
+        "P after": ("p_learner", "{:.3f}", "The same probability after the trial's four examples."),
+        "Rank": ("rank", "{:.1%}", "Share of the randomly drawn sets after which P is no higher."),
+        "Sets scored": ("sets_scored", "{:,}", "Sets of four examples for which P was computed."),
     }
     grid = st.grid(len(facts), min_column_width=120)
     for label, (name, form, says) in facts.items():
         value = getattr(trial.teaching, name)
         if value is not None:
             grid.metric(label, form.format(value), help=says)
-    st.caption(f"Frozen with the study. Policy: {trial.teaching.policy or 'not known'}.")
+    st.caption(
+        "These values were frozen with the study. Teaching policy, the rule that chose the examples: "
+        f"{trial.teaching.policy or 'not known'}."
+    )
 
 
 def _prior_accuracy(told: str | None) -> None:
     """Show how accurate the learner's prior is as a classifier, where the study was built with it."""
     if told is not None:
-        text = f"The learner's prior. {escape_markdown(told)}"
+        text = f"The learner's prior, what it assumes about the AI before any example. {escape_markdown(told)}"
         st.warning(text) if WARNING in told else st.caption(text)
 
 
@@ -123,8 +131,9 @@ def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> 
     )
     numbers.chart(*teachingfigures.plane(taught, policy, (trial.target, trial.alternative)), "teaching-pool")
     st.caption(
-        f"The two main axes of the learner's prior covariance explain {taught.lesson.explained:.0%} of it: images that "
-        "are close together teach alike."
+        "Each mark is an image that could be an example. The figure shows the two main axes of the covariance by which "
+        "the learner generalises from one image to another (of its prior); they explain "
+        f"{taught.lesson.explained:.0%} of it. Images that are close together teach alike."
     )
     _beliefs(taught.belief_table(), _own(taught, trial))
     _search(taught, trial)
@@ -168,7 +177,10 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
     right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
     with st.expander("Data table"):
         numbers.table(table, "teaching-beliefs")
-    st.caption("Examples alternate between the two categories. P is averaged over the learner's uncertainty.")
+    st.caption(
+        "Examples alternate between the two categories. The first figure shows P, averaged over the learner's "
+        "uncertainty; the second the log-odds of the AI's prediction, mean and standard deviation of that uncertainty."
+    )
 
 
 def _search(taught: LessonResult, trial: Trial) -> None:
@@ -176,6 +188,6 @@ def _search(taught: LessonResult, trial: Trial) -> None:
     st.subheader("The search", anchor=False)
     numbers.chart(*teachingfigures.search(chosen), "teaching-search")
     st.caption(
-        f"{chosen.scored:,} sets scored. The study's set is at rank {chosen.rank:.1%}: the share of the random sets "
-        "that do not teach better."
+        f"{chosen.scored:,} sets of four examples were scored: P was computed after each. The line is the highest P so "
+        f"far. The study's set is at rank {chosen.rank:.1%}: the share of the random sets after which P is no higher."
     )

@@ -16,7 +16,11 @@ from study.workspace.workspace import home
 def page() -> None:
     """Draw the page."""
     st.title("Teaching", anchor=False)
-    st.caption("Examples are chosen so that a learner who sees them infers the AI's prediction. Choose a trial.")
+    st.caption(
+        "See the examples of a trial, why they were chosen, and what a learner infers from them. The learner is a "
+        "Bayesian model of what a participant infers from examples; P is the probability that it gives to the AI's "
+        "prediction."
+    )
     with show_errors():
         building.take_done()
         researcher = service.get_acting_researcher()
