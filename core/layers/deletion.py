@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,14 +53,20 @@ def delete_units(
     ForetellError
         No such layer (with the nearest), or fewer than two images of a class.
     """
-    refuse_single(labels)
+    refuse_single(labels, classifier.categories)
     return by_class(predict_without_units(classifier, inputs, labels, layer, progress=progress), labels)
 
 
-def refuse_single(labels: Tensor) -> None:
-    """Return the error for a class of one image, whose effect would have no standard error."""
-    if int(torch.unique(labels, return_counts=True)[1].min()) < 2:
-        raise ForetellError("Deletion reports each effect with its error: give two or more images of each class.")
+def refuse_single(labels: Tensor, categories: Sequence[str]) -> None:
+    """Raise an error for classes of one image, whose effects would have no standard error."""
+    classes, counts = torch.unique(labels, return_counts=True)
+    single = classes[counts < 2].tolist()
+    if single:
+        names = ", ".join(categories[k] for k in single)
+        raise ForetellError(
+            "Deletion reports each effect with its error, which needs two or more images of each class, and there is "
+            f"only 1 of {names}. Raise the maximum number of images; in a command, --setting size=NUMBER."
+        )
 
 
 class UnitDeletions(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from core.attribution.method import HeatmapMethod
 from core.attribution.opening import open_method
 from core.classifier import Classifier
 from core.errors import ForetellError
+from dashboard.shared.names import format_name
 from study.workspace.workspace import home
 
 FOLDER = "methods"
 """Folder of the workspace: Python files with a function ``explain``, and folders of finished heatmaps."""
 FUNCTION = "explain"
+CODE = re.compile("|".join(rf"\b{name}\b" for name in METHODS if format_name(name) != name.capitalize()))
+"""A method's name in a sentence of the engine; not one such as "gradient", which may be the word."""
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -39,6 +43,11 @@ def open_offered(name: str, classifier: Classifier) -> HeatmapMethod:
     if name not in list_methods(classifier):
         raise ForetellError(METHODS.unknown(name))
     return _open(name, home() / FOLDER, _stamp(name))
+
+
+def name_methods(text: str) -> str:
+    """Replace the codes of methods in a sentence of the engine by their names on the page."""
+    return CODE.sub(lambda code: format_name(code[0]), text)
 
 
 @lru_cache(maxsize=32)

@@ -236,7 +236,7 @@ def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     with controls, show_errors():
         model = _classifier()
         asked, other = layers.choose_question(model, cache.load_classifier(model))
-        of, count = _choose_image_set(model), layers.choose_image_count()
+        of, count = _choose_image_set(model), layers.choose_image_count(asked.question)
         with results, show_errors():
             gallery = await_result(cache.start_gallery_job(model, of)) if of else None
             if gallery is not None:

@@ -20,6 +20,8 @@ from dashboard.shared.names import format_name
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
+LABELS = {(question, "images"): "Images measured" for question in ("margins", "bands")}
+"""Of parameters whose names mean something else on the page."""
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 MOST_FORMS = 12
@@ -96,7 +98,7 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
 
 def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
     """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
-    label = format_name(parameter.name)
+    label = LABELS.get((owner, parameter.name)) or format_name(parameter.name)
     options: dict[str, Any] = {
         "key": f"{owner}.{parameter.name}",
         "bind": "query-params",

@@ -62,9 +62,9 @@ def draw_blind_spots(inspected: LayerInspection) -> dict[str, Image.Image]:
     """Draw, for each pair that `consistency` compared, the held-out images with the largest blind spots.
 
     Below each image it is drawn in grey: orange where the other layer does not represent what this one does, in full
-    colour where as much is missing as there is at a place on average.
+    colour where as much is missing as there is at a place on average. Layers of one place say nothing of where.
     """
-    pairs = [pair for pair in inspected.kept.values() if isinstance(pair, ComparedPair)]
+    pairs = [pair for pair in inspected.kept.values() if isinstance(pair, ComparedPair) and pair.grid != (1, 1)]
     return {
         pair.layer if pair.layer == pair.other else f"{pair.layer} from {pair.other}": _draw(inspected, pair)
         for pair in pairs

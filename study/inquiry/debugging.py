@@ -225,7 +225,7 @@ def _read_evidence(results: DebuggingResults, i: int) -> list[str]:
         return []
     names, other = results.class_names, int(results.read.instead[i])
     says = f"predicts {names[other]} instead" if results.read.likely[i] else "agrees with the label"
-    return [f"A linear probe of its features, trained without this image, {says}."]
+    return [f"The linear probe {says}."]
 
 
 def outlier_evidence(results: DebuggingResults, i: int) -> list[str]:

@@ -183,15 +183,18 @@ def _warn_of_ties(activations: list[float]) -> dict[str, None]:
     }
 
 
+SAME_PROJECTION = (
+    "The projection is the same for every image, only shifted: the network has no max pooling whose switches would "
+    "pass the image to a deconvnet."
+)
+
+
 def _warn_without_switches(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
     """Warn that without max-pooling switches a deconvnet shows the weights alone (Springenberg et al. 2014,
     arXiv:1412.6806, section 3.4)."""
     if projected is None or not torch.equal(projected, projection(classifier, at, classifier.fill("mean"))[0]):
         return {}
-    return {
-        "The projection is the same for every image, only shifted: the network has no max pooling whose switches would "
-        "pass the image to a deconvnet.": None
-    }
+    return {SAME_PROJECTION: None}
 
 
 def _exemplar(

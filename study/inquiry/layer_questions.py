@@ -157,7 +157,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     labels = classes[shown]
-    refuse_single(labels)
+    refuse_single(labels, [plain(name) for name in inspected.classifier.categories])
     tables = []
     for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
 

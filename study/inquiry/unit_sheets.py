@@ -59,6 +59,12 @@ def tile_exemplars(exemplars: Exemplars) -> list[Tile]:
     return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.exemplars]
 
 
+def drop_projections(tiles: Sequence[Tile]) -> list[Tile]:
+    """Cut the projection, its last cell, off each tile but the first: for projections that are all the same."""
+    first, *others = tiles
+    return [first, *(Tile(one.image.crop((0, 0, one.image.width - CELL - GAP, CELL)), one.words) for one in others)]
+
+
 def parts(exemplars: Exemplars) -> str:
     """Describe the parts of a found image's tile."""
     return WHOLES if _is_whole_image(exemplars) else PARTS

@@ -89,4 +89,4 @@ def test_deleting_a_unit_costs_its_class_the_closed_form():
     assert found.whole.tolist() == [1, 1]
     assert found.accuracy.tolist() == [[0, 1], [1, 0]]
     with pytest.raises(ForetellError, match="two or more images of each class"):
-        delete_units(Classifier(Sum(), coloured, name="sum"), inputs, torch.tensor([0, 0, 1, 2]), "features")
+        delete_units(Classifier(Sum(), coloured, name="sum"), inputs, torch.tensor([0, 0, 0, 1]), "features")

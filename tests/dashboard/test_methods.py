@@ -15,6 +15,7 @@ from core.types import silent
 from dashboard.explore import methods
 from dashboard.explore.heatmap_jobs import HeatmapRequest, estimate, make_faithfulness_task, make_robustness_task
 from dashboard.explore.heatmaps.cells import ClassifiedImage, with_robustness
+from dashboard.explore.methods import name_methods
 from dashboard.explore.source import open_upload
 from dashboard.explore.table import Cell
 from dashboard.shared import cache
@@ -139,3 +140,9 @@ def test_fields_of_an_own_method_say_what_its_docstring_says(owned: Path, opened
     said = app.number_input(key="mine.py:explain.times").help
     assert said == r"Factor of the brightness \[0 to 1\], \*not\* of the image."
     assert app.number_input(key="mine.py:explain.bare").help in (None, "")
+
+
+def test_a_sentence_of_the_engine_names_methods_as_the_page_does() -> None:
+    """Catches a code in a sentence, and a word that is also a method's name taken for it."""
+    said = name_methods("attention_rollout needs a gradient: use grad_cam, smoothgrad or bayesian_teaching.")
+    assert said == "Attention rollout needs a gradient: use Grad CAM, SmoothGrad or Bayesian teaching."

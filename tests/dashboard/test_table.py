@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from core import sheet as canvas
+from core.attribution.signs import sign_of
 from core.rendering import scale_of
 from core.sources import load
 from core.types import Certificate, Explanation, silent
@@ -249,6 +250,11 @@ def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable)
         for own, row, other in zip(drawn, found["rows"], reversed(drawn), strict=True):
             lost, wrong = (differ(row["heats"][k]["source"], one.draw(made.look)) for one in (own, other))
             assert lost < 0.5 * wrong
+    assert [row["words"] for row in found["rows"]] == [sign_of(method).words("the class") for method in made.rows]
+    for method, row in zip(made.rows, found["rows"], strict=True):
+        for heat, scale in zip(row["heats"], made.scales(method), strict=True):
+            low, high = (float(end.replace("−", "-")) for end in heat["ends"].split(" to "))
+            assert (low, high) == pytest.approx((scale.zero - scale.limit, scale.zero + scale.limit), rel=0.01)
     missing = replace(made, rows={"gradient": (Cell(made.rows["gradient"][0].request, note="Waiting …"),) * 2})
     (row,) = closeup.encode_cells.__wrapped__("other", missing)["rows"]
     assert [heat["note"] for heat in row["heats"]] == ["Waiting …"] * 2

@@ -113,7 +113,7 @@ def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     drawn.update_layout(
         height=90 + 56 * len(table),
         margin={"l": 0, "r": 20, "t": 10, "b": 0},
-        xaxis={"title": "broken", "tickformat": ".0%", "rangemode": "tozero", "gridcolor": GRID},
+        xaxis={"title": "Broken", "tickformat": ".0%", "rangemode": "tozero", "gridcolor": GRID},
         yaxis={"autorange": "reversed"},
     )
     return drawn

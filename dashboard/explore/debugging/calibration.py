@@ -50,7 +50,7 @@ def _draw_result(results: CalibrationResults, name: str) -> None:
 def figure(results: CalibrationResults) -> go.Figure:
     """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
     table = results.bins()
-    drawn = plots.curves(table, x="confidence", y="accuracy", by="predictions", title="accuracy", x_title="confidence")
+    drawn = plots.curves(table, x="confidence", y="accuracy", by="predictions", title="Accuracy", x_title="Confidence")
     for k, (_, part) in enumerate(table.groupby("predictions", sort=False)):
         wide = (part["to"] - part["from"]) / len(results.predictions)
         drawn.add_bar(

@@ -123,17 +123,19 @@ def _show_points(
 
 def _sure(results: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
     """Return confidence and uncertainty; None until the predictions under noise are computed."""
-    confidence = Axis("confidence: probability of the prediction", results.predictions.probability)
+    confidence = Axis("Confidence: probability of the prediction", results.predictions.probability)
     if noise == ENTROPY:
-        return confidence, Axis("entropy of the prediction, bits", results.predictions.entropy)
+        return confidence, Axis("Entropy of the prediction, bits", results.predictions.entropy)
     task = make_noise_task(cache.load_classifier(model), noise, results.images)
     table: pd.DataFrame | None = get_result(task, "_noise")
     if table is None:
         return None
-    error = table[f"{measure}_error"]
+    unit = uncertainty.UNITS.get(measure, 1.0)
+    error = table[f"{measure}_error"] / unit
     st.caption(f"Standard error from the {PASSES} passes: median {error.median():.3f}, maximum {error.max():.3f}.")
     return confidence, Axis(
-        f"{format_name(measure).lower()} under {format_name(noise).lower()}", table[measure].to_numpy()
+        f"{format_name(measure)} under {format_name(noise).lower()}{', bits' if measure in uncertainty.UNITS else ''}",
+        table[measure].to_numpy() / unit,
     )
 
 
@@ -141,7 +143,7 @@ def _plane(results: DebuggingResults) -> tuple[Axis, Axis]:
     assert results.places is not None
     assert results.shares is not None
     first, second = (
-        Axis(f"principal component {k + 1}: {results.shares[k]:.0%} of the variance", results.places[:, k])
+        Axis(f"Principal component {k + 1}: {results.shares[k]:.0%} of the variance", results.places[:, k])
         for k in (0, 1)
     )
     return first, second
@@ -185,8 +187,9 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
             "linear layer. Name the folders after the classifier's classes."
         )
         return
-    judge = _judge_box(results)
-    likely, right = results.find_label_errors(judge), float(results.predictions.correct[results.has_known_label].mean())
+    right = float(results.predictions.correct[results.has_known_label].mean())
+    judge = _judge_box(results, right)
+    likely = results.find_label_errors(judge)
     st.caption(
         f"Likely label errors by confident learning: {len(likely):,} of {int(results.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
@@ -204,15 +207,18 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
             numbers.table(results.table().iloc[likely], f"{name}.labels")
 
 
-def _judge_box(results: DebuggingResults) -> Judge:
-    """Choose the method that finds label errors, with counts; the predictions if there is no other."""
+def _judge_box(results: DebuggingResults, right: float) -> Judge:
+    """Choose the method that finds label errors, with counts; the predictions if there is no other.
+
+    Predictions of which fewer than `HARDLY` are ``right`` do not judge alone unless they are chosen.
+    """
     if results.read is None:
         return "predictions"
     judge: Judge = st.segmented_control(
         "Judged by",
         list(JUDGES),
         format_func=lambda one: f"{JUDGES[one]}: {len(results.find_label_errors(one)):,}",
-        default="predictions",
+        default="predictions" if right >= HARDLY else "both",
         required=True,
         key="judge",
         bind=BIND,

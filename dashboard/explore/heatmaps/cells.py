@@ -13,6 +13,7 @@ from core.classifier import Classifier
 from core.views import View, view
 from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
+from dashboard.explore.methods import name_methods
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
 from dashboard.shared import cache
@@ -112,7 +113,7 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
     """Return the heatmap as far as it is computed, with its measures if requested."""
     job = asking(request.task)
     if job is None or job.state != "done":
-        return Cell(request, note=describe_state(job), refused=job is not None and job.state == "failed")
+        return Cell(request, note=name_methods(describe_state(job)), refused=job is not None and job.state == "failed")
     if not measured:
         return Cell(request, job.result)
     measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))

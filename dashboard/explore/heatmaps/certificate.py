@@ -17,9 +17,11 @@ def show(certificate: Certificate, category: str) -> None:
     for warning in certificate.warnings:
         st.warning(escape_markdown(warning))
     st.table(pd.DataFrame(facts(certificate, category)), border="horizontal", hide_header=True, hide_index=True)
-    with st.expander("Fingerprint, parameters, versions"):
+    with st.expander("Fingerprint, random seed, parameters, versions"):
         st.caption("SHA-256 of the classifier's weights and structure")
         st.code(certificate.fingerprint, language=None, wrap_lines=True)
+        if certificate.seed is not None:
+            st.caption(f"Random seed: {certificate.seed}")
         details: dict[str, Any] = {**certificate.origin, **certificate.parameters, **certificate.versions}
         if details:
             st.json(details)
@@ -33,8 +35,6 @@ def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
         ("Share of the logit in the heatmap", _share(certificate.conservation)),
         ("Effective sample size", _samples(certificate)),
         ("Largest standard error", _number(certificate.standard_error)),
-        ("Random seed", None if certificate.seed is None else str(certificate.seed)),
-        ("Fingerprint", f"{certificate.fingerprint[:12]}…"),
     ]
     return [(name, value) for name, value in known if value is not None]
 

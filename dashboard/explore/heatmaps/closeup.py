@@ -9,7 +9,9 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from dashboard.explore.figures import HeatmapDrawing
+from core.attribution.signs import sign_of
+from core.rendering import Scale
+from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.table import Column, HeatmapTable
 from dashboard.shared.names import format_name
 
@@ -44,6 +46,8 @@ button:hover { outline: 2px solid var(--st-text-color); }
   box-shadow: 0 0 0 1px #000; }
 img { position: absolute; width: 100%; height: 100%; transform-origin: 0 0; user-select: none; pointer-events: none;
   transform: scale(var(--zoom)) translate(calc(-100% * var(--x)), calc(-100% * var(--y))); }
+.title small { display: block; font-weight: 400; }
+.ends { font-size: .75rem; margin-bottom: .5rem; }
 .note { font-size: .8rem; align-self: center; }
 """
 _JS = """
@@ -114,8 +118,11 @@ export default function ({ data, parentElement }) {
   grid.replaceChildren(
     make("span", {}),
     ...data.columns.map(({ lines }) => make("span", { textContent: lines.join(" · ") })),
-    ...data.rows.flatMap(({ title, heats }) => [make("span", { className: "title", textContent: title }),
-      ...heats.map((heat, k) => cellOf(heat, data.columns[k], title))]),
+    ...data.rows.flatMap(({ title, words, heats }) => [
+      make("span", { className: "title", textContent: title }, make("small", { textContent: words })),
+      ...heats.map((heat, k) => cellOf(heat, data.columns[k], title)),
+      make("span", { className: "ends", textContent: "Full blue to full orange" }),
+      ...heats.map(({ ends }) => make("span", { className: "ends", textContent: ends }))]),
   );
   draw();
 }
@@ -138,13 +145,25 @@ def encode_cells(key: str, _shown: HeatmapTable) -> dict[str, Any]:  # noqa: ARG
         heats = []
         for k, (column, cell, scale) in enumerate(zip(_shown.columns, row, _shown.scales(method), strict=True)):
             if cell.explanation is None:
-                heats.append({"source": "", "note": cell.note})
+                heats.append({"source": "", "note": cell.note, "ends": ""})
                 continue
+            assert scale is not None
             drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
-            heats.append({"source": _encode(drawing.draw(_shown.look), share), "note": ""})
+            heats.append({"source": _encode(drawing.draw(_shown.look), share), "note": "", "ends": name_ends(scale)})
             columns.setdefault(k, _encode(drawing.draw_input(outline=_shown.look.outline), share))
-        rows.append({"title": format_name(method), "heats": heats})
+        rows.append({"title": format_name(method), "words": _tell_colours(method, _shown.look), "heats": heats})
     return {"columns": [_describe(column, columns.get(k, "")) for k, column in enumerate(_shown.columns)], "rows": rows}
+
+
+def name_ends(scale: Scale) -> str:
+    """Name the values of the two full colours, as the scale of a heatmap alone does."""
+    return f"{scale.zero - scale.limit:.3g} to {scale.zero + scale.limit:.3g}".replace("-", "−")
+
+
+def _tell_colours(method: str, look: HeatmapStyle) -> str:
+    if look.style == "Outline":
+        return f"Outlined: the {look.percent:g}% of pixels with the strongest evidence for the class"
+    return sign_of(method).words("the class")
 
 
 def _describe(column: Column, source: str) -> dict[str, Any]:

@@ -185,7 +185,8 @@ def _draw(everything: HeatmapTable, stem: str, *, closer: bool) -> None:
         st.markdown("\n".join(f"- {escape_markdown(reason)}" for reason in reasons))
     with st.expander("Numbers: certificates and measures"):
         table = pd.DataFrame([_numbers(column, cell) for column, cell in everything.cells])
-        st.dataframe(table, hide_index=True, column_config=dict(format_headings(table)))
+        named = table.assign(method=table["method"].map(format_name))
+        st.dataframe(named, hide_index=True, placeholder="–", column_config=dict(format_headings(table)))
         for column, cell in shown.cells:
             for warning in cell.certificate.warnings if cell.certificate else ():
                 st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))

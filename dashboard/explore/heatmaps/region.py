@@ -77,7 +77,11 @@ def _draw_region(seen: ClassifiedImage) -> Region | None:
         key=f"region.drawn.{digest(seen.model, tensor_digest(seen.inputs))}",  # elsewhere the line means nothing
         on_select="rerun",
         selection_mode=("lasso", "box"),
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "autoScale2d", "resetScale2d"]},
+        config={
+            "displaylogo": False,
+            "displayModeBar": True,
+            "modeBarButtonsToRemove": ["zoom2d", "pan2d", "autoScale2d", "resetScale2d"],
+        },
     )
     st.caption("Draw around a region; for a box, choose the dotted square above. Double-click to clear it.")
     return rasterise(chosen.selection, own.size)

@@ -85,9 +85,12 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
     over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
         over = f"The {look.percent:g}% of pixels with the strongest evidence for {category}"
-    images = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
-    captions = ("What the AI saw", over, "Heatmap alone, with its scale")
-    for place, image, text in zip(places, images, captions, strict=True):
+    pairs = [("What the AI saw", drawing.draw_input(outline=look.outline)), (over, drawing.draw(look))]
+    alone = "Heatmap alone, with its scale"
+    if look.style == "Heatmap alone":  # once is enough
+        del pairs[1]
+        alone = f"{alone}. {over}"
+    for place, (text, image) in zip(places, [*pairs, (alone, drawing.draw_with_scale(caption))], strict=False):
         place.image(image, caption=text, width="stretch", alt=text)
 
 
@@ -124,7 +127,7 @@ def _curves(faithfulness: Faithfulness) -> None:
     figure.update_layout(
         height=230,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        xaxis={"title": "pixels removed or added, %", "range": [0, 100]},
+        xaxis={"title": "Pixels removed or added, %", "range": [0, 100]},
         yaxis={"title": faithfulness.deletion.output, "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )

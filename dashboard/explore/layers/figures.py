@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
 
+from dashboard.shared.names import format_name
 from study.analysis import plots
 
 TOP = 20
@@ -23,17 +24,13 @@ LOSSES = "RdBu"
 def probes(table: pd.DataFrame) -> go.Figure:
     """Draw the accuracy of the probes by layer, with chance as a dotted line."""
     figure = plots.intervals(table, x="layer", y="accuracy", by="of", title="Probe accuracy", percent=True)
-    for chance in table.groupby("of", sort=False)["chance"].first():
-        figure.add_hline(y=chance, line=plots.DOTTED)
-    return figure
+    return _add_limits(figure, table.groupby("of", sort=False)["chance"].first(), "chance")
 
 
 def information(table: pd.DataFrame) -> go.Figure:
     """Draw the bits by layer; dotted, the entropy of each label, the most that is possible."""
     figure = plots.intervals(table, x="layer", y="bits", by="of", title="Information, bits", percent=False)
-    for most in table.groupby("of", sort=False)["most"].first().dropna():
-        figure.add_hline(y=most, line=plots.DOTTED)
-    return figure
+    return _add_limits(figure, table.groupby("of", sort=False)["most"].first(), "entropy")
 
 
 def similarity(table: pd.DataFrame) -> go.Figure:
@@ -43,8 +40,8 @@ def similarity(table: pd.DataFrame) -> go.Figure:
         wide.loc[_list_in_first_order(table["layer"]), _list_in_first_order(table["other"])],
         SHARES,
         (0, 1),
-        "similarity",
-    )
+        "Similarity",
+    ).update_layout(xaxis_title="Compared layer", yaxis_title="Layer")
 
 
 def consistency(table: pd.DataFrame) -> go.Figure:
@@ -94,7 +91,7 @@ def deletion(table: pd.DataFrame) -> go.Figure:
     wide = named.pivot(index="unit", columns="class", values="drop")
     most = wide.abs().max(axis=1).nlargest(TOP)
     end = float(most.max()) or 1.0
-    return _heat(wide.loc[most.index, _list_in_first_order(table["class"])], LOSSES, (-end, end), "probability lost")
+    return _heat(wide.loc[most.index, _list_in_first_order(table["class"])], LOSSES, (-end, end), "Probability lost")
 
 
 def attacks(table: pd.DataFrame) -> go.Figure:
@@ -158,6 +155,7 @@ def evidence(table: pd.DataFrame) -> go.Figure:
     chance = table["random"]
     random = pd.DataFrame({"method": table["method"], "change": chance, "low": chance, "high": chance})
     both = pd.concat([own, random.assign(pixels="random pixels")])
+    both["method"] = ["<br>".join(textwrap.wrap(format_name(name), 14)) for name in both["method"]]
     return plots.intervals(both, x="method", y="change", by="pixels", title="Log-odds lost")
 
 
@@ -327,6 +325,18 @@ def _heat(wide: pd.DataFrame, scale: str, ends: tuple[float, float], title: str)
         .update_layout(height=height, margin_t=90)
         .update_yaxes(autorange="reversed")
     )
+
+
+def _add_limits(figure: go.Figure, limits: pd.Series, name: str) -> go.Figure:
+    """Add a dotted line for each series, in its colour and with its name, at the value that it is compared with."""
+    for k, (of, limit) in enumerate(limits.items()):
+        if np.isfinite(limit):
+            line = plots.DOTTED | {"color": plots.PALETTE[k % len(plots.PALETTE)]}
+            figure.add_scatter(
+                x=figure.layout.xaxis.tickvals, y=[limit] * len(figure.layout.xaxis.tickvals), mode="lines", line=line,
+                name=f"{name}, {of}", hovertemplate=f"%{{y:.3g}}<extra>{name}, {of}</extra>",
+            )  # fmt: skip
+    return figure
 
 
 def _list_in_first_order(names: pd.Series) -> list[str]:

@@ -23,7 +23,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, draw_result
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks, draw_result
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
@@ -32,6 +32,8 @@ MOST_STEPS = 50
 """Those of an attack that is not named there."""
 TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
+REFINED = 45
+"""Gradients of one image that the refinement of a layer costs, about: mostly the probes, which grow with the images."""
 UNMEASURED = frozenset({"decomposition", "recognition"})
 """Questions that do not run the network, whose speed says nothing about them."""
 QUERIES = 100
@@ -110,6 +112,11 @@ def _each_training_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost
     return Cost(2 * request.image_count, gradients=TRAINED * int(given["steps"]))
 
 
+def _each_refined_layer(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
+    layers = len(request.query.layers) or len(blocks(request.classifier))
+    return Cost(gradients=REFINED * layers * request.image_count)
+
+
 def _each_band(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["images"])))
 
@@ -157,6 +164,7 @@ PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "bands": _each_band,
     "importance": _each_unit,
     "evidence": _each_method,
+    "refinement": _each_refined_layer,
     "explainer": _each_training_step,
     "memorisation": _each_epoch,
     "attributes": _each_query,

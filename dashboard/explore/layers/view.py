@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from PIL import Image
 
 from core.classifier import Classifier
+from core.layers.consistency import ORDERS
 from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
@@ -29,7 +31,8 @@ READ = {
     "probes": "Bars: 95% intervals over held-out images. Dotted: chance. hidden: units of a perceptron; 0 is linear.",
     "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
-    "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
+    "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images. Shares add "
+    "up to 1: one below 0 made the prediction worse, and another may exceed 1.",
     "refinement": "Accuracy of a linear probe, with 95% intervals. Gain: paired, against the layer's own features.",
     "dissection": "A unit detects its best concept if the agreement is better than with the masks of other images.",
     "deletion": "Loss of each class on its own images when a unit is set to 0, for the most effective units.",
@@ -58,11 +61,14 @@ PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
 """Questions that compare no layer with itself, as they are called."""
 HEADINGS = {
     "bands": {"low": "From, cycles", "high": "To, cycles", "met": "Share met"},
+    "consistency": {f"order_{k}_error": f"SE, order {k}" for k in range(ORDERS + 1)},
     "deletion": {"drop": "Loss", "error": "SE"},
     "explainer": {"p": "Interpretable share"},
     "importance": {"error": "SE"},
 }
 """Headings of a question's table whose columns have other meanings elsewhere."""
+WORDS: dict[str, numbers.Words] = {"evidence": {"method": format_name}}
+"""How the codes of a question's table are written."""
 NOTED = {"x_features": "x_feature"}
 """The column that tells what a note is about, of the questions whose notes do not name it; "all" is the whole."""
 DRAWN = {
@@ -70,11 +76,18 @@ DRAWN = {
     "x_features": "Held-out images of the class, and which places speak for it (orange) or against it (blue) by",
     "parts": "Held-out images of the class, and where the largest part of each channel is, in the layer",
     "explainer": "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
-    "decomposition": "Held-out images: the largest activation of each filter, as pixels, next to that part of the "
-    "image; or whole images, above as each layer rebuilds them:",
+    "decomposition": "The largest activation of each filter in held-out images, as pixels, next to that part of the "
+    "image:",
     "attributes": "Crafted images that this network was asked about, for",
     "consistency": "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
 }
+WHOLE = {
+    (
+        "decomposition",
+        "images as rebuilt",
+    ): "Some held-out images, and below each as every layer rebuilds it, the first layer first.",
+}
+"""Captions of drawings that those of their questions do not describe."""
 
 
 def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
@@ -93,8 +106,10 @@ def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str
     return asked, other
 
 
-def choose_image_count() -> int:
+def choose_image_count(question: str) -> int:
     """Choose the maximum number of images."""
+    if question in OWN_IMAGES:
+        st.caption("This question asks about images of its own: those of the set are not used.")
     return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="layers.images", bind=BIND))
 
 
@@ -141,12 +156,26 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
         st.caption(f"{READ.get(question, '')} {_count_images(request, result)}")
     for note in list_notes(question, result.table):
         st.warning(escape_markdown(note))
+    widest = max((image.width for image in result.drawings.values()), default=0)
     for caption, image in result.drawings.items():
-        st.image(image, caption=f"{DRAWN[question]} {caption}", alt=f"{DRAWN[question]} {caption}")
-    numbers.table(result.table, name, headings=HEADINGS.get(question))
+        text = describe_drawing(question, caption)
+        st.image(pad(image, widest) if question == "modes" else image, caption=text, alt=text)
+    numbers.table(result.table, name, WORDS.get(question), headings=HEADINGS.get(question))
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(result.facts), f"{name}.json", "application/json"
     )
+
+
+def describe_drawing(question: str, name: str) -> str:
+    """Describe a drawing of a question by its name."""
+    return WHOLE.get((question, name)) or f"{DRAWN[question]} {name}"
+
+
+def pad(image: Image.Image, width: int) -> Image.Image:
+    """Widen an image by transparent pixels at the right, so that the tiles of several keep one size on the page."""
+    wide = Image.new("RGBA", (width, image.height))
+    wide.paste(image, (0, 0))
+    return wide
 
 
 def list_notes(question: str, table: pd.DataFrame) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -20,10 +22,14 @@ OFFERED = [name for name in SAMPLERS if name != "laplace"]
 TOP = 5
 MEANINGS = {
     "least_confidence": "1 minus the largest mean probability",
-    "entropy": "total uncertainty, in nats",
-    "mutual_information": "the part that knowing the weights would remove, in nats",
+    "entropy": "total uncertainty, in bits",
+    "mutual_information": "the part that knowing the weights would remove, in bits",
     "variation_ratio": "share of sampled predictions that are not the most frequent one",
 }
+
+
+UNITS = {"entropy": math.log(2), "mutual_information": math.log(2)}
+"""The nats of the unit in which a measure is shown: a bit, as elsewhere on Explore."""
 
 
 def show(seen: ClassifiedImage, seed: int) -> None:
@@ -78,7 +84,7 @@ def figure(seen: ClassifiedImage, result: UncertaintyResult) -> go.Figure:
     drawn.update_layout(
         height=250,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        xaxis={"title": "probability", "range": [0, 1.02]},
+        xaxis={"title": "Probability", "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )
     return drawn
@@ -89,7 +95,9 @@ def make_measure_table(result: UncertaintyResult) -> pd.DataFrame:
     rows = [
         {
             "Measure": format_name(name),
-            "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
+            "Value": "\u00a0±\u00a0".join(
+                f"{float(value[0]) / UNITS.get(name, 1.0):.3f}" for value in (estimate.value, estimate.error)
+            ),
             "Meaning": MEANINGS[name],
         }
         for name, estimate in result.measures.items()

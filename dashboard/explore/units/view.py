@@ -30,9 +30,9 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
 from data.types import ImageSet
 from study.inquiry import sampled_units, units
-from study.inquiry.exemplars import Exemplars
+from study.inquiry.exemplars import SAME_PROJECTION, Exemplars
 from study.inquiry.sampled_units import HOW, SampledQuery, SampledUnit, render_files
-from study.inquiry.unit_sheets import Tile, tile_exemplars, tile_maximised
+from study.inquiry.unit_sheets import Tile, drop_projections, tile_exemplars, tile_maximised
 from study.inquiry.units import VisualisationSettings
 
 BIND: Literal["query-params"] = "query-params"
@@ -194,18 +194,24 @@ def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
     if not isinstance(there, Exemplars):
         st.info(escape_markdown(describe_state(shown.exemplars)))
         return
-    tiles = tile_exemplars(there)
-    _tiles(tiles, "Top image of the unit", max(width for width in EXEMPLAR_PX if width < tiles[0].image.width))
-    st.caption(escape_markdown(units.describe_exemplars(there)))
+    tiles, cells = tile_exemplars(there), units.describe_exemplars(there)
+    width = max(width for width in EXEMPLAR_PX if width < tiles[0].image.width)
     _warn(there.warnings)
+    if SAME_PROJECTION in there.warnings:
+        tiles, cells = drop_projections(tiles), f"{cells} The projection, which is the same, is with the first alone."
+    _tiles(tiles, "Top image of the unit", width)
+    st.caption(escape_markdown(cells))
 
 
 def _tiles(tiles: Sequence[Tile], alt: str, width: int) -> None:
+    """Draw tiles side by side: the widest at ``width``, and a part of it on the same scale."""
+    widest = max(tile.image.width for tile in tiles)
     with st.container(horizontal=True):
         for tile in tiles:
             text = escape_markdown(tile.words).replace("/", "/\u200b")  # a long id breaks between its folders
-            image = figures.encode_for_page(tile.image, width)
-            st.image(image, caption=text, width=width, alt=f"{alt}: {tile.words}", output_format="PNG")
+            across = min(width, round(width * tile.image.width / widest))
+            image = figures.encode_for_page(tile.image, across)
+            st.image(image, caption=text, width=across, alt=f"{alt}: {tile.words}", output_format="PNG")
 
 
 def _warn(warnings: Sequence[str]) -> None:

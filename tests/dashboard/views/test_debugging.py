@@ -108,8 +108,8 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
     classifier = cache.load_classifier("scenes")
     table = make_noise_task(classifier, "inserted_dropout", found.images).compute(silent)
-    np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
-    error = table["mutual_information_error"]
+    np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"] / np.log(2), atol=1e-4)
+    error = table["mutual_information_error"] / np.log(2)  # bits
     said = f"median {error.median():.3f}, maximum {error.max():.3f}."
     assert any(caption.value.endswith(said) for caption in app.caption)
 
@@ -143,6 +143,17 @@ def test_a_reader_is_spoken_of_where_there_is_one(view, found, monkeypatch) -> N
     (said,) = [c.value for c in view(part=debugging.LABELS).caption if "confident learning" in c.value]
     assert debugging.READER in said
     assert debugging.NO_READER not in said
+
+
+def test_predictions_that_err_too_often_do_not_judge_alone_unasked(view, found, monkeypatch) -> None:
+    """Catches a list that is mostly errors of the AI as the first that is seen; a link to it still opens it."""
+    monkeypatch.setattr(
+        "dashboard.explore.debugging.jobs.debug_classifier", lambda *_: replace(found, read=found.labels)
+    )
+    assert view(part=debugging.LABELS).get("button_group")[-1].value == "both"
+    count = len(found.find_label_errors("predictions"))
+    asked = view(part=debugging.LABELS, judge=f"The AI's predictions: {count}")
+    assert asked.get("button_group")[-1].value == "predictions"
 
 
 def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, monkeypatch) -> None:

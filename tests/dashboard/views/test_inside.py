@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution.cost import cost
@@ -151,6 +152,8 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     by_method = replace(whole, query=LayerQuery("evidence"))
     both = PASSES["evidence"](by_method, {"methods": "gradient, integrated_gradients"})
     assert both.gradients == 2 * COUNT * (1 + cost("integrated_gradients", {}, inspected.classifier).gradients)
+    refined = replace(whole, query=LayerQuery("refinement", layers=("features.4", "features.5")))
+    assert PASSES["refinement"](refined, {}).gradients > 20 * 2 * COUNT, "half of what was measured, 47 per image"
     assert replace(whole, count=5).key != whole.key != units.key
 
 
@@ -161,6 +164,28 @@ def test_what_a_question_draws_is_part_of_its_result() -> None:
     found = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
     assert list(found.drawings) == ["features.5 from features.4"]
     assert set(inside.DRAWN) == set(DRAWINGS)
+    assert inside.describe_drawing("consistency", "a") == f"{inside.DRAWN['consistency']} a"
+    request, inspected = asked("consistency", layers=("pool",), other_layers=("flatten",))
+    of_one_place = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
+    assert not of_one_place.drawings, "one colour for a whole image"
+
+
+def test_tiles_of_few_images_are_as_large_as_those_of_many() -> None:
+    """Catches a mode of one image that fills the page; its tiles stay where they are, and nothing follows them."""
+    padded = inside.pad(Image.new("RGB", (20, 10), "red"), 70)
+    assert padded.size == (70, 10)
+    assert padded.getbbox() == (0, 0, 20, 10)
+
+
+def test_each_dotted_line_has_the_colour_and_name_of_its_series() -> None:
+    """Catches two lines alike, of which nobody knows which is whose."""
+    table = pd.DataFrame(
+        {"layer": ["a", "b"] * 2, "of": ["x", "x", "y", "y"], "accuracy": 0.5, "low": 0.4, "high": 0.6}
+    )
+    drawn = FIGURES["probes"](table.assign(chance=[0.1, 0.1, 0.3, 0.3])).data
+    points, lines = ([one for one in drawn if one.mode == mode] for mode in ("markers", "lines"))
+    assert [(line.name, set(line.y)) for line in lines] == [("chance, x", {0.1}), ("chance, y", {0.3})]
+    assert [line.line.color for line in lines] == [one.marker.color for one in points]
 
 
 def test_figures_show_the_numbers_of_the_tables() -> None:
@@ -191,6 +216,8 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
         {"method": ["m"], "change": [2.0], "change_low": [1.0], "change_high": [3.0], "random": [0.5]}
     )
     assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
+    named = FIGURES["evidence"](erased.assign(method="grad_cam")).layout.xaxis.ticktext
+    assert list(named) == ["Grad CAM"]
     (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
     assert (list(bar.x), list(bar.y)) == (["mode 1", "mode 2"], [7, 3])
     far = pd.DataFrame(

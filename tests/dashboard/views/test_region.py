@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution.baselines import baselines
 from core.faithfulness.region import RegionEffect
+from dashboard.explore.heatmaps.change import draw_change
 from dashboard.explore.heatmaps.region import describe_effect, rasterise
 from dashboard.shared import cache
 from tests.dashboard.conftest import gallery_of
@@ -73,3 +74,11 @@ def test_a_link_to_a_box_shows_the_networks_own_prediction(opened, workspace: Pa
     shown = int(before.argmax())
     said = f"Probability of {classifier.categories[shown]}: {before[shown]:.1%}, then {after[shown]:.1%}."
     assert any(said in text.value for text in app.markdown)
+
+
+def test_every_bar_of_a_change_has_its_number_outside() -> None:
+    """Catches numbers that shrink or vanish inside their bars, and a number beyond a bar of 100% that is cut off."""
+    figure = draw_change(torch.tensor([1.0, 0.0]), torch.tensor([0.2, 0.8]), ["cat", "dog"])
+    assert [list(bars.text) for bars in figure.data] == [["100%", "0%"], ["20%", "80%"]]
+    assert {(bars.textposition, bars.cliponaxis) for bars in figure.data} == {("outside", False)}
+    assert figure.layout.xaxis.range[1] >= 1.1, "room for four letters"

@@ -27,7 +27,8 @@ def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
     answers = inserted_dropout(classifier, inputs, generator=torch.Generator().manual_seed(7)).softmax(-1)
     for name, value in zip(table["Measure"], table["Value"], strict=True):
         estimate = UNCERTAINTY_MEASURES[name.lower().replace(" ", "_")](answers)
-        expected = f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}"
+        nats = np.log(2) if name in ("Entropy", "Mutual information") else 1  # of a bit
+        expected = f"{float(estimate.value[0]) / nats:.3f}\u00a0±\u00a0{float(estimate.error[0]) / nats:.3f}"
         assert value == expected
     (chart,) = [c for c in app.get("plotly_chart") if "under noise" in c.proto.spec]
     likeliest = classifier.categories[int(answers[0].mean(0).argmax())]

@@ -75,7 +75,7 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
     assert read.interval[0] > own.area
     (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "linear probe" in said]
-    assert "trained without this image, predicts " in line
+    assert "The linear probe predicts " in line
 
 
 def _by_heart(net, inputs, labels):
@@ -115,7 +115,7 @@ def test_evidence_is_what_the_images_say(planted):
     near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
     rather = network.categories[answer.argmax()]
     assert near.count(rather) > near.count(label)
-    assert lines[3].startswith("A linear probe of its features")
+    assert lines[3].startswith("The linear probe ")
     assert lines[4] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
 
 

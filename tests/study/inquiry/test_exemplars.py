@@ -14,6 +14,7 @@ from core.units.unit import Unit
 from data.scenes.generator import render
 from study.inquiry import unit_sheets
 from study.inquiry.exemplars import ImageCollection, exemplars, open_images
+from study.inquiry.unit_sheets import CELL, GAP, Tile, drop_projections
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 
@@ -178,3 +179,12 @@ def test_words_stay_under_their_own_image():
     under = drawn[-margin - unit_sheets.SIZE :, margin + 120 + 1 :]
     assert (drawn[-margin - unit_sheets.SIZE :, margin : margin + 120] < 200).any()
     assert (under == 255).all()
+
+
+def test_a_projection_that_is_the_same_for_all_is_kept_once() -> None:
+    """Catches a cell of an image that is cut off with the projection, and the first tile without it."""
+    strips = [Tile(Image.new("RGBA", (CELL + GAP + CELL, CELL), colour), colour) for colour in ("red", "blue")]
+    first, second = drop_projections(strips)
+    assert first == strips[0]
+    assert second.image.size == (CELL, CELL)
+    assert second.words == "blue"
