@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from streamlit.testing.v1 import AppTest
@@ -72,14 +73,19 @@ def test_a_new_study_is_one_click_away(open_page: Open, mine: Path) -> None:
     assert not any(one.label == "New study" for one in app.button)
 
 
+def chooser(app: AppTest) -> Any:
+    """The choice between one image set and three."""
+    return app.button_group(key="design.mine.how")
+
+
 def test_the_way_of_choosing_images_is_that_of_the_file(open_page: Open, mine: Path, workspace: Path) -> None:
     """Catches "one image set" and a blue button to divide it over a file that names three."""
     (workspace / "pictures" / "flat" / "fish").mkdir(parents=True)
     Image.new("RGB", (32, 32)).save(workspace / "pictures" / "flat" / "fish" / "0.png")
     app = open_page(study="mine", part="Network and images")
-    assert app.radio[0].value == THREE
+    assert chooser(app).value == THREE
     assert not any(one.label == "Divide" for one in app.button)
-    app.radio[0].set_value(ONE)
+    chooser(app).select(ONE)
     settle(app)
     assert named(app.button, "Divide").proto.type == "secondary"  # type: ignore[attr-defined]
     draft = StudyDraft.read(mine)
@@ -88,9 +94,9 @@ def test_the_way_of_choosing_images_is_that_of_the_file(open_page: Open, mine: P
         draft.set(f"sets.{role}", {"set": "folder", "path": "../pictures/flat", "images": f"{role}.txt"})
     draft.save(mine)
     app = open_page(study="mine", part="Network and images")
-    assert app.radio[0].value == ONE
+    assert chooser(app).value == ONE
     assert named(app.button, "Divide").proto.type == "secondary"  # type: ignore[attr-defined]
-    app.radio[0].set_value(THREE)
+    chooser(app).select(THREE)
     settle(app)
     assert not any(one.label == "Divide" for one in app.button)
 
@@ -103,7 +109,7 @@ def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspa
             image = Image.new("RGB", (32, 32), (40 * i, 20, 250 - 30 * i))
             image.save(workspace / "pictures" / "flat" / category / f"{i}.png")
     app = open_page(study="mine", part="Network and images")
-    app.radio[0].set_value(ONE)
+    chooser(app).select(ONE)
     settle(app)
     named(app.button, "Divide").click()  # type: ignore[attr-defined]
     made(settle(app))
@@ -123,4 +129,4 @@ def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspa
         for line in (mine.parent / source.settings["images"]).read_text().split()
     ]
     assert sorted(listed) == sorted(f"{c}/{i}.png" for c in ("bird", "boat") for i in range(6))
-    assert app.radio[0].value == ONE
+    assert chooser(app).value == ONE
