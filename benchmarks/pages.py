@@ -20,7 +20,6 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.machine import arguments, hand_over
-from dashboard.shared.cache import SETS
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.studyfiles import copy_study
 from study.service import Service
@@ -73,7 +72,7 @@ def measure(rounds: int) -> dict[str, Any]:
             bundle = write_bundle(home / "bundles" / "pages-0123456789ab", name="pages", trials=12, practice=2)
             service.researcher.open_study(bundle, per_condition=10)
             simulate(service, "pages", 8, parse_mixture(MIXTURE), 0)
-        _write_images(home / SETS / SET / "bird")
+        _write_images(home / "images" / SET / "bird")
         with serving(home) as server, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             context = browser.new_context(viewport={"width": 1280, "height": 900})

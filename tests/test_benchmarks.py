@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,17 @@ from core.classifier import Classifier
 from core.geometry import Geometry
 from core.sources import load
 from data.scenes.splits import picture
+from tests.conftest import ROOT
 from tests.core.scenes import scene_net
+
+MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_benchmark_can_be_imported(name: str) -> None:
+    """Catches one that names something renamed since: benchmarks are run by hand, and seldom."""
+    importlib.import_module(f"benchmarks.{name}")
+
 
 # Rows
 
