@@ -35,9 +35,28 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
     """
     if editor.config is None:
         return
-    if not _was_asked(editor) and not is_here(editor.config.classifier.model):
-        _offer_check(editor, f"{editor.config.classifier.model} is not on this machine. The check downloads it.")
-        return
+    polled = _is_checking(editor)
+
+    def part() -> None:
+        _draw_state(editor, is_saved=is_saved)
+        if _is_checking(editor) and not polled:  # a click on Check, after which nothing is being typed
+            st.rerun()
+
+    st.fragment(part, run_every=POLL_S if polled else None)()
+
+
+def show_report(editor: Editor) -> None:
+    """Show what the images allow: of the last change, or until its check has ended of the one before."""
+    st.fragment(lambda: _draw_report(editor), run_every=POLL_S if _is_checking(editor) else None)()
+
+
+def _is_checking(editor: Editor) -> bool:
+    """Start the check of the file as it is, unless it waits for a click, and tell whether it is unfinished.
+
+    The page is not drawn again when it ends, only what it says: that would replace what is being typed in a field.
+    """
+    if _has_to_ask(editor):
+        return False
     task, running = _make_task(editor), _key(editor, "running")
     if st.session_state.get(running, task.key) != task.key:
         pool().cancel(st.session_state[running])  # a check of the file as it was
@@ -45,16 +64,33 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
     job = task.ask()
     if job.has_ended:
         st.session_state[_key(editor, "ended")] = task.key
+    return not job.has_ended
+
+
+def _has_to_ask(editor: Editor) -> bool:
+    """Whether the check would download a network that nobody has asked for yet."""
+    return editor.config is not None and not _was_asked(editor) and not is_here(editor.config.classifier.model)
+
+
+def _draw_state(editor: Editor, *, is_saved: bool) -> None:
+    if _has_to_ask(editor):
+        assert editor.config is not None
+        _offer_check(editor, f"{editor.config.classifier.model} is not on this machine. The check downloads it.")
+        return
+    _is_checking(editor)
+    job = _make_task(editor).ask()
+    if job.has_ended:
         _show_outcome(editor, job, is_saved=is_saved)
         return
     before = _find_last(editor)
     if before is not None and before.result.obstacles:
         _show_obstacles(before.result)  # until it is known that the change removed them
-    _watch(job)
+    progress = escape_markdown(describe_progress(job))
+    st.markdown(f":gray[:material/hourglass_empty: Checking whether the study can be built. {progress}.]")
 
 
-def show_report(editor: Editor) -> None:
-    """Show what the images allow: of the last change, or until its check has ended of the one before."""
+def _draw_report(editor: Editor) -> None:
+    _is_checking(editor)
     job = _find_last(editor)
     if job is None:
         st.caption("It is shown here as soon as the check at the top of this page has ended.")
@@ -78,18 +114,6 @@ def _make_task(editor: Editor) -> Task:
         return check(path, folder, progress, workers=workers_here(), patience_s=patience)
 
     return Task(digest("study check", str(folder), str(path), settings, str(patience)), work)
-
-
-def _watch(job: Job) -> None:
-    """Show how far the check is, and draw the page again once it has ended."""
-
-    def part() -> None:
-        progress = escape_markdown(describe_progress(job))
-        st.markdown(f":gray[:material/hourglass_empty: Checking whether the study can be built. {progress}.]")
-        if job.has_ended:
-            st.rerun()
-
-    st.fragment(part, run_every=POLL_S)()
 
 
 def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:

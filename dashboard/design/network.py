@@ -43,10 +43,10 @@ def _choose_way(editor: Editor) -> str:
     current = ONE if splitting.is_one_set(editor) else THREE
     if st.session_state.get(f"{key}.file") != current or key not in st.session_state:
         st.session_state[key] = st.session_state[f"{key}.file"] = current
-    way: str = st.segmented_control(
+    way = st.segmented_control(
         "Where images come from", (ONE, THREE), required=True, key=key, label_visibility="collapsed", wrap=True
     )
-    return way
+    return way or current
 
 
 def is_here(model: str) -> bool:

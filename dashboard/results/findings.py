@@ -19,7 +19,7 @@ from study.analysis.sentences import words
 CONTRAST_ORDER = (
     "contrast",
     *("accuracy_more", "accuracy_less", "points", "points_low", "points_high"),
-    *("estimate", "se", "low", "high", "z", "p", "p_holm"),
+    *("estimate", "se", "low", "high", "p", "p_holm"),
 )
 """First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
 CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}

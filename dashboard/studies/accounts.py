@@ -26,7 +26,7 @@ def page() -> None:
             st.info("There is no account yet.")
         for one in accounts:
             _show_account(one, is_own=one.address == researcher.account.address)
-        st.subheader("Add an account", anchor=False)
+        st.header("Add an account", anchor=False)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input("E-mail address", key="account_address", placeholder="ada@example.org", width=320)
             st.button(

@@ -23,7 +23,9 @@ def test_the_page_shows_the_table_the_drawings_and_the_images_used(opened) -> No
     assert found["images"].iloc[0] == 4
     assert any("12 of the 48 images" in caption.value for caption in app.caption)
     drawn = [image.proto.imgs[0].caption for image in app.get("image")]  # type: ignore[attr-defined]
-    assert [end in caption for end, caption in zip(("layer 1", "layer 2", "rebuilt"), drawn, strict=True)] == [True] * 3
+    assert [end in caption for end, caption in zip(("layer 1", "layer 2", "rebuilds it"), drawn, strict=True)] == [
+        True
+    ] * 3
 
 
 def test_the_figure_has_both_kinds_of_filters_by_layer() -> None:

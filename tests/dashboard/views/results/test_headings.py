@@ -99,7 +99,7 @@ def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change
     labels = json.loads(contrasts.columns)
     assert [labels[name]["label"] for name in contrasts.column_order] == [
         "Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to",
-        "Log-odds", "SE", "from", "to", "z", "p", "p (Holm)",
+        "Log-odds", "SE", "from", "to", "p", "p (Holm)",
     ]  # fmt: skip
     assert "value" not in effects.column_order
     assert read_first_row(downloads["contrasts.csv"]) == [
