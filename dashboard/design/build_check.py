@@ -12,7 +12,7 @@ from dashboard.design.editor import Editor
 from dashboard.design.network import is_here
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import HESITATE_S, POLL_S, describe_progress, format_duration
+from dashboard.shared.live import HESITATE_S, POLL_S, describe_progress, format_duration, supersede
 from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
 from dashboard.studies import building
@@ -35,11 +35,13 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
     """
     if editor.config is None:
         return
-    polled = _is_checking(editor)
+    job = _ask(editor)
+    polled = job is not None and not job.has_ended
 
     def part() -> None:
-        _draw_state(editor, is_saved=is_saved)
-        if _is_checking(editor) and not polled:  # a click on Check, after which nothing is being typed
+        now = _ask(editor)
+        _draw_state(editor, now, is_saved=is_saved)
+        if now is not None and not now.has_ended and not polled:  # after a click on Check nothing is being typed
             st.rerun()
 
     st.fragment(part, run_every=POLL_S if polled else None)()
@@ -47,50 +49,42 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
 
 def show_report(editor: Editor) -> None:
     """Show what the images allow: of the last change, or until its check has ended of the one before."""
-    st.fragment(lambda: _draw_report(editor), run_every=POLL_S if _is_checking(editor) else None)()
+    running = pool().find(st.session_state.get(_key(editor, "running"), ""))
+    polled = running is not None and not running.has_ended
+    st.fragment(lambda: _draw_report(editor), run_every=POLL_S if polled else None)()
 
 
-def _is_checking(editor: Editor) -> bool:
-    """Start the check of the file as it is, unless it waits for a click, and tell whether it is unfinished.
+def _ask(editor: Editor) -> Job | None:
+    """Check the file as it is now; None where that would download a network that nobody has asked for yet.
 
-    The page is not drawn again when it ends, only what it says: that would replace what is being typed in a field.
+    The page is not drawn again when the check ends, only what it says: that would replace what is being typed.
     """
-    if _has_to_ask(editor):
-        return False
-    task, running = _make_task(editor), _key(editor, "running")
-    if st.session_state.get(running, task.key) != task.key:
-        pool().cancel(st.session_state[running])  # a check of the file as it was
-    st.session_state[running] = task.key
+    assert editor.config is not None
+    if not _was_asked(editor) and not is_here(editor.config.classifier.model):
+        return None
+    task = _make_task(editor)
+    supersede(task, _key(editor, "running"))
     job = task.ask()
     if job.has_ended:
         st.session_state[_key(editor, "ended")] = task.key
-    return not job.has_ended
+    return job
 
 
-def _has_to_ask(editor: Editor) -> bool:
-    """Whether the check would download a network that nobody has asked for yet."""
-    return editor.config is not None and not _was_asked(editor) and not is_here(editor.config.classifier.model)
-
-
-def _draw_state(editor: Editor, *, is_saved: bool) -> None:
-    if _has_to_ask(editor):
+def _draw_state(editor: Editor, job: Job | None, *, is_saved: bool) -> None:
+    if job is None:
         assert editor.config is not None
         _offer_check(editor, f"{editor.config.classifier.model} is not on this machine. The check downloads it.")
-        return
-    _is_checking(editor)
-    job = _make_task(editor).ask()
-    if job.has_ended:
+    elif job.has_ended:
         _show_outcome(editor, job, is_saved=is_saved)
-        return
-    before = _find_last(editor)
-    if before is not None and before.result.obstacles:
-        _show_obstacles(before.result)  # until it is known that the change removed them
-    progress = escape_markdown(describe_progress(job))
-    st.markdown(f":gray[:material/hourglass_empty: Checking whether the study can be built. {progress}.]")
+    else:
+        before = _find_last(editor)
+        if before is not None:
+            building.show_obstacles(before.result)  # until it is known that the change removed them
+        progress = escape_markdown(describe_progress(job))
+        st.markdown(f":gray[:material/hourglass_empty: Checking whether the study can be built. {progress}.]")
 
 
 def _draw_report(editor: Editor) -> None:
-    _is_checking(editor)
     job = _find_last(editor)
     if job is None:
         st.caption("It is shown here as soon as the check at the top of this page has ended.")
@@ -125,7 +119,7 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         return
     checked: StudyCheck = job.result
     if checked.obstacles:
-        _show_obstacles(checked)
+        building.show_obstacles(checked)
     elif checked.postponed:
         _offer_check(editor, checked.postponed)
     else:
@@ -133,10 +127,6 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
         st.markdown(f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.")
-
-
-def _show_obstacles(checked: StudyCheck) -> None:
-    st.error(format_message("\n\n".join(checked.obstacles)))
 
 
 def _find_last(editor: Editor) -> Job | None:

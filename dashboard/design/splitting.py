@@ -18,6 +18,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
+from study.building.categories import list_some
 from study.building.design import MIN_POOL_IMAGES
 from study.building.splitting import ROLES, split_by_errors
 from study.collection.door import name_of_file
@@ -142,21 +143,16 @@ def _show_table(editor: Editor, name: str, division: Division) -> None:
 def _warn(name: str, pool: pd.Series, unmatched: list[str]) -> None:
     """Say which categories are left out and why, and which have too few images in the example pool."""
     if unmatched:
-        listed = escape_markdown(_list_names(unmatched))
+        listed = escape_markdown(list_some(unmatched, MOST_NAMED))
         st.warning(f"Left out: no class of this network is called {listed}. Match them on the page Models & images.")
         links.show_link("Match classes", "library", set=name)
     few = pool[(pool < MIN_POOL_IMAGES) & ~pool.index.isin(unmatched)]
     if len(few):
-        listed = escape_markdown(_list_names([f"{category} ({count})" for category, count in few.items()]))
+        listed = escape_markdown(list_some([f"{category} ({count})" for category, count in few.items()], MOST_NAMED))
         st.warning(
             f"Fewer than {MIN_POOL_IMAGES} pool images: {listed}. Examples are chosen from the pool, so the study "
             "cannot use these categories."
         )
-
-
-def _list_names(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def write_lists(path: Path, name: str, table: pd.DataFrame) -> None:

@@ -15,9 +15,8 @@ from dashboard.design.fields import WIDEST, Setting, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
 from dashboard.explore.parameters import HIDDEN
-from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import draw_when_ready
+from dashboard.shared.live import draw_when_ready, supersede
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.names import format_name
 from dashboard.shared.screens import draw_screen
@@ -120,9 +119,7 @@ def _show_preview(editor: Editor) -> None:
 
     content = hashlib.sha256(path.read_bytes()).hexdigest()
     task = Task(digest("preview", str(path), content, str(number)), work)
-    if st.session_state[making] != task.key:
-        pool().cancel(st.session_state[making])  # a trial of the file as it was
-    st.session_state[making] = task.key
+    supersede(task, making)
     draw_when_ready(task, draw_preview, key)
 
 

@@ -19,7 +19,7 @@ from dashboard.shared.live import await_result, watch
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from data.sets.images import EXTENSIONS
 from data.types import ImageSet
-from study.building.categories import count_of
+from study.building.categories import count_of, list_some
 from study.network.imagereport import ImageSetReport, match_categories
 from study.network.sources import plain
 from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
@@ -76,8 +76,7 @@ def _name_others(names: Sequence[str]) -> str:
     if not names:
         return ""
     what = "1 file was not an image and was" if len(names) == 1 else f"{len(names):,} files were not images and were"
-    more = f" and {len(names) - MOST_OTHERS:,} more" if len(names) > MOST_OTHERS else ""
-    return escape_markdown(f" {what} left out: {', '.join(names[:MOST_OTHERS])}{more}.")
+    return escape_markdown(f" {what} left out: {list_some(names, MOST_OTHERS)}.")
 
 
 def _show_adding(problem: str) -> None:

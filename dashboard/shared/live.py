@@ -153,6 +153,13 @@ def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> 
     draw_live(collect, part, name)
 
 
+def supersede(task: Task, key: str) -> None:
+    """Cancel what this session asked for before under ``key``, unless it is the same work: nobody waits for it now."""
+    if st.session_state.get(key) not in (None, task.key):
+        pool().cancel(st.session_state[key])
+    st.session_state[key] = task.key
+
+
 def get_result(task: Task, name: str) -> Any:
     """Return the result of one task for the rest of the page; until then draw progress or the error, and return None.
 

@@ -23,6 +23,8 @@ POINTS = ("points", "points_low", "points_high")
 """Percentage points: more than one digit says nothing."""
 Words = Mapping[str, Callable[[str], str]]
 """How the codes of a column are written in words, by the name of the column."""
+Forms = Mapping[str, Callable[[float], str]]
+"""How the numbers of a column are written, by the name of the column."""
 LONG = 14
 """Rows of a table that is scrolled."""
 DIGIT_PX, LETTER_PX, MARGINS_PX = 9, 7, 24
@@ -59,9 +61,10 @@ def table(
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     chances = {name for name in CHANCES if name not in (headings or {})}
     labels = format_headings(frame.columns, headings, coverage)
-    widths = measure_widths(frame, labels, chances)
+    forms = _list_forms(frame, chances)
+    widths = measure_widths(frame, labels, forms)
     st.dataframe(
-        _format(frame, words or {}, chances),
+        _format(frame, words or {}, forms),
         hide_index=True,
         key=f"table_{name}",
         height=height,
@@ -92,20 +95,19 @@ def chart(
         table(frame, name, words, headings=headings, coverage=coverage, order=order)
 
 
-def _format(frame: pd.DataFrame, words: Words, chances: Set[str]) -> Styler:
+def _format(frame: pd.DataFrame, words: Words, forms: Forms) -> Styler:
     """Format numbers as articles print them, and codes in words; sorting uses the values themselves."""
-    numbers = _list_forms(frame, chances)
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))  # else the browser shows codes
-    return plain.style.format({**numbers, **{name: words[name] for name in words if name in frame}}, na_rep="–")
+    return plain.style.format({**forms, **{name: words[name] for name in words if name in frame}}, na_rep="–")
 
 
-def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], chances: Set[str] = frozenset()) -> dict[str, int]:
+def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], forms: Forms) -> dict[str, int]:
     """Measure the widths, px, of the columns of numbers in which some are missing.
 
     The browser fits a column to its usual cells: among dashes, a single number is cut at the left, with its sign.
     """
     widths = {}
-    for name, form in _list_forms(frame, chances).items():
+    for name, form in forms.items():
         known = frame[name].dropna()
         if 0 < len(known) < len(frame):
             digits = DIGIT_PX * max(len(form(value)) for value in known)
@@ -113,7 +115,7 @@ def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], chances: Set[
     return widths
 
 
-def _list_forms(frame: pd.DataFrame, chances: Set[str]) -> dict[str, Callable[[float], str]]:
+def _list_forms(frame: pd.DataFrame, chances: Set[str]) -> Forms:
     """List how the numbers of each column are written."""
     return {name: p_text if name in chances else _form(name, frame[name]) for name in frame.select_dtypes("number")}
 

@@ -17,7 +17,7 @@ PLACE = "all accounts"
 def page() -> None:
     """Draw the page."""
     st.title("Accounts", anchor=False)
-    st.caption("Everyone who has a role in a study or a password of their own. Roles are changed in each study.")
+    st.caption("All accounts with a role in a study or with their own password. Change roles in each study.")
     with show_errors():
         researcher = service.get_acting_researcher()
         accounts = researcher.list_accounts()

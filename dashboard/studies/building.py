@@ -107,11 +107,16 @@ def _report_check(job: Job) -> None:
     if job.state != "done":
         return
     checked: StudyCheck = job.result
-    if checked.obstacles:
-        st.error(format_message("\n\n".join(checked.obstacles)))
-    else:
+    show_obstacles(checked)
+    if not checked.obstacles:
         st.success("This study can be built.")
     show_material(checked)
+
+
+def show_obstacles(checked: StudyCheck) -> None:
+    """Draw what prevents the build, if anything."""
+    if checked.obstacles:
+        st.error(format_message("\n\n".join(checked.obstacles)))
 
 
 def show_material(checked: StudyCheck) -> None:

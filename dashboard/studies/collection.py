@@ -18,7 +18,7 @@ from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
 from study.plan.config import Allocation
 
-CLOSING = "New participants will read that the study has ended. Those who have started can finish. You can reopen it."
+CLOSING = "New participants read that the study has ended. Participants who have started can finish. You can reopen it."
 
 
 def show(study: Study) -> None:

@@ -13,6 +13,7 @@ from dashboard.studies.workspace_studies import Study
 from study.collection.accounts import Account
 from study.collection.members import Member
 from study.collection.permissions import ROLES, Permission, Role
+from study.collection.provider import parse_address
 
 FIRST: Role = "owner"
 USUAL: Role = "viewer"
@@ -97,9 +98,9 @@ def _add(study: str) -> None:
     address = st.session_state[key].strip()
     with keep_said(study, f"{address}: {_title_of(role).lower()} of {study}."):
         researcher = service.get_acting_researcher()
-        for one in researcher.list_members(study):
-            if one.account == address.lower():
-                raise ForetellError(f"{one.account} is a member already. Change the role in their row.")
+        account = parse_address(address)
+        if account in {one.account for one in researcher.list_members(study)}:
+            raise ForetellError(f"{account} is a member already. Change the role in their row.")
         researcher.set_member(study, address, role)
         st.session_state[key], st.session_state[f"member_role_{study}"] = "", USUAL  # not the role of the last one
 

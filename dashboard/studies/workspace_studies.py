@@ -61,7 +61,7 @@ class Study:
     @property
     def subject(self) -> str:
         """Return what an example shows, as all have one title; of any other study its title."""
-        return templates()[self.file] if self.file is not None and self.is_example else self.title
+        return self.title if self.file is None else templates().get(self.file, self.title)
 
     @property
     def open_version(self) -> StudyStatus | None:

@@ -197,8 +197,7 @@ def _advise(supply: Supply, wanted: int) -> str:
     nearest = [k for k in present if k not in complete][: wanted - len(complete)]
     names = [plain(supply.material.categories[k]) for k in nearest]
     additions = [f"{name} ({', '.join(supply.list_missing(k))})" for name, k in zip(names, nearest, strict=True)]
-    more = f" and {len(additions) - MOST_ADDITIONS} more" if len(additions) > MOST_ADDITIONS else ""
-    images = f"{'; '.join(additions[:MOST_ADDITIONS])}{more}"
+    images = list_some(additions, MOST_ADDITIONS, "; ")
     if wanted <= len(present):
         return f"{lower}, or add images: {images}."
     whole = f" To use all {len(present):,}, add images: {images}." if additions else ""
@@ -233,3 +232,9 @@ def largest_study(supply: Supply) -> str:
 def count_of(count: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun: ``1 image``, ``2 images``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def list_some(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """List the first texts, and count the others: ``cat, dog and 3 more``."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return f"{separator.join(texts[:most])}{more}"

@@ -72,6 +72,14 @@ def settled(app: AppTest) -> AppTest:
     return app
 
 
+def open_by_link(script: Callable[[], None], **query: str) -> AppTest:
+    """A page as a link opens it."""
+    app = AppTest.from_function(script, default_timeout=90)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
 def design_script() -> None:
     from dashboard.design import page as design
 
@@ -83,10 +91,7 @@ def open_page(workspace: Path) -> Open:
     """``open_page(study="mine", part="Trials")``: the page Design as a link opens it."""
 
     def run(**query: str) -> AppTest:
-        app = AppTest.from_function(design_script, default_timeout=90)
-        for name, value in query.items():
-            app.query_params[name] = value
-        app.run()
+        app = open_by_link(design_script, **query)
         assert not app.exception
         return app
 

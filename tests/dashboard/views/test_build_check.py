@@ -12,18 +12,13 @@ from dashboard.shared.jobs import pool
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
 from tests.dashboard.conftest import PATIENCE_S
+from tests.dashboard.views.conftest import Open
 from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
 from tests.study.studies import TINY
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")
 SHORTAGE = "You ask for 60 categories, but the image sets have only 16, of which only"
 READY = "The study can be built: 9 trials, "
-
-
-def script() -> None:
-    from dashboard.design import page as design
-
-    design.page()
 
 
 @pytest.fixture
@@ -36,17 +31,8 @@ def tiny(workspace: Path) -> Path:
 
 
 @pytest.fixture
-def app(tiny: Path) -> AppTest:
-    return checked(open_design(part="Trials"))
-
-
-def open_design(**query: str) -> AppTest:
-    app = AppTest.from_function(script, default_timeout=90)
-    for name, value in {"study": "tiny", **query}.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
+def app(tiny: Path, open_page: Open) -> AppTest:
+    return checked(open_page(study="tiny", part="Trials"))
 
 
 def checked(app: AppTest) -> AppTest:
@@ -116,13 +102,13 @@ def test_the_images_of_each_category_are_shown_without_a_click(app: AppTest) -> 
     assert any("Largest study that fits" in one.value for one in app.caption)
 
 
-def test_a_network_that_is_not_here_is_not_downloaded_without_a_click(tiny: Path) -> None:
+def test_a_network_that_is_not_here_is_not_downloaded_without_a_click(tiny: Path, open_page: Open) -> None:
     """Catches a page that fetches weights because a name was typed."""
     draft = StudyDraft.read(tiny)
     draft.set("classifier.model", "timm:a_network_that_nobody_has")
     draft.save(tiny)
     jobs = set(pool()._jobs)
-    app = open_design(part="Study")
+    app = open_page(study="tiny", part="Study")
     assert "timm:a_network_that_nobody_has is not on this machine. The check downloads it." in lines(app)
     assert set(pool()._jobs) == jobs
     assert [one.label for one in app.button if one.label == "Check"]

@@ -9,16 +9,15 @@ import pytest
 from core.errors import ForetellError
 from dashboard.shared import service
 from dashboard.studies import workspace_studies
-from tests.dashboard.views.test_studies import Open, opened, press, tiny  # noqa: F401 - fixtures
+from tests.conftest import write_bundle
+from tests.dashboard.views.conftest import open_by_link
+from tests.dashboard.views.test_studies import press, script
 
 
-def test_simulated_participants_try_a_study_before_it_opens(
-    opened: Open,  # noqa: F811
-    tiny: Path,  # noqa: F811
-    workspace: Path,
-) -> None:
+def test_simulated_participants_try_a_study_before_it_opens(workspace: Path) -> None:
     """Catches a checklist that can be met only after the study was opened, and a trial run that opens it."""
-    app = opened(study="tiny", section="Simulate")
+    write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny")
+    app = open_by_link(script, study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(4)
     press(app, "Simulate")
     assert app.success[0].value == "60 new responses."

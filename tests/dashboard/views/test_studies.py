@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import threading
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from dashboard.studies.workspace_studies import list_studies
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
+from tests.dashboard.views.conftest import open_by_link
 
 
 def script() -> None:
@@ -36,13 +38,7 @@ Open = Callable[..., AppTest]
 def opened(workspace: Path) -> Open:
     """``opened(study="tiny", section="Trials")``: the page as a link opens it."""
 
-    def run(**query: str) -> AppTest:
-        app = AppTest.from_function(script, default_timeout=60)
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    return run
+    return functools.partial(open_by_link, script)
 
 
 @pytest.fixture

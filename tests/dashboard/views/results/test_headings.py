@@ -173,5 +173,6 @@ def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
 def test_a_number_among_dashes_has_room_for_its_sign() -> None:
     """Catches a column as wide as its dashes, in which a negative number loses its sign: digits are 8.1 px wide."""
     table = pd.DataFrame({"part": ["all", "25.1"], "log_p": [-20.33, None], "share": [0.1, 0.2]})
-    (width,) = numbers.measure_widths(table, {"part": "Part", "log_p": "log p", "share": "Share"}).values()
+    labels = {"part": "Part", "log_p": "log p", "share": "Share"}
+    (width,) = numbers.measure_widths(table, labels, numbers._list_forms(table, set())).values()
     assert width >= 8.1 * len("−20.330") + 2 * 8

@@ -93,7 +93,12 @@ def test_tables_write_trial_types_in_words() -> None:
     frame = pd.DataFrame(
         {"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "z": [-0.15], "points": [-3.15]}
     )
-    shown = numbers._format(frame, IN_WORDS, {"p"}).hide(axis="index").to_string(delimiter="|").splitlines()[1]
+    shown = (
+        numbers._format(frame, IN_WORDS, numbers._list_forms(frame, {"p"}))
+        .hide(axis="index")
+        .to_string(delimiter="|")
+        .splitlines()[1]
+    )
     assert shown == "both vs none, AI wrong (adversarial)|AI right|−0.150|−3.1"
     assert frame["points"].tolist() == [-3.15]
 
