@@ -62,7 +62,7 @@ setup(
             "sets/*.txt",
         ],
         "foretell.study": ["locales/**/*.toml", "analysis/templates/*"],
-        "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp"],
+        "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
     },
     cmdclass={"build_py": BuildPackage},
 )

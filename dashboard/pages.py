@@ -61,8 +61,7 @@ STYLE = """<style>
   .st-key-view button p { font-size: inherit; }
   [data-testid=stExpandSidebarButton]::after { content: "Menu" / ""; font-size: .85rem; }
   .stCheckbox label :is(.stMarkdownEllipsis, p) { white-space: normal; overflow: visible; }
-  /* Titles are in the heading of the study; the words of a sheet of heatmaps need a width. */
-  .st-key-studies_overview [data-testid=stTable] :is(th, td):nth-child(2) { display: none; }
+  /* The words of a sheet of heatmaps need a width. */
   .st-key-explore_sheet { overflow-x: auto; }
   .st-key-explore_sheet [data-testid=stImage] img { min-width: 42rem; }
   .modebar { display: none; } /* always shown on a touch screen, over the legend and the title */

@@ -8,7 +8,7 @@ from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building, collection, exporting, membership, simulation, trials
-from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
+from dashboard.studies.workspace_studies import COLOURS, Study, draw_overview, list_studies
 from study.collection.permissions import Permission
 from study.workspace.workspace import home
 
@@ -27,13 +27,14 @@ def page() -> None:
             st.info("There is no study yet.")
             links.show_link("Design a study", "design")
             return
-        if len(studies) > 1:
-            with st.container(key="studies_overview"):
-                st.table(overview(studies), border="horizontal", hide_index=True)
+        table = st.empty()
         names = [study.name for study in studies]
         if st.query_params.get("study", names[0]) not in names:
             st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
-        _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params", width=420))])
+        name = st.selectbox("Study", names, key="study", bind="query-params", width=420)
+        if len(studies) > 1:
+            table.html(draw_overview(studies, name))
+        _details(studies[names.index(name)])
 
 
 def _details(study: Study) -> None:

@@ -15,6 +15,7 @@ from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.plan import config
 from study.plan.studyfiles import templates
+from study.workspace.templates import load_templates
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
 
 COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
@@ -189,18 +190,18 @@ def count_finished(versions: Sequence[StudyStatus], mode: str) -> int:
     return sum(stages.get("done", 0) for version in versions for stages in version.sessions.get(mode, {}).values())
 
 
-def overview(studies: Sequence[Study]) -> pd.DataFrame:
-    """Return the list of studies as a table."""
-    return pd.DataFrame(
-        [
-            {
-                "Study": study.name,
-                "About": study.subject,
-                "State": study.state,
-                "Trials": len(study.bundle.manifest.trials) if study.bundle else None,
-                "Participants": count_finished(study.versions, "live"),
-                "Simulated": count_finished(study.versions, "sim"),
-            }
-            for study in studies
-        ]
-    ).astype({"Trials": "Int64"})
+def draw_overview(studies: Sequence[Study], shown: str) -> str:
+    """Draw the studies as a table in HTML, each a link; ``shown`` is the one below the table."""
+    rows = [
+        {
+            "name": study.name,
+            "subject": study.subject,
+            "state": study.state,
+            "colour": COLOURS[study.state],
+            "trials": len(study.bundle.manifest.trials) if study.bundle else "",
+            "participants": f"{count_finished(study.versions, 'live'):,}",
+            "simulated": f"{count_finished(study.versions, 'sim'):,}",
+        }
+        for study in studies
+    ]
+    return load_templates(Path(__file__).parent).get_template("overview.html").render(rows=rows, shown=shown)

@@ -142,8 +142,12 @@ def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Pag
         finished(page)
 
 
-def test_a_preview_link_leads_to_a_preview(researcher: Server, page: Page) -> None:
-    page.goto(f"{researcher.url}/studies?study=aquarium")
+def test_a_study_leads_to_its_preview(researcher: Server, page: Page) -> None:
+    """Catches a row of the list that does not open its study in this tab, and a preview that counts."""
+    page.goto(f"{researcher.url}/studies?study=demo")
+    finished(page)
+    page.get_by_role("link", name="aquarium", exact=True).click()
+    expect(page.get_by_role("heading", name="aquarium")).to_be_visible()
     finished(page)
     link = page.get_by_role("link", name="Preview: both").get_attribute("href")
     assert link == f"{researcher.url}/run/aquarium?preview=both"
