@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from core.errors import ForetellError
+from core.names import format_name
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.fields import show_faults
-from dashboard.shared.names import format_name
 from study.building.categories import TYPE_WORDS
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions

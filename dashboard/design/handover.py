@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.attribution import METHODS
 from core.attribution.opening import open_registered
+from core.names import format_name
 from core.parameters import parse_parameters
 from dashboard.design.editor import change
 from dashboard.design.network import relative_model
@@ -18,7 +19,6 @@ from dashboard.shared import cache
 from dashboard.shared.keys import HANDED_IMAGES as IMAGES
 from dashboard.shared.keys import HANDED_METHOD as METHOD
 from dashboard.shared.keys import HANDED_MODEL as MODEL
-from dashboard.shared.names import format_name
 from study.building.splitting import ROLES
 from study.plan.draft import MISSING
 

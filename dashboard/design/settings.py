@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.names import format_name
 from core.teaching.policies import POLICIES
 from dashboard.design.fields import Setting
-from dashboard.shared.names import format_name
 from study.plan.measures import IMAGE_MEASURES
 
 LANGUAGES = {"en": "English", "de": "German"}

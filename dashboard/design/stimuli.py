@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.attribution import METHODS
 from core.attribution.opening import is_external, open_registered
+from core.names import format_name
 from core.parameters import list_parameters, summary
 from core.types import Progress
 from dashboard.design.editor import Editor, change
@@ -18,7 +19,6 @@ from dashboard.explore.parameters import HIDDEN
 from dashboard.shared.keys import digest
 from dashboard.shared.live import draw_when_ready, supersede
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
 from study.building.preview import TrialPreview, preview_trial

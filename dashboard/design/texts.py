@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from core.names import format_name
 from dashboard.design.editor import Editor, change
 from dashboard.design.settings import LANGUAGES
 from dashboard.server.drafts import make_address
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from study.conditions import CONDITIONS
 from study.locales import CATALOGUES
 from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions

@@ -13,7 +13,7 @@ from core.attribution.method import HeatmapMethod
 from core.attribution.opening import open_method
 from core.classifier import Classifier
 from core.errors import ForetellError
-from dashboard.shared.names import format_name
+from core.names import format_name
 from study.workspace.workspace import home
 
 FOLDER = "methods"

@@ -9,13 +9,13 @@ import streamlit as st
 
 from core.attribution.families import FAMILIES
 from core.classifier import Classifier
+from core.names import format_name
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
 from dashboard.explore.methods import list_methods, open_offered
 from dashboard.shared import links
 from dashboard.shared.live import format_duration
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.names import format_name
 from dashboard.shared import files
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
-from dashboard.shared.names import format_name
 from dashboard.shared.screens import draw_screen
 from study.analysis.figures import LABELS
 from study.bundle import Bundle

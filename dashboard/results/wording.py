@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from dashboard.shared import numbers
-from dashboard.shared.headings import format_heading
 from study.analysis import figures
 from study.analysis.detection import DETECTION_MEASURES
+from study.analysis.headings import format_heading
 
 TYPES = re.compile("|".join(figures.LABELS))
 

@@ -12,8 +12,9 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard.shared import files
-from dashboard.shared.headings import describe_column, format_headings
+from study.analysis.headings import format_headings
 from study.analysis.sentences import p_text
+from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
@@ -25,6 +26,8 @@ Words = Mapping[str, Callable[[str], str]]
 """How the codes of a column are written in words, by the name of the column."""
 Forms = Mapping[str, Callable[[float], str]]
 """How the numbers of a column are written, by the name of the column."""
+SAME_AS_EXPORTED = ("participant", "condition", "item", "trial_type")
+"""Columns that mean in every table what the data dictionary says."""
 LONG = 14
 """Rows of a table that is scrolled."""
 DIGIT_PX, LETTER_PX, MARGINS_PX = 9, 7, 24
@@ -71,7 +74,7 @@ def table(
         placeholder="–",
         column_order=order,
         column_config={
-            column: st.column_config.Column(label, width=widths.get(column), help=describe_column(column))
+            column: st.column_config.Column(label, width=widths.get(column), help=_describe_column(column))
             for column, label in labels.items()
         },
     )
@@ -128,3 +131,9 @@ def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
 
 def _infinite(value: float) -> str:
     return "∞" if value > 0 else "−∞"
+
+
+def _describe_column(name: str) -> str:
+    """Describe a column for its tooltip: its meaning in the data dictionary, if any, and its name in the file."""
+    meaning = DICTIONARY[name]["meaning"] if name in SAME_AS_EXPORTED else ""
+    return f"{meaning[:1].upper()}{meaning[1:]}. In the file: `{name}`" if meaning else f"In the file: `{name}`"

@@ -9,13 +9,13 @@ import streamlit as st
 
 from core.types import Progress
 from dashboard.shared import service
-from dashboard.shared.headings import format_headings
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
+from study.analysis.headings import format_headings
 from study.building.categories import largest_study
 from study.building.check import StudyCheck, check
 from study.building.workers import build_with, helpers_here

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.names import format_name
 from core.parameters import summary
 from dashboard.shared import cache, progress, service
 from dashboard.shared.messages import show_errors
-from dashboard.shared.names import format_name
 from dashboard.studies.workspace_studies import Study
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.simulated_participants import THEORIES

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared.headings import format_headings
+from core.names import format_name
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from study.analysis.figures import LABELS
+from study.analysis.headings import format_headings
 from study.bundle import Bundle, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition

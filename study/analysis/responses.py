@@ -250,7 +250,10 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
     outcome = _numbers(frame["correct"])
     if outcome.notna().all() and outcome.nunique() < 2:
         right = "correct" if outcome.iloc[0] == 1 else "incorrect"
-        yield f"Column 'correct' never varies (every response is {right}): there is nothing to model. Check its coding."
+        yield (
+            f"Column 'correct' never varies: every response is {right}, so there is nothing to model. Collect more "
+            "responses; if the file is your own, check how it is coded."
+        )
     yield from _duplicates(frame)
 
 

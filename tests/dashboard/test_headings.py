@@ -10,9 +10,9 @@ from dataclasses import fields
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.names import format_name
 from core.training.record import TrainingMoment
-from dashboard.shared.headings import FORMS, HEADINGS, format_heading
-from dashboard.shared.names import format_name
+from study.analysis.headings import FORMS, HEADINGS, format_heading
 from tests.conftest import ROOT
 
 SOURCES = ("study/analysis", "study/inquiry", "dashboard/teaching", "dashboard/power", "dashboard/explore")

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.names import format_name
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import page, source
 from dashboard.explore.debugging import view as debugging
@@ -23,7 +24,6 @@ from dashboard.results import page as results
 from dashboard.results import responses
 from dashboard.shared import links
 from dashboard.shared.messages import format_message
-from dashboard.shared.names import format_name
 from tests.conftest import ROOT
 from tests.dashboard.views.conftest import opened
 

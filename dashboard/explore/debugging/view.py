@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.names import format_name
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
 from dashboard.explore.debugging import assertions, calibration, points, slices
@@ -21,7 +22,6 @@ from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from dashboard.shared.names import format_name
 from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, label_evidence, outlier_evidence
 from study.workspace.spreadsheets import csv_text
 

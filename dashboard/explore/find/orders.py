@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.names import format_name
 from dashboard.explore.find.jobs import make_method_task, make_network_task
 from dashboard.shared import cache, links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from study.inquiry.disagreement import MOST_IMAGES, QUICK_METHODS
 from study.network.predictions import Predictions
 

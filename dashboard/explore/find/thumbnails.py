@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.errors import ForetellError
+from core.names import format_name
 from core.types import Progress
 from core.views import view
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle, make_thumbnail
@@ -17,7 +18,6 @@ from dashboard.shared import cache, links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import HEATMAP_PATH, digest
-from dashboard.shared.names import format_name
 from study.inquiry.disagreement import QUICK_METHODS
 
 NOTHING = "None"

@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from core.faithfulness.agreement import correlate_all
+from core.names import format_name
 from dashboard.explore.table import HeatmapTable
 from dashboard.shared import numbers
 from dashboard.shared.keys import digest
-from dashboard.shared.names import format_name
 
 
 def show_agreement(shown: HeatmapTable, stem: str) -> None:

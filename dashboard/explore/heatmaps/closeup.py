@@ -10,10 +10,10 @@ import streamlit as st
 from PIL import Image
 
 from core.attribution.signs import sign_of
+from core.names import format_name
 from core.rendering import Scale
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.table import Column, HeatmapTable
-from dashboard.shared.names import format_name
 
 MOST_LARGE = 40
 """Cells that are sent at full size: more of them are half as wide."""

@@ -7,12 +7,12 @@ import streamlit as st
 from numpy.typing import NDArray
 from PIL import Image
 
+from core.names import format_name
 from core.rendering import scale_of
 from core.sheet import encode_png
 from dashboard.explore.figures import SIDE
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 
 HIGHER = np.array([118, 42, 131], dtype=np.float32)
 LOWER = np.array([214, 176, 0], dtype=np.float32)

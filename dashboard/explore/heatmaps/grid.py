@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.names import format_name
 from core.sheet import render_png
 from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
@@ -18,11 +19,10 @@ from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
-from dashboard.shared.headings import format_headings
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
+from study.analysis.headings import format_headings
 from study.network.sources import plain
 
 MOST_COLUMNS = 8

@@ -8,13 +8,13 @@ import numpy as np
 
 from core.attribution.signs import sign_of
 from core.faithfulness.curves import Curve
+from core.names import format_name
 from core.rendering import Scale, draw_colour_bar
 from core.sheet import FAINT, INK, ImageItem, Item, Line, Rectangle, Sheet, Words, write_lines
 from dashboard.explore.facts import format_area, format_facts, format_infidelity, format_localisation
 from dashboard.explore.figures import DELETION, INSERTION, HeatmapDrawing
 from dashboard.explore.heatmap_jobs import Faithfulness
 from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
-from dashboard.shared.names import format_name
 
 SIDE, GAP, LABELS = 200, 14, 160
 SMALL, TINY = 11.5, 10.5

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.attribution.signs import sign_of
+from core.names import format_name
 from core.rendering import scale_of
 from dashboard.explore import facts, figures
 from dashboard.explore.figures import DELETION, INSERTION
@@ -17,7 +18,6 @@ from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_bo
 from dashboard.explore.table import Cell, HeatmapTable
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from study.network.sources import plain
 
 TOP = 5

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
 
-from dashboard.shared.names import format_name
+from core.names import format_name
 from study.analysis import plots
 
 TOP = 20

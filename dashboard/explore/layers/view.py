@@ -11,17 +11,17 @@ from PIL import Image
 
 from core.classifier import Classifier
 from core.layers.consistency import ORDERS
+from core.names import format_name
 from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache, files, links, numbers
-from dashboard.shared.headings import format_heading
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from data.types import ImageSet
+from study.analysis.headings import format_heading
 from study.inquiry.layers import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
 
 BIND: Literal["query-params"] = "query-params"

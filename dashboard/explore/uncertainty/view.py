@@ -9,12 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.names import format_name
 from core.uncertainty import SAMPLERS
 from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared.live import draw_when_ready
-from dashboard.shared.names import format_name
 
 NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]

@@ -12,6 +12,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.names import format_name
 from core.sheet import encode_png
 from core.units.deep_belief import list_sampled_layers
 from core.units.maximise import MaximisedImages, Parameterisation
@@ -27,7 +28,6 @@ from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, describe_state, draw_live
 from dashboard.shared.messages import escape_markdown
-from dashboard.shared.names import format_name
 from data.types import ImageSet
 from study.inquiry import sampled_units, units
 from study.inquiry.exemplars import SAME_PROJECTION, Exemplars

@@ -11,13 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
+from core.names import format_name
 from core.parameters import list_parameters
 from dashboard.explore.find import orders
 from dashboard.explore.parameters import HIDDEN, MOST_FORMS
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
-from dashboard.shared.names import format_name
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import FEW, OTHER, script, settled
 

@@ -11,13 +11,13 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution.cost import cost
+from core.names import format_name
 from core.parameters import list_parameters
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from dashboard.shared import cache
-from dashboard.shared.names import format_name
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
 from study.network.sources import open_set

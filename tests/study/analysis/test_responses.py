@@ -77,7 +77,7 @@ def test_all_problems_come_at_once(frame: pd.DataFrame) -> None:
         "'trial_type' has the unknown value 'standard'",
         "'saliency' must be 0 or 1, but 96 of its values are not (row 1: '2')",
         "names only one participant",
-        "'correct' never varies (every response is correct)",
+        "'correct' never varies: every response is correct",
         "rows repeat a participant's trial (first: participant p0, trial 0, row 2)",
     ):
         assert part in said

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from dashboard.shared.names import format_name
-from study.collection.export import DICTIONARY
+from core.names import format_name
 
 HEADINGS: Mapping[str, str] = {
     # estimates and tests
@@ -85,8 +84,6 @@ FORMS: Mapping[str, str] = {
     r"(.+)_less": "{0}, difference",
 }
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
-SAME_AS_EXPORTED = ("participant", "condition", "item", "trial_type")
-"""Columns that mean in every table what the data dictionary says."""
 
 
 def format_heading(name: str, coverage: str = "95%") -> str:
@@ -104,9 +101,3 @@ def format_headings(
 ) -> dict[str, str]:
     """Format a table's headings by column; ``own`` are those of this table alone."""
     return {name: (own or {}).get(name) or format_heading(name, coverage) for name in names}
-
-
-def describe_column(name: str) -> str:
-    """Describe a column for its tooltip: its meaning in the data dictionary, if any, and its name in the file."""
-    meaning = DICTIONARY[name]["meaning"] if name in SAME_AS_EXPORTED else ""
-    return f"{meaning[:1].upper()}{meaning[1:]}. In the file: `{name}`" if meaning else f"In the file: `{name}`"
