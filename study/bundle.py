@@ -48,6 +48,9 @@ StudyName = Annotated[str, AfterValidator(_study_name)]
 
 TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
+_LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right")
+TYPE_LABELS: dict[str, str] = dict(zip(TRIAL_TYPES, _LABELS, strict=True))
+"""In words, the same on all pages; the paper's are adversarial incorrect, standard incorrect and standard correct."""
 
 
 class Record(BaseModel):

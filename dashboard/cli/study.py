@@ -64,12 +64,14 @@ def build(
 def _check(study_file: Path, device: str | None, workers: int | None) -> None:
     """Report on a study before it is built; exit code 2 if it cannot be built."""
     from study.building.check import check as run
+    from study.plan import config, texts
     from study.workspace.parallel import workers_here
     from study.workspace.workspace import home
 
     with Bars() as progress:
         checked = run(study_file, home(), progress, device=device, workers=workers or workers_here())
-    for line in checked.lines:
+    warned = texts.warn_of_placeholders(config.read(study_file).texts)
+    for line in (*checked.lines, *(f"Warning: {text}" for text in warned)):
         say(line)
     if checked.obstacles:
         raise typer.Exit(2)

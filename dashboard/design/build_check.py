@@ -89,7 +89,8 @@ def _draw_report(editor: Editor) -> None:
     if job is None:
         st.caption("It is shown here as soon as the check at the top of this page has ended.")
         return
-    building.show_material(job.result)
+    if editor.config is not None:
+        building.show_material(job.result, editor.config)
     st.button(
         "Check again",
         key=_key(editor, "again"),
@@ -126,7 +127,11 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         about = f"{format_duration(checked.seconds or 0.0)} to build"
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
-        st.markdown(f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.")
+        warnings = len(building.list_warnings(checked, editor.config)) if editor.config is not None else 0
+        noted = f" :orange[:material/warning: {count_of(warnings, 'warning')} in the section Trials.]"
+        st.markdown(
+            f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.{noted if warnings else ''}"
+        )
 
 
 def _find_last(editor: Editor) -> Job | None:

@@ -11,8 +11,7 @@ from core.errors import ForetellError
 from core.names import format_name
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.fields import show_faults
-from study.building.categories import TYPE_WORDS
-from study.bundle import TRIAL_TYPES
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import list_separate_conditions
 from study.plan.draft import MISSING
 
@@ -79,7 +78,7 @@ def _choose_sides(
     """Draw a contrast's two conditions and its trial types; write what is chosen."""
     separate = set(list_separate_conditions()) if factors_only else set()
     conditions = [name for name in editor.value("conditions") if name not in separate]
-    sides = (("more", "Condition", "none"), ("less", "minus", "none"))
+    sides = (("more", "Condition", "none"), ("less", "Compared with", "none"))
     for place, (side, label, default) in zip(columns, sides, strict=False):
         value = contrast.get(side, default)
         st.session_state[f"{key}.{side}"] = value
@@ -92,10 +91,10 @@ def _choose_sides(
         )
     st.session_state[f"{key}.types"] = list(contrast.get("trial_types", TRIAL_TYPES))
     columns[2].multiselect(
-        "on trials",
+        "Trial types",
         TRIAL_TYPES,
         key=f"{key}.types",
-        format_func=lambda kind: TYPE_WORDS.get(kind, kind),
+        format_func=lambda kind: TYPE_LABELS.get(kind, kind),
         placeholder="of every type",
         on_change=lambda: write({"trial_types": st.session_state[f"{key}.types"] or list(TRIAL_TYPES)}),
     )

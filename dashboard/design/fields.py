@@ -22,6 +22,7 @@ class Setting:
     """One setting: its place in the file, what it is called, and what its choices are called.
 
     ``lines`` is the height of a text in lines; a list is written one entry a line.
+    ``placeholder`` is what holds while the field is empty.
     """
 
     place: str
@@ -30,6 +31,7 @@ class Setting:
     names: Mapping[Any, str] = field(default_factory=dict)
     options: tuple[Any, ...] = ()
     lines: int = 1
+    placeholder: str = ""
 
 
 def show_all(editor: Editor, settings: Iterable[Setting], columns: int = 1) -> None:
@@ -84,7 +86,8 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
         _draw_number(setting, rule, value, options)
     elif rule.kind == "array":
         st.session_state[key] = "\n".join(value or ())
-        st.text_area(setting.label, height=30 + 28 * max(3, setting.lines), **options)
+        height = 30 + 28 * max(3, setting.lines)
+        st.text_area(setting.label, height=height, placeholder=setting.placeholder or None, **options)
     elif setting.lines > 1:
         st.session_state[key] = str(value or "")
         st.text_area(setting.label, height=30 + 28 * setting.lines, **options)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.design.editor import Editor, keep_errors, list_own, may_design
 from dashboard.design.handover import apply_handover, describe_handover
 from dashboard.shared import service
@@ -22,8 +23,8 @@ def door() -> Researcher:
     return service.get_acting_researcher()
 
 
-def show_new() -> None:
-    """Draw the form of a new study, and the archive."""
+def show_new(error: str | None) -> None:
+    """Draw the form of a new study, with what prevented it, and the archive."""
     templates = studyfiles.templates()
     for line in describe_handover():
         st.info(escape_markdown(line))
@@ -31,6 +32,8 @@ def show_new() -> None:
         st.radio("Begin with", list(templates), format_func=templates.__getitem__, key="new_template")
         st.text_input("Name", key="new_name", help="In links: lower-case letters, digits and hyphens.")
         st.text_input("Title", key="new_title", help="What participants read.", placeholder="Predict the AI")
+        if error is not None:
+            st.error(escape_markdown(error))
         st.form_submit_button("Make the study", type="primary", on_click=_make)
     _show_archive()
 
@@ -59,6 +62,8 @@ def _make() -> None:
     given = st.session_state
     with keep_errors():
         name = given["new_name"].strip()
+        if not name:
+            raise ForetellError("Give the study a name.")
         path = door().copy_study(given["new_template"], name, given["new_title"].strip())
         apply_handover(path)
         given["study"] = path.stem

@@ -92,7 +92,6 @@ def _choose_network(editor: Editor) -> None:
 
 def _choose_role(editor: Editor, role: str) -> None:
     """Choose one of the workspace's image sets for a role, or a folder."""
-    st.markdown(f"**{role.capitalize()}**", help=ROLE_HELP[role])
     place, value = f"sets.{role}", editor.draft.get(f"sets.{role}")
     current = value if isinstance(value, dict) else {}
     own = {name: image_settings(name) for name in cache.list_image_sets()}
@@ -113,13 +112,12 @@ def _choose_role(editor: Editor, role: str) -> None:
         if text:
             change(editor.path, {place: {"set": "folder", "path": text}})
 
-    st.selectbox(role.capitalize(), offered, key=key, on_change=write, label_visibility="collapsed", width=WIDEST)
-    st.text_input(
-        "Folder",
+    left, right = st.columns(2)
+    left.selectbox(role.capitalize(), offered, key=key, on_change=write, help=ROLE_HELP[role])
+    right.text_input(
+        "or a folder on this machine",
         key=f"{key}.path",
         on_change=write_path,
-        placeholder="a folder with one subfolder per category",
-        label_visibility="collapsed",
-        width=WIDEST,
+        placeholder="with one subfolder per category",
     )
     show_faults(editor, place)

@@ -26,18 +26,21 @@ SECTION_KEY = "part"
 def page() -> None:
     """Draw the page."""
     st.title("Design a study", anchor=False)
-    st.caption("Every choice is written into the study file at once. Nothing is frozen until you build the study.")
+    st.caption(
+        "Every choice is written into the study file at once; tables when you save them. Nothing is frozen until you "
+        "build the study."
+    )
     with show_errors():
         own = {path.stem: path for path in list_own(home())}
         _check_link(own)
         name = _choose_study(own)
         links.show()
         error = st.session_state.pop(ERROR, None)
-        if error is not None:
-            st.error(escape_markdown(error))
         if name == NEW:
-            manage.show_new()
+            manage.show_new(error)
         else:
+            if error is not None:
+                st.error(escape_markdown(error))
             _edit(own[name], is_saved=error is None and find_unsaved(own[name]) is None)
 
 

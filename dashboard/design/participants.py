@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,9 @@ import streamlit as st
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import Setting, show_all, show_faults
 from dashboard.design.settings import CHECK, CONSENT, DEVICE, PACING, RECRUITER
+from study.locales import CATALOGUES
 from study.plan.draft import MISSING
+from study.plan.texts import DEFAULTS, list_default_boxes
 
 OPTIONS_HELP = "Separate the options with semicolons."
 KINDS = ("scale", "choice", "text")
@@ -19,7 +22,7 @@ KINDS = ("scale", "choice", "text")
 def show_procedure(editor: Editor) -> None:
     """Draw what participants go through besides the trials."""
     parts: dict[str, tuple[Setting, ...]] = {
-        "Consent": CONSENT,
+        "Consent": tuple(_show_default_boxes(editor, setting) for setting in CONSENT),
         "Pace and attention": PACING,
         "Device and keys": DEVICE,
         "Recruitment service and pay": RECRUITER,
@@ -32,6 +35,14 @@ def show_procedure(editor: Editor) -> None:
         _edit_questions(editor)
     with st.expander("Questionnaire after the trials"):
         _edit_questionnaire(editor)
+
+
+def _show_default_boxes(editor: Editor, setting: Setting) -> Setting:
+    """Show in the empty field of the boxes those that participants tick without boxes of the study's own."""
+    if setting.place != "consent.boxes":
+        return setting
+    texts = CATALOGUES.get(editor.value("language"), DEFAULTS)
+    return replace(setting, placeholder="\n".join(list_default_boxes(texts)))
 
 
 def _edit_questions(editor: Editor) -> None:
@@ -102,7 +113,11 @@ def _edit_rows(
         pd.DataFrame(rows, columns=names), key=key, num_rows="dynamic", hide_index=True, column_config=columns
     )
     show_faults(editor, place)
-    if not st.button("Write into the study file", key=f"{key}.write"):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        is_saved = st.button("Save the table", key=f"{key}.write")
+        if any(st.session_state.get(key, {}).values()):
+            st.markdown(":orange[:material/edit: This table is not saved yet.]", width="content")
+    if not is_saved:
         return None
     records = edited.astype(object).where(edited.notna(), None).to_dict("records")
     texts = [{k: "" if v is None and k not in ("Points", "Required") else v for k, v in row.items()} for row in records]

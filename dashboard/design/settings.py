@@ -72,13 +72,13 @@ TEACHING = (
 DEVICE = (
     Setting("device.width", "Smallest window, width (px)"),
     Setting("device.height", "Smallest window, height (px)"),
-    Setting("device.touch", "Allow phones and tablets"),
     Setting("keys.left", "Key for the left name"),
     Setting("keys.right", "Key for the right name"),
+    Setting("device.touch", "Allow phones and tablets"),
 )
 CONSENT = (
     Setting("consent.version", "Version of the consent"),
-    Setting("consent.boxes", "Boxes to tick, one per line", "Empty: age and agreement.", lines=3),
+    Setting("consent.boxes", "Boxes to tick, one per line", "Empty: the two boxes shown in grey.", lines=3),
 )
 CHECK = (Setting("check.tries", "Attempts at the comprehension check"),)
 PACING = (

@@ -27,6 +27,8 @@ from study.plan.texts import complete_texts
 from study.workspace.workspace import home
 
 PARAMETERS = "saliency.parameters"
+MIN_TRIAL = 380
+"""Width of a previewed trial, px."""
 
 
 def show_stimuli(editor: Editor) -> None:
@@ -86,8 +88,7 @@ def _choose_method(editor: Editor) -> None:
         return
     method = open_registered(value)
     st.caption(escape_markdown(summary(method)))
-    given = editor.draft.get(PARAMETERS)
-    with st.expander("Parameters", expanded=bool(given) and isinstance(given, dict)):
+    with st.expander("Parameters"):
         grid = st.grid(3, min_column_width=180)
         for parameter in list_parameters(method):
             if parameter.name not in HIDDEN:
@@ -131,9 +132,10 @@ def draw_preview(preview: TrialPreview) -> None:
         f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
         f"{escape_markdown(trial.truth)}. Participants do not see this."
     )
+    grid = st.grid(2, min_column_width=MIN_TRIAL)
     for name in config.conditions:
         shown = CONDITIONS[name].shown(trial)
-        with st.container(border=True):
+        with grid.container(border=True):
             st.markdown(f"**{format_name(name)}**")
             images = [shown.target, *([shown.target_map] if shown.target_map else [])]
             options = {name: [preview.asset(a) for a in shown.examples.get(name, ())] for name in trial.options}

@@ -16,9 +16,11 @@ from study.conditions import CONDITIONS
 from study.locales import CATALOGUES
 from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions
 from study.plan.draft import MISSING
-from study.plan.texts import DEFAULTS
+from study.plan.texts import DEFAULTS, explain_placeholders
 
 MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "feedback", "debrief")
+TITLES = {"practice": "Before practice", "main": "Before the main trials", "debrief": "Debriefing"}
+"""Of texts whose key does not say where they are read."""
 PAGES: dict[DraftPage, str] = {
     "consent": "Consent",
     "instructions": "Instructions",
@@ -64,7 +66,10 @@ STYLE = """<style>
 def show_texts(editor: Editor) -> None:
     """Draw the texts with a field for the study's own, and the participants' page."""
     st.html(STYLE)
-    st.caption("The study's own texts replace the default ones. Blank lines separate paragraphs.")
+    st.caption(
+        "The study's own texts replace the default ones. Blank lines separate paragraphs; participants read all other "
+        "characters as they are written, so there is no bold or italic type."
+    )
     left, right = st.columns(2, gap="large")
     with left:
         _edit_texts(editor)
@@ -76,7 +81,7 @@ def _edit_texts(editor: Editor) -> None:
     own = editor.draft.get("texts")
     changed = [key for key in (own if isinstance(own, dict) else {}) if key in DEFAULTS]
     rest = [key for key in DEFAULTS if not key.startswith("ui.") and key not in MAIN_TEXTS]
-    for key in dict.fromkeys([*changed, *MAIN_TEXTS]):
+    for key in dict.fromkeys([*MAIN_TEXTS, *changed]):  # a text that is written stays where it is
         _edit_text(editor, key)
     with st.expander("All other texts"):
         chosen = st.selectbox("Text", [key for key in rest if key not in changed], key=f"design.{editor.name}.text")
@@ -100,10 +105,13 @@ def _edit_text(editor: Editor, key: str) -> None:
             st.session_state[CONDITION_KEY] = condition or st.session_state.get(CONDITION_KEY)
 
     with st.container(border=True):
-        title = key.replace("_", " ").capitalize()
+        title = TITLES.get(key, format_name(key))
         st.markdown(f"**{title}**" + ("" if value is MISSING else " :blue-badge[own]"))
         lines = min(14, 2 + len(st.session_state[name]) // 60)
         st.text_area(title, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
+        unknown = explain_placeholders(key, st.session_state[name])
+        if unknown:
+            st.caption(f":orange[:material/warning: {escape_markdown(unknown[:1].upper() + unknown[1:])}]")
         if shown is None:
             _show_elsewhere(key, language, own=value is not MISSING)
 

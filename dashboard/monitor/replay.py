@@ -12,8 +12,7 @@ from dashboard.shared import files
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.screens import draw_screen
-from study.analysis.figures import LABELS
-from study.bundle import Bundle
+from study.bundle import TYPE_LABELS, Bundle
 from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
 from study.plan.texts import texts_of
 from study.workspace.spreadsheets import csv_text
@@ -108,7 +107,7 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     numbers = [trial.number for trial in given]
     chosen = st.select_slider("Trial", numbers, key=f"{key}_trial") if len(numbers) > 1 else numbers[0]
     trial = given[numbers.index(chosen)]
-    kind = PHASES.get(trial.phase) or LABELS[trial.trial.trial_type]
+    kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
     st.caption("AI: the option that the AI predicts. Chosen: the participant's response.")
     bundle, screen = _bundle_of(replay), trial.screen

@@ -111,9 +111,7 @@ def show_models(result: AnalysisResult) -> None:
     numbers.heading(f"Table 1: the {name} model", result.label)
     numbers.table(report.table(result.model), "table1")
     st.caption(
-        "Log-odds with 95% Wald intervals. Trial types by the names of the paper: adversarial incorrect is AI wrong "
-        "(adversarial), trials with an adversarial image that the AI gets wrong; standard incorrect is AI wrong "
-        "(standard); standard correct is AI right. Reference: adversarial incorrect, no saliency map, no examples. "
+        "Log-odds with 95% Wald intervals. Reference: AI wrong (adversarial), no saliency map, no examples. "
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
     files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 
 from dashboard.shared import numbers
-from study.analysis import figures
 from study.analysis.detection import DETECTION_MEASURES
 from study.analysis.headings import format_heading
+from study.bundle import TYPE_LABELS
 
-TYPES = re.compile("|".join(figures.LABELS))
+TYPES = re.compile("|".join(TYPE_LABELS))
 
 
 def _write_contrast(text: str) -> str:
-    return TYPES.sub(lambda kind: figures.LABELS[kind[0]], text.replace(" - ", " vs "))
+    return TYPES.sub(lambda kind: TYPE_LABELS[kind[0]], text.replace(" - ", " vs "))
 
 
 IN_WORDS: numbers.Words = {
     "contrast": _write_contrast,
     "result": _write_contrast,
-    "trial_type": lambda kind: str(figures.LABELS.get(kind, kind)),
+    "trial_type": lambda kind: str(TYPE_LABELS.get(kind, kind)),
     "measure": lambda name: format_heading(name) if name in DETECTION_MEASURES else name,
 }
 """The columns whose codes are written in words; conditions keep their short names."""

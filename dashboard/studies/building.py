@@ -21,6 +21,8 @@ from study.building.check import StudyCheck, check
 from study.building.workers import build_with, helpers_here
 from study.bundle import Bundle
 from study.collection.permissions import Permission
+from study.plan.config import StudyConfig
+from study.plan.texts import warn_of_placeholders
 from study.workspace.parallel import workers_here
 from study.workspace.workspace import home
 
@@ -65,7 +67,7 @@ def show(study: Study, *, has_check: bool = True) -> None:
     else:
         _buttons(study, tasks)
     if "check" in jobs and jobs["check"].has_ended:
-        _report_check(jobs["check"])
+        _report_check(study, jobs["check"])
 
 
 def _buttons(study: Study, tasks: dict[str, Task]) -> None:
@@ -101,7 +103,7 @@ def _report_build(job: Job) -> None:
         st.info("The build was stopped. Finished parts are kept; the next build continues from there.")
 
 
-def _report_check(job: Job) -> None:
+def _report_check(study: Study, job: Job) -> None:
     if job.state == "failed":
         st.error(format_message(job.error))
     if job.state != "done":
@@ -110,7 +112,8 @@ def _report_check(job: Job) -> None:
     show_obstacles(checked)
     if not checked.obstacles:
         st.success("This study can be built.")
-    show_material(checked)
+    if study.settings is not None:
+        show_material(checked, study.settings)
 
 
 def show_obstacles(checked: StudyCheck) -> None:
@@ -119,8 +122,15 @@ def show_obstacles(checked: StudyCheck) -> None:
         st.error(format_message("\n\n".join(checked.obstacles)))
 
 
-def show_material(checked: StudyCheck) -> None:
-    """Draw what a check found in the images of a study, and what they allow."""
+def list_warnings(checked: StudyCheck, config: StudyConfig) -> list[str]:
+    """List the warnings of a check, and those on the texts, which a check does not depend on."""
+    return [*checked.warnings, *warn_of_placeholders(config.texts)]
+
+
+def show_material(checked: StudyCheck, config: StudyConfig) -> None:
+    """Draw the warnings of a study as its file is now, what a check found in its images, and what they allow."""
+    for line in list_warnings(checked, config):
+        st.warning(format_message(line))
     for line in (*checked.sets, *checked.notes):
         st.caption(escape_markdown(line))
     if checked.supply is not None:

@@ -9,9 +9,8 @@ import streamlit as st
 
 from core.names import format_name
 from dashboard.shared.messages import escape_markdown
-from study.analysis.figures import LABELS
 from study.analysis.headings import format_headings
-from study.bundle import Bundle, Trial
+from study.bundle import TYPE_LABELS, Bundle, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 
@@ -25,7 +24,7 @@ def show(bundle: Bundle) -> None:
     manifest = bundle.manifest
     _show_dropped(manifest.dropped)
     kinds = {ALL: (*manifest.trials, *manifest.practice), "Practice": manifest.practice}
-    kinds |= {LABELS[t]: tuple(x for x in manifest.trials if x.trial_type == t) for t in LABELS}
+    kinds |= {TYPE_LABELS[t]: tuple(x for x in manifest.trials if x.trial_type == t) for t in TYPE_LABELS}
     kind = st.segmented_control(
         "Trials", kinds, default=ALL, required=True, key="trial_kind", label_visibility="collapsed"
     )
@@ -110,7 +109,7 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
     """List the facts of a trial."""
     teaching, saliency = trial.teaching, trial.saliency
     facts: list[tuple[str, Any, str]] = [
-        ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
+        ("Trial", f"{trial.id}, {TYPE_LABELS[trial.trial_type]}", ""),
         ("True class", trial.truth, ""),
         ("Prediction", f"{trial.target} ({trial.ai_probability:.1%})", ""),
         ("Uncertainty", _format_uncertainty(trial), ""),
@@ -142,5 +141,5 @@ def _format_uncertainty(trial: Trial) -> str | None:
 def _show_dropped(dropped: tuple[dict[str, str], ...]) -> None:
     if dropped:
         with st.expander(f"{len(dropped)} group(s) of trials dropped, with reasons"):
-            table = pd.DataFrame(dropped).replace({"trial_type": dict(LABELS)})
+            table = pd.DataFrame(dropped).replace({"trial_type": dict(TYPE_LABELS)})
             st.table(table.rename(columns=format_headings(table)), border="horizontal", hide_index=True)

@@ -13,9 +13,8 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
 from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
-from study.analysis.figures import LABELS
 from study.building.averaged import AVERAGED, WARNING
-from study.bundle import Bundle, Trial
+from study.bundle import TYPE_LABELS, Bundle, Trial
 from study.conditions import CONDITIONS
 
 ERROR = "Standard error"
@@ -38,7 +37,7 @@ def choose_trial(bundle: Bundle) -> Trial:
 
 
 def _format_trial(trial: Trial) -> str:
-    return f"{trial.id}: {trial.target} or {trial.alternative}? {LABELS[trial.trial_type]}"
+    return f"{trial.id}: {trial.target} or {trial.alternative}? {TYPE_LABELS[trial.trial_type]}"
 
 
 def show(bundle: Bundle, trial: Trial) -> None:

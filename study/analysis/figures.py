@@ -8,16 +8,11 @@ import plotly.graph_objects as go
 
 from study.analysis import bootstrap, plots
 from study.analysis.responses import MODES, Responses
-from study.bundle import TRIAL_TYPES
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
 
 # Okabe & Ito (2008): told apart with any common colour blindness; these three also on black and on white.
 COLORS = {"adv_incorrect": "#D55E00", "std_incorrect": "#E69F00", "std_correct": "#0072B2"}
 SYMBOLS = {"adv_incorrect": "diamond", "std_incorrect": "square", "std_correct": "circle"}
-LABELS = {
-    "adv_incorrect": "AI wrong (adversarial)",
-    "std_incorrect": "AI wrong (standard)",
-    "std_correct": "AI right",
-}
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
 SPREAD = 0.2
 
@@ -57,14 +52,14 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
         error_y=plots.whiskers(cell, "accuracy", color),
         mode="markers+text",
         marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
-        name=LABELS[trial_type],
+        name=TYPE_LABELS[trial_type],
         text=[f"{value:.0%}" for value in cell["accuracy"]],
         textposition=SIDES[trial_type],
         textfont={"color": plots.INK, "size": 13},
         customdata=cell[["condition", "low", "high", "participants", "responses"]].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
-            "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + LABELS[trial_type] + "</extra>"
+            "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + TYPE_LABELS[trial_type] + "</extra>"
         ),
     )
 

@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from study.analysis import plots
-from study.analysis.figures import LABELS
 from study.analysis.responses import MODES
 from study.analysis.sentences import p_text
+from study.bundle import TYPE_LABELS
 
 LEVEL = 0.05
 """The p-value below which a test counts as evidence, unless a plan sets another."""
@@ -38,7 +38,7 @@ def words(contrast: str) -> str:
     """Write a contrast in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
     pair, _, kinds = contrast.partition(", ")
     sides = [CONDITION_LABELS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
-    where = " and ".join(LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
+    where = " and ".join(TYPE_LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
     return f"{' vs '.join(sides)}, {where}"
 
 

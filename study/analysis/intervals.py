@@ -21,6 +21,7 @@ from core.types import Progress, silent
 from study.analysis import laplace
 from study.analysis.laplace import Laplace
 from study.analysis.records import Coefficient, Floats, MixedModel, RandomEffect
+from study.analysis.sentences import words
 
 LEVEL = 0.95
 _TIGHT = 1e-3
@@ -83,7 +84,7 @@ def profile(
     chosen = [c for c in model.coefficients if terms is None or c.term in terms]
     rows = []
     for done, c in enumerate(chosen):
-        progress(done, len(chosen), f"Profile of {c.term}")
+        progress(done, len(chosen), f"Profile of {words(c.term)}")
         rows.append(_coefficient(top, model, c, known.index(c.term), level))
     progress(len(chosen), len(chosen), "Profiles done")
     return pd.DataFrame(rows, columns=["term", "estimate", "low", "high", "chisq", "p"])

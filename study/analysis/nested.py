@@ -18,6 +18,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import mixed, random_effects, responses
 from study.analysis.records import MixedModel
+from study.bundle import TYPE_LABELS
 from study.plan.preregistration import NESTED
 
 RANDOM = random_effects.INTERCEPTS
@@ -153,10 +154,10 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def cell_name(cell: Mapping[str, Any]) -> str:
-    """Return a cell of the design in words: ``"standard correct in condition both"``."""
+    """Return a cell of the design in words: ``"AI right in condition both"``."""
     if "trial_type" not in cell:
         return mixed.plain_cell(cell)
-    words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")
+    words: str = TYPE_LABELS[str(cell["trial_type"])]
     if not {"saliency", "examples"} <= set(cell):
         return words
     return f"{words} in condition {responses.CONDITION_OF_FACTORS[int(cell['saliency']), int(cell['examples'])]}"

@@ -7,18 +7,14 @@ from typing import Any
 
 from study.analysis.formula import NOTHING
 from study.analysis.records import Coefficient, RandomEffect
+from study.bundle import TYPE_LABELS
 
 OUTSIZED = 10.0
 """A coefficient (log-odds) beyond this is a reason to look at the data, or at the predictor's unit."""
 SHOWN = 6
 """Separated cells named in one sentence; the rest are counted."""
 
-WORDS = {
-    "(Intercept)": "(Intercept)",
-    "trial_typestd_incorrect": "standard incorrect",
-    "trial_typestd_correct": "standard correct",
-    "trial_typeadv_incorrect": "adversarial incorrect",
-}
+WORDS = {f"trial_type{kind}": label for kind, label in TYPE_LABELS.items()}
 
 _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exact_profile_fallback"}
 """In plainer words; and which search was taken does not matter where the top is checked."""
@@ -47,7 +43,7 @@ def p_text(p: float | None) -> str:
 
 
 def words(term: str) -> str:
-    """Write a term in words: ``"standard correct × saliency"``."""
+    """Write a term in words: ``"AI right × saliency"``."""
     return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 

@@ -67,23 +67,31 @@ class AveragedAccuracy:
     @property
     def text(self) -> str:
         """Both accuracies, and a warning where they are far from each other."""
+        return f"{self.facts} {WARNING} {self.warning}" if self.warning else self.facts
+
+    @property
+    def facts(self) -> str:
+        """Both accuracies in a sentence."""
         numbers = [f"{value:.1%}" for value in (*self.plain, *self.averaged)]
         errors = [f"{100 * value:.1f}" for value in self.error]
-        text = (
+        return (
             f"Choosing among the classes of these {self.images:,} images only, the network is right in {numbers[0]} "
             f"(top 5: {numbers[1]}); the simulated learner, before it sees an example, in {numbers[2]} ± {errors[0]} "
             f"(top 5: {numbers[3]} ± {errors[1]}; {DRAWS} draws from its prior, ± their standard error)."
         )
+
+    @property
+    def warning(self) -> str:
+        """What follows from accuracies that are far from each other, and a remedy; empty where they are not."""
         if not self.is_far:
-            return text
+            return ""
         gap, low, high = (100 * value for value in self.gap)
         less, well = ("less", "less well") if gap > 0 else ("more", "better")
         limits = sorted((abs(low), abs(high)))
         return (
-            f"{text} {WARNING} the learner is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to "
-            f"{limits[1]:.1f}), so examples are chosen for a learner who knows these classes {well} than the network; "
-            "to bring the two together, set a larger teaching.damping in the study file, or estimate the prior from "
-            "more images."
+            f"The learner is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to {limits[1]:.1f}), "
+            f"so examples are chosen for a learner that knows these classes {well} than the network. To bring the two "
+            "together, set a larger teaching.damping in the study file, or estimate the prior from more images."
         )
 
 

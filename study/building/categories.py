@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import ForetellError
 from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
-from study.bundle import TRIAL_TYPES, TrialType
+from study.bundle import TRIAL_TYPES, TYPE_LABELS, TrialType
 from study.network.predictions import Indices
 from study.network.sources import plain
 
@@ -19,12 +19,6 @@ MOST_ROWS = 20
 """Categories that a table in a message lists."""
 MOST_ADDITIONS = 5
 """Categories whose missing images a message names."""
-
-TYPE_WORDS: dict[TrialType, str] = {
-    "adv_incorrect": "adversarial, misclassified",
-    "std_incorrect": "standard, misclassified",
-    "std_correct": "standard, correct",
-}
 
 IMAGE_WORDS: dict[TrialType, str] = {
     "adv_incorrect": "misclassified adversarial image",
@@ -98,7 +92,7 @@ class Supply:
             {
                 "category": plain(self.material.categories[k]),
                 "pool": int(self.pool[k]),
-                **{TYPE_WORDS[t]: int(count) for t, count in zip(TRIAL_TYPES, self.trials[k], strict=True)},
+                **{TYPE_LABELS[t]: int(count) for t, count in zip(TRIAL_TYPES, self.trials[k], strict=True)},
                 "missing": ", ".join(self.list_missing(k)),
             }
             for k in self.with_images
@@ -206,7 +200,7 @@ def _advise(supply: Supply, wanted: int) -> str:
 
 def describe(supply: Supply) -> list[str]:
     """Return a table of the categories as lines of text, and the largest studies that fit."""
-    columns = ("pool", *(TYPE_WORDS[kind] for kind in TRIAL_TYPES))
+    columns = ("pool", *(TYPE_LABELS[kind] for kind in TRIAL_TYPES))
     table = supply.table()
     rows = [["category", *columns], *([str(row[name]) for name in ("category", *columns)] for row in table[:MOST_ROWS])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -23,7 +23,6 @@ from data.types import ImageSet
 from study.analysis import random_effects
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
-from study.building.design import SetPredictions
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
@@ -45,6 +44,8 @@ class StudyCheck:
         One line per image set: its images, and what in it cannot be used.
     notes
         What the researcher should know, one sentence each.
+    warnings
+        What makes the study worse than its file says, each with a remedy where there is one.
     obstacles
         What prevents the build, each with a remedy; empty where it can be built.
     supply
@@ -64,6 +65,7 @@ class StudyCheck:
     trials: int = 0
     seconds: float | None = None
     postponed: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -71,7 +73,7 @@ class StudyCheck:
         told = [*self.sets]
         if self.supply is not None:
             told += ["Usable images per category, as the network classifies them:", *describe(self.supply)]
-        return [*told, *self.notes, *self.obstacles]
+        return [*told, *self.notes, *(f"Warning: {text}" for text in self.warnings), *self.obstacles]
 
 
 def check(
@@ -126,25 +128,29 @@ def _check_plan(
     settings = sources.config.trials
     supply = Supply(material, settings.per_type)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     try:
         if patience_s < math.inf and (settings.strata is not None or sources.config.teaching.copies > 1):
             choose_categories(material, settings.categories, settings.per_type, settings.spread)
             return StudyCheck(sets, notes, (), supply, postponed=LONG)
         planner = Planner(sources, material, cache)
-        notes = tuple(_prior_notes(planner, material))
+        averaged = compare(planner.prior, material.pool.features, material.pool.truth, planner.seed)
+        notes = (*_prior_notes(planner), *([averaged.facts] if averaged else []))
+        warnings += (averaged.warning,) if averaged and averaged.warning else ()
         plan = planner.plan(progress)
         refuse_uncovered(sources, plan)
     except CategoryShortage as error:
-        return StudyCheck(sets, notes, (error.summary,), supply)
+        return StudyCheck(sets, notes, (error.summary,), supply, warnings=warnings)
     except ForetellError as error:
-        return StudyCheck(sets, notes, (str(error),), supply)
+        return StudyCheck(sets, notes, (str(error),), supply, warnings=warnings)
     seconds = _seconds(sources, plan) / workers
     notes += (
-        *_plan_notes(plan, sources),
+        f"Planned: {count_of(len(plan.trials), 'trial')} and {len(plan.practice)} for practice.",
         f"Estimated duration of the build: {_duration(seconds)}.",
         *_method_notes(sources),
     )
-    return StudyCheck(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
+    warnings += tuple(_plan_warnings(plan, sources))
+    return StudyCheck(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds, warnings=warnings)
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
@@ -171,22 +177,18 @@ def _list_unmatched_sets(sources: Sources) -> Iterator[str]:
             yield str(error)
 
 
-def _prior_notes(planner: Planner, material: SetPredictions) -> Iterator[str]:
-    """Yield what the learner's prior needed, and how accurate the classifier averaged over it is."""
+def _prior_notes(planner: Planner) -> Iterator[str]:
+    """Yield what the learner's prior needed."""
     prior, settings = planner.prior, planner.config.teaching
     if settings.prior is None and prior.damping != settings.damping:
         yield (
             f"The pool's {count_of(prior.images, 'image')} do not span the network's {prior.head.shape[1]:,} feature "
             f"directions: damping = {prior.damping:.3g} was chosen by the rule of Ledoit and Wolf (2004)."
         )
-    averaged = compare(prior, material.pool.features, material.pool.truth, planner.seed)
-    if averaged is not None:
-        yield averaged.text
 
 
-def _plan_notes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
-    """Yield the size of the plan, dropped trials and missing practice."""
-    yield f"Planned: {count_of(len(plan.trials), 'trial')} and {len(plan.practice)} for practice."
+def _plan_warnings(plan: TrialPlan, sources: Sources) -> Iterator[str]:
+    """Yield slopes that the planned models leave out, dropped trials and missing practice."""
     config, made = sources.config, [(str(one.candidate.target), one.candidate.trial_type) for one in plan.trials]
     omission = random_effects.planned_omission(config.plan.models, config.conditions, made)
     if omission is not None:

@@ -70,7 +70,7 @@ class TeachingPool:
             self._load_features,
             self._compute_features,
             silent,
-            "asking the AI about augmented copies",
+            "predicting augmented copies",
         )
         return torch.stack(features_of_copies)
 

@@ -130,7 +130,7 @@ def _shards(
         lambda start: _load_shard(file(start)),
         lambda start, _: _compute_shard(classifier, images, file(start), start, features),
         progress,
-        f"asking the AI about {images.name}, {SHARD} images each",
+        f"predicting {images.name}, {SHARD} images each",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -17,12 +18,29 @@ from study.workspace.same import FEW_STUDIES, Same
 DEFAULT_LANGUAGE = "en"
 DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def complete_texts(language: str, own: Mapping[str, str], method: str = "") -> dict[str, str]:
     """Complete a study's own texts with those of its language and of its heatmap method's colours."""
     texts = {**CATALOGUES[language], **own}
     return texts | {key: own.get(key, texts[key + sign_of(method).kind]) for key in ("example_map", "map_legend")}
+
+
+def explain_placeholders(key: str, text: str) -> str:
+    """Explain placeholders that a text does not have: participants would read them as they are; empty without any."""
+    known = {name for texts in CATALOGUES.values() for name in _PLACEHOLDER.findall(texts.get(key, ""))}
+    unknown = sorted(set(_PLACEHOLDER.findall(text)) - known)
+    if not unknown:
+        return ""
+    offered = f"its placeholders are {', '.join(sorted(known))}" if known else "this text has no placeholders"
+    return f"participants would read {', '.join(unknown)} as it is written: {offered}."
+
+
+def warn_of_placeholders(own: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a study's own texts with placeholders that it does not have."""
+    explained = {key: explain_placeholders(key, text) for key, text in own.items()}
+    return [f"Text {key}: {sentence}" for key, sentence in explained.items() if sentence]
 
 
 def texts_of(manifest: Manifest) -> dict[str, str]:
@@ -43,8 +61,12 @@ def page_words(texts: dict[str, str]) -> dict[str, str]:
 
 def boxes(manifest: Manifest) -> list[str]:
     """List the boxes that a participant ticks to agree: the study's own, or the two of the catalogue."""
-    texts = texts_of(manifest)
-    return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
+    return list(procedure_of(manifest).consent.boxes) or list_default_boxes(texts_of(manifest))
+
+
+def list_default_boxes(texts: Mapping[str, str]) -> list[str]:
+    """List the boxes that a participant ticks where a study names none."""
+    return [texts["agree_age"], texts["agree"]]
 
 
 def contact(manifest: Manifest) -> dict[str, Any]:

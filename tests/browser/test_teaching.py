@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, expect
 
-from study.analysis.figures import LABELS
 from study.building.build import build
-from study.bundle import Trial
+from study.bundle import TYPE_LABELS, Trial
 from study.workspace.workspace import bundle_named
 from tests.browser.hand import Hand
 from tests.server import Server, serving
@@ -68,7 +67,7 @@ def test_teaching_leads_to_drawn_figures(hand: Hand, server: Server) -> None:
     hand.see("the first trial")
     hand.choose(
         page.get_by_role("combobox", name="Trial"),
-        f"{trial.id}: {trial.target} or {trial.alternative}? {LABELS[trial.trial_type]}",
+        f"{trial.id}: {trial.target} or {trial.alternative}? {TYPE_LABELS[trial.trial_type]}",
     )
     wait_for_trial(hand, trial)
     find_figure(hand, "Second axis")

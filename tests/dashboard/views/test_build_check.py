@@ -133,3 +133,18 @@ def test_images_that_are_gone_are_said_and_checked_again_by_a_click(app: AppTest
     (workspace / "nowhere" / "fish").mkdir(parents=True)
     (workspace / "nowhere" / "fish" / "1.png").write_bytes(b"no image")
     assert "No folder" not in errors(press_check(app))
+
+
+def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path, open_page: Open) -> None:
+    """Catches a warning that is one grey line of many below a line that says that all is well."""
+    before = [one.value for one in app.warning]
+    assert before
+    assert f"{len(before)} warnings in the section Trials." in lines(app)
+    draft = StudyDraft.read(tiny)
+    draft.set("texts.question", "Which {nam} did it choose?")
+    draft.set("texts.feedback", "It said {name}.")
+    draft.save(tiny)
+    app = checked(open_page(study="tiny", part="Trials"))
+    assert f"{len(before) + 1} warnings in the section Trials." in lines(app)
+    (new,) = {one.value for one in app.warning} - set(before)
+    assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."

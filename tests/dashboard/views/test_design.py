@@ -72,6 +72,20 @@ def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, wo
     assert named(app.selectbox, "Study").value == "mine"  # type: ignore[attr-defined]
 
 
+def test_a_text_that_is_written_stays_where_it_is(open_page: Open, mine: Path) -> None:
+    """Catches a field that moves to the top once it is written, so that the next words go into another one."""
+    app = open_page(study="mine", part="Texts")
+    before = [one.label for one in app.text_area]
+    named(app.text_area, "Question").input("What did it say, {Name}?")  # type: ignore[attr-defined]
+    settle(app)
+    assert [one.label for one in app.text_area] == before
+    captions = " ".join(one.value for one in app.caption)
+    assert "Participants would read {Name} as it is written: this text has no placeholders." in captions
+    named(app.text_area, "Feedback").input("It said {nom}.")  # type: ignore[attr-defined]
+    settle(app)
+    assert "its placeholders are {name}." in " ".join(one.value for one in app.caption)
+
+
 def test_a_bad_name_is_one_sentence(open_page: Open, workspace: Path) -> None:
     app = open_page()
     named(app.text_input, "Name").input("../evil")  # type: ignore[attr-defined]
@@ -182,7 +196,7 @@ def test_planned_contrasts_are_rows_of_the_file(open_page: Open, mine: Path) -> 
     settle(app)
     named(app.selectbox, "Condition").set_value("saliency")  # the first row's
     settle(app)
-    second = [one for one in app.multiselect if one.label == "on trials"][1]
+    second = [one for one in app.multiselect if one.label == "Trial types"][1]
     second.set_value(["std_correct"])
     settle(app)
     every = ["adv_incorrect", "std_incorrect", "std_correct"]

@@ -103,7 +103,7 @@ def test_separation_gives_the_limit_and_no_p_value() -> None:
     assert dict(model.diverging) == {"trial_typestd_correct": 1}
     assert not model.converged
     assert "trial_type std_correct, saliency 0: all 48 responses are correct" in model.messages[0]
-    assert "no p-value: standard correct." in model.messages[0]
+    assert "no p-value: AI right." in model.messages[0]
     assert all(c.p is not None for term, c in by_term.items() if term != "trial_typestd_correct")
     design, groups, outcome = parts(frame)
     far = estimates(model)

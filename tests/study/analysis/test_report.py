@@ -64,17 +64,17 @@ def test_latex() -> None:
     lines = report.latex(MODEL).splitlines()
     assert lines[1] == r"\toprule"
     assert lines[4] == r"(Intercept) & $-$1.06$^{***}$ & 0.14 & $-$7.57 & $<$ .001 \\"
-    assert lines[5] == r"standard incorrect $\times$ saliency & $-$0.29$^{*}$ & 0.13 & $-$2.26 & .024 \\"
+    assert lines[5] == r"AI wrong (standard) $\times$ saliency & $-$0.29$^{*}$ & 0.13 & $-$2.26 & .024 \\"
     assert lines[6] == r"examples & 0.00 & 0.12 & $-$0.01 & .994 \\"
-    assert lines[7] == r"standard correct & $\infty$ & -- & -- & -- \\"
+    assert lines[7] == r"AI right & $\infty$ & -- & -- & -- \\"
     assert lines[8] == r"saliency & -- & -- & -- & -- \\"
 
 
 def test_table_has_infinite_estimates_as_such() -> None:
     table = report.table(MODEL).set_index("term")
-    assert table.loc["standard correct", "estimate"] == math.inf
+    assert table.loc["AI right", "estimate"] == math.inf
     assert math.isnan(table.loc["saliency", "estimate"])
-    assert table.loc[["standard correct", "saliency"], ["se", "z", "p"]].isna().all().all()
+    assert table.loc[["AI right", "saliency"], ["se", "z", "p"]].isna().all().all()
     assert table.loc["(Intercept)", "odds_ratio"] == pytest.approx(0.3465, abs=1e-4)
 
 
@@ -128,7 +128,7 @@ def test_files(tmp_path: Path) -> None:
     for part in (
         data.sha256,
         "768 responses of 32 participants",
-        "Separation: standard correct in condition both",
+        "Separation: AI right in condition both",
         "χ²(2)",
     ):
         assert part in said

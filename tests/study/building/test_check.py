@@ -133,4 +133,4 @@ def test_a_threshold_that_no_set_exceeds_is_an_obstacle(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY.replace('policy = "best"', 'policy = "first"\nthreshold = 1.0'))
     checked = check(tmp_path / "tiny.toml", tmp_path / "home")
     assert checked.obstacles[0].startswith("Every trial was dropped")
-    assert any("made the learner's probability exceed 1.0" in text for text in checked.notes)
+    assert any("made the learner's probability exceed 1.0" in text for text in checked.warnings)
