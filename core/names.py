@@ -1,4 +1,4 @@
-"""Names of methods and conditions as people read them."""
+"""Names of methods, conditions and choices as people read them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ SPELT = {
         for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad", "HSIC", "MACO")
     },
     "grad": "Grad",
+    "smc": "SMC",
+    "fgsm": "FGSM",
+    "pgd": "PGD",
     "shapley": "Shapley",
     "bayesian": "Bayesian",
     "taylor": "Taylor",
     "sobol": "Sobol",
+    "legendre": "Legendre",
 }
-"""Words of the methods' names that are not written small."""
+"""Words of the names that are not written small."""
 WHOLE = {"x_features": "x-features"}
 """Names that are terms of their own, written as in the literature."""
 

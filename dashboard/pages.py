@@ -48,6 +48,9 @@ STYLE = """<style>
   fill: light-dark(#11141a, #e9ebf0) !important; }
 /* The lower half of an error bar is on its bar, whose colour hides the grey that is legible on the page. */
 .stApp .js-plotly-plot .barlayer .errorbar path { stroke: light-dark(#11141a, #e9ebf0) !important; }
+/* The words of a sheet of heatmaps keep their size: a wide one scrolls. */
+[class*=st-key-explore_sheet] { overflow-x: auto; }
+[class*=st-key-explore_sheet] img { width: 100% !important; max-width: none !important; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
@@ -61,13 +64,14 @@ STYLE = """<style>
   .st-key-view button p { font-size: inherit; }
   [data-testid=stExpandSidebarButton]::after { content: "Menu" / ""; font-size: .85rem; }
   .stCheckbox label :is(.stMarkdownEllipsis, p) { white-space: normal; overflow: visible; }
-  /* The words of a sheet of heatmaps need a width. */
-  .st-key-explore_sheet { overflow-x: auto; }
-  .st-key-explore_sheet [data-testid=stImage] img { min-width: 42rem; }
-  .modebar { display: none; } /* always shown on a touch screen, over the legend and the title */
+  /* Always shown on a touch screen, over the legend and the title; the tools for a region have room above it. */
+  .stApp :not([class*=st-key-region-drawn] *) > .modebar-container > .modebar { display: none; }
   [data-testid=stTable] :is(th, td) { padding: .3rem .2rem !important; font-size: .7rem; }
 }
-</style>"""
+"""
+SHEET_WIDTHS = (1084, *range(374, 1873, 214))
+"""Widths of sheets of heatmaps, px: of many methods in lines, and of one to eight columns."""
+STYLE += "".join(f".st-key-explore_sheet_{px} img {{ min-width: {px}px; }}\n" for px in SHEET_WIDTHS) + "</style>"
 DOOR = (
     '<nav class="door" aria-label="Help and account"><a href="/help" target="_blank">Help</a>'
     '<a href="/docs/index.html" target="_blank">Docs</a><a href="/login" target="_self">Log out</a></nav>'

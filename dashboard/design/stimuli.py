@@ -94,8 +94,9 @@ def _choose_method(editor: Editor) -> None:
             if parameter.name not in HIDDEN:
                 rule: Rule = rule_of(parameter)
                 place, meaning = f"{PARAMETERS}.{parameter.name}", escape_markdown(parameter.help)
+                names = {choice: format_name(choice) for choice in rule.choices}
                 with grid.container():
-                    show(editor, Setting(place, format_name(parameter.name), meaning), rule)
+                    show(editor, Setting(place, format_name(parameter.name), meaning, names), rule)
 
 
 def _show_preview(editor: Editor) -> None:

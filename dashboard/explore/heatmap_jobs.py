@@ -24,7 +24,7 @@ from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
 from core.types import Explanation, Progress
 from dashboard.explore.methods import open_offered
-from dashboard.shared.jobs import pool
+from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.tasks import Task
 
@@ -177,9 +177,14 @@ def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) ->
     return passes, estimate_seconds(classifier, passes)
 
 
+def start_pace_job(classifier: Classifier) -> Job:
+    """Return the job that measures the speed of a network, once."""
+    return pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
+
+
 def get_pace(classifier: Classifier) -> Pace | None:
     """Return the speed of a network, measured once in the background; None until then."""
-    job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
+    job = start_pace_job(classifier)
     job.wait(BRIEFLY_S)
     measurement: Pace | None = job.result
     return measurement

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.attribution import METHODS
 from core.attribution.families import FAMILIES
 from core.classifier import Classifier
 from core.names import format_name
@@ -22,6 +23,8 @@ HIDDEN = ("chunk",)
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
 LABELS = {(question, "images"): "Images measured" for question in ("margins", "bands")}
 """Of parameters whose names mean something else on the page."""
+LISTS: dict[tuple[str, str], Sequence[str]] = {("evidence", "methods"): tuple(METHODS)}
+"""Parameters that are names of a known list, separated by commas."""
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 MOST_FORMS = 12
@@ -99,16 +102,13 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
 def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
     """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
     label = LABELS.get((owner, parameter.name)) or format_name(parameter.name)
-    options: dict[str, Any] = {
-        "key": f"{owner}.{parameter.name}",
-        "bind": "query-params",
-        "help": escape_markdown(parameter.help) or None,
-    }
+    key, meaning = f"{owner}.{parameter.name}", escape_markdown(parameter.help) or None
+    if (offered := parameter.choices or LISTS.get((owner, parameter.name))) is not None:
+        draw = links.selectbox if parameter.choices else links.multiselect
+        return draw(label, offered, parameter.default, key=key, help=meaning, format_func=format_name)
+    options: dict[str, Any] = {"key": key, "bind": "query-params", "help": meaning}
     if parameter.name in ("layer", "heatmap_layer"):
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
-    if parameter.choices is not None:
-        index = parameter.choices.index(parameter.default)
-        return st.selectbox(label, parameter.choices, index=index, **options)
     if parameter.kind is bool:
         return st.toggle(label, parameter.default, **options)
     if parameter.kind is int:

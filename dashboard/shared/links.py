@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -117,6 +117,48 @@ def check(key: str, options: Iterable[Any], what: str) -> None:
 def note(key: str, sentence: str) -> None:
     """Keep a sentence about a part of the link until the reader changes that part."""
     st.session_state.setdefault(_UNKNOWN, {})[key] = (sentence, None)
+
+
+def selectbox(label: str, options: Sequence[str], default: str, *, key: str, **given: Any) -> str:
+    """Draw a selectbox whose link names the option itself.
+
+    A selectbox bound to the link writes there what ``format_func`` makes of the option.
+    """
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = _read_names(key, options, default)[0]
+    chosen: str = st.selectbox(label, options, key=key, **given)
+    _write_names(key, chosen, default)
+    return chosen
+
+
+def multiselect(label: str, options: Sequence[str], default: str, *, key: str, **given: Any) -> str:
+    """Draw a choice of several options, the default ones if none is chosen.
+
+    The link, ``default`` and the result name them, separated by commas.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = _read_names(key, options, default)
+    chosen = ",".join(st.multiselect(label, options, key=key, placeholder="The default ones", **given)) or default
+    _write_names(key, chosen, default)
+    return chosen
+
+
+def _read_names(key: str, options: Sequence[str], default: str) -> list[str]:
+    """Return the options that the link names, or, with a note, the default ones if it names others."""
+    if key in st.session_state:  # the options have changed, and the link names one of the former
+        return default.split(",")
+    names = [name.strip() for name in st.query_params.get(key, default).split(",")]
+    unknown = [name for name in names if name not in options]
+    for name in unknown:
+        note(key, f"The link names “{name}”, which does not exist here.")
+    return default.split(",") if unknown else names
+
+
+def _write_names(key: str, chosen: str, default: str) -> None:
+    if chosen != default:
+        st.query_params[key] = chosen
+    elif key in st.query_params:
+        del st.query_params[key]
 
 
 def text_input(label: str, default: str, *, key: str, **options: Any) -> str:

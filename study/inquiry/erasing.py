@@ -103,7 +103,7 @@ def evidence(
     Parameters
     ----------
     methods
-        Heatmap methods, separated by commas.
+        Heatmap methods to compare, separated by commas in a command.
     share
         Largest share of the pixels that is replaced.
     """

@@ -148,6 +148,6 @@ def warn_of(kind: str, training: float, epoch: int) -> str | None:
     if training >= MEMORISED:
         return None
     return (
-        f"Data {kind}: after {epoch} epochs {training:.0%} of the training images have the label trained on. Train for "
-        "more epochs before you compare this record with others at its end."
+        f"Data {kind.replace('_', ' ')}: after {epoch} epochs {training:.0%} of the training images have the label "
+        "trained on. Train for more epochs before you compare this record with others at its end."
     )

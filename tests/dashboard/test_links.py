@@ -107,3 +107,43 @@ def test_a_former_link_lands_on_its_view(opened: Callable[..., AppTest], workspa
     app = opened(**query)
     assert not any("The link names" in warning.value for warning in app.warning)
     assert app.button_group(key="part").value == debugging.LABELS
+
+
+def draw_choices() -> None:
+    import streamlit as st
+
+    from core.names import format_name
+    from dashboard.shared import links
+
+    names = ("lrp_0", "grad_cam", "left_out")
+    one = links.selectbox("One", names, names[0], key="one", format_func=format_name)
+    several = links.multiselect("Several", names, "lrp_0,grad_cam", key="several", format_func=format_name)
+    st.text(f"{one} {several}")
+    links.show()
+
+
+def test_a_choice_in_words_has_its_own_name_in_the_link() -> None:
+    """Catches words in the link, a default in it, a link that is not read, and one choice that undoes another."""
+    app = AppTest.from_function(draw_choices).run()
+    assert app.selectbox(key="one").options == ["LRP 0", "Grad CAM", "Left out"]
+    assert app.text[0].value == "lrp_0 lrp_0,grad_cam"
+    app.selectbox(key="one").select("left_out").run()
+    app.multiselect(key="several").unselect("lrp_0").run()
+    assert app.text[0].value == "left_out grad_cam"
+    assert dict(app.query_params) == {"one": "left_out", "several": "grad_cam"}
+    app.selectbox(key="one").select("lrp_0").run()
+    app.multiselect(key="several").unselect("grad_cam").run()
+    assert app.text[0].value == "lrp_0 lrp_0,grad_cam"
+    assert not app.query_params
+
+
+def test_a_link_names_choices_and_an_unknown_one_is_reported() -> None:
+    """Catches a choice of the link that is lost, and one that is replaced without a word."""
+    app = AppTest.from_function(draw_choices)
+    app.query_params.update({"one": "grad_cam", "several": "left_out, lrp_0"})
+    assert app.run().text[0].value == "grad_cam left_out,lrp_0"
+    assert not app.warning
+    app = AppTest.from_function(draw_choices)
+    app.query_params.update({"one": "Grad CAM", "several": "riddle"})
+    assert app.run().text[0].value == "lrp_0 lrp_0,grad_cam"
+    assert ["Grad CAM" in one.value or "riddle" in one.value for one in app.warning] == [True, True]

@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from core import sheet as canvas
+from core.attribution import METHODS as ALL_METHODS
 from core.attribution.signs import sign_of
 from core.rendering import scale_of
 from core.sources import load
@@ -27,8 +28,10 @@ from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_fa
 from dashboard.explore.heatmaps import closeup, reproduce
 from dashboard.explore.heatmaps import sheet as table
 from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.heatmaps.grid import MOST_COLUMNS
 from dashboard.explore.source import open_from_set, open_upload
 from dashboard.explore.table import Cell, Column, HeatmapTable, Source
+from dashboard.pages import SHEET_WIDTHS
 from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
@@ -258,3 +261,16 @@ def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable)
     missing = replace(made, rows={"gradient": (Cell(made.rows["gradient"][0].request, note="Waiting …"),) * 2})
     (row,) = closeup.encode_cells.__wrapped__("other", missing)["rows"]
     assert [heat["note"] for heat in row["heats"]] == ["Waiting …"] * 2
+
+
+def test_every_width_of_a_sheet_has_its_rule_on_the_page(made: HeatmapTable) -> None:
+    """Catches a sheet of another width, which would be shrunk to the screen with its words."""
+    column, cells = made.columns[0], {method: row[:1] for method, row in made.rows.items()}
+    columns = [
+        replace(made, columns=(column,) * n, rows={m: row * n for m, row in cells.items()})
+        for n in range(1, MOST_COLUMNS + 1)
+    ]
+    lines = replace(
+        made, columns=(column,), rows=dict.fromkeys(list(ALL_METHODS)[: table.PER_LINE + 1], cells["gradient"])
+    )
+    assert {table.draw_sheet(one).width for one in [*columns, lines]} == set(SHEET_WIDTHS)

@@ -12,10 +12,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.classifier import Classifier
+from core.names import format_name
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.figures import DELETION
-from dashboard.shared import cache, numbers
+from dashboard.shared import cache, links, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, format_message
@@ -75,19 +76,19 @@ def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked:
         "Broken: the share of images that break a rule, among those it applies to. The 95% intervals treat the images "
         "as a random sample."
     )
-    rule = st.selectbox("Rule", list(report), key="rule", bind="query-params", width=320)
+    rule = links.selectbox("Rule", list(report), next(iter(report)), key="rule", format_func=format_name, width=320)
     worst = results.worst(rule)
     if worst:
         picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(results, rule, i))
     else:
         st.caption("No image breaks it.")
     with st.expander("Data table"):
-        st.caption(f"{escape_markdown(rule)}, by labelled category")
+        st.caption(f"{escape_markdown(format_name(rule))}, by labelled category")
         numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
         st.caption("All rules")
-        numbers.table(overall(report), f"{name}.assertions")
+        numbers.table(overall(report), f"{name}.assertions", {"rule": format_name})
         st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
-        numbers.table(results.table, f"{name}.images", headings={rule: _space_words(rule) for rule in report})
+        numbers.table(results.table, f"{name}.images", headings={rule: format_name(rule) for rule in report})
 
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
@@ -97,7 +98,7 @@ def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     drawn = go.Figure(
         go.Bar(
             x=share,
-            y=["<br>".join(textwrap.wrap(_space_words(rule), WIDE)) for rule in table["rule"]],
+            y=["<br>".join(textwrap.wrap(format_name(rule), WIDE)) for rule in table["rule"]],
             orientation="h",
             marker={"color": DELETION},
             error_x={
@@ -133,12 +134,7 @@ def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def _format_rule(rule: str, says: str) -> str:
-    return _space_words(rule) if says == rule else f"{_space_words(rule)}: {says}"
-
-
-def _space_words(rule: str) -> str:
-    """Format a function's name as words, which a narrow page can wrap."""
-    return rule.replace("_", " ")
+    return format_name(rule) if says == rule else f"{format_name(rule)}: {says}"
 
 
 def overall(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

@@ -199,7 +199,8 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
     )
     if right < HARDLY:
         st.warning(
-            "The AI errs too often on these images to judge their labels: most of these are probably errors of the AI."
+            "The AI is wrong about most of these images, so it is a poor judge of their labels. An image listed here "
+            "is more likely an error of the AI than a wrong label."
         )
     if likely:
         picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(results, i))

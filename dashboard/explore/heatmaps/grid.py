@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.names import format_name
-from core.sheet import render_png
+from core.sheet import PIXELS, render_png
 from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
@@ -17,6 +17,7 @@ from dashboard.explore.heatmaps.agreement import show_agreement
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
 from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
+from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
 from dashboard.shared.keys import digest
@@ -142,12 +143,22 @@ def _showing(
         def draw(table: HeatmapTable) -> None:
             _draw(table, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
             if kind == CLASSIFIERS:
+                _show_predictions(explained)
                 show_difference(table)
 
         with st.container(key="explore_heatmap"):  # which a phone shows before its controls
             draw_live(collect, draw)
 
     return show
+
+
+def _show_predictions(explained: Sequence[ExplainedColumn]) -> None:
+    """Draw the likeliest classes of each network, side by side."""
+    st.header(TOP_HEADING, anchor=False)
+    for place, (seen, target, _) in zip(st.columns(len(explained), gap="large"), explained, strict=True):
+        with place:
+            st.subheader(escape_markdown(seen.model), anchor=False)
+            show_top_predictions(seen, target)
 
 
 def title_of(explained: Sequence[ExplainedColumn], methods: Iterable[str]) -> str:
@@ -204,8 +215,9 @@ def _draw_heatmaps(shown: HeatmapTable, stem: str, *, closer: bool) -> None:
 def _draw_sheet(shown: HeatmapTable) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
-    with st.container(key="explore_sheet"):  # which a phone scrolls
-        st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
+    png, width = _render_sheet(_digest(shown), shown)
+    with st.container(key=f"explore_sheet_{width}"):  # which scrolls: a unit is a pixel or more
+        st.image(png, width=PIXELS * width, alt=f"Heatmaps: {told}", output_format="PNG")
 
 
 def _name(column: Column, cell: Cell) -> str:
@@ -213,8 +225,10 @@ def _name(column: Column, cell: Cell) -> str:
 
 
 @st.cache_data(max_entries=24, show_spinner=False)
-def _render_sheet(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
-    return figures.encode_for_page(render_png(draw_sheet(_shown)))
+def _render_sheet(key: str, _shown: HeatmapTable) -> tuple[bytes, int]:  # noqa: ARG001
+    sheet = draw_sheet(_shown)
+    width = round(sheet.width)
+    return figures.encode_for_page(render_png(sheet), PIXELS * width), width
 
 
 def _digest(shown: HeatmapTable) -> str:

@@ -17,7 +17,8 @@ from dashboard.explore.heatmap_jobs import Faithfulness
 from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
 
 SIDE, GAP, LABELS = 200, 14, 160
-SMALL, TINY = 11.5, 10.5
+SMALL, TINY = 12.5, 12
+"""Sizes of text: on the page, a unit of the sheet is one pixel or more."""
 PER_LINE = 5
 """Heatmaps side by side where there are more methods, of one image."""
 CURVES = 44

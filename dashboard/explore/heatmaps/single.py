@@ -15,12 +15,12 @@ from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
 from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
+from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.table import Cell, HeatmapTable
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
 
-TOP = 5
 CLIP = 0.5
 """Percentage of pixels in full colour: as participants see a heatmap."""
 
@@ -46,7 +46,8 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         _show_heatmap(seen, cell, look)
         left, right = st.columns(2, gap="large")
         with left:
-            _show_top_predictions(seen, target)
+            st.subheader(TOP_HEADING, anchor=False)
+            show_top_predictions(seen, target)
         with right:
             _trust(seen, cell)
         stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{method}".replace("/", "-").replace(":", ".")
@@ -92,14 +93,6 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
         alone = f"{alone}. {over}"
     for place, (text, image) in zip(places, [*pairs, (alone, drawing.draw_with_scale(caption))], strict=False):
         place.image(image, caption=text, width="stretch", alt=text)
-
-
-def _show_top_predictions(seen: ClassifiedImage, target: int) -> None:
-    st.subheader("Top 5 predictions", anchor=False)
-    for k in seen.ranked_classes[:TOP]:
-        name = escape_markdown(plain(seen.classifier.categories[k]))
-        sure = float(seen.probabilities[k])
-        st.progress(sure, f"{f'**{name}**' if k == target else name} {sure:.1%}")
 
 
 def _trust(seen: ClassifiedImage, cell: Cell) -> None:

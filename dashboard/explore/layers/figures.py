@@ -11,6 +11,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 
 from core.names import format_name
+from dashboard.explore.layers.training import memorisation
 from study.analysis import plots
 
 TOP = 20
@@ -96,7 +97,9 @@ def deletion(table: pd.DataFrame) -> go.Figure:
 
 def attacks(table: pd.DataFrame) -> go.Figure:
     """Draw the accuracy under each attack, by radius."""
-    shown = table.rename(columns={"right_low": "low", "right_high": "high"})
+    shown = table.rename(columns={"right_low": "low", "right_high": "high"}).assign(
+        attack=table["attack"].map(format_name)
+    )
     radius = "Largest change of a pixel, grey levels"
     return plots.curves(shown, x="grey_levels", y="right", by="attack", title="Still correct", x_title=radius)
 
@@ -134,7 +137,7 @@ def bands(table: pd.DataFrame) -> go.Figure:
     shown[["low", "high"]] = table[["median_low", "median_high"]].to_numpy()
     shown = shown[np.isfinite(shown["margin"])]
     title = "Smallest change that changes the prediction"
-    x_title = "Frequencies that may change, cycles per image"
+    x_title = "Changed frequencies, cycles per image"
     figure = plots.curves(shown, x="cycles", y="margin", by="of", title=title, x_title=x_title, percent=False)
     return figure.update_layout(showlegend=False)
 
@@ -220,27 +223,6 @@ def explainer(table: pd.DataFrame) -> go.Figure:
     figure.add_scatter(x=ends, y=ends, mode="lines", line=plots.DOTTED, hoverinfo="skip")
     figure = plots.apply_layout(figure, "Instability of the feature", percent=False).update_layout(showlegend=False)
     return figure.update_xaxes(title="Instability of the channel")
-
-
-def memorisation(table: pd.DataFrame) -> go.Figure:
-    """Draw the record of each training by epoch, one panel for each measure, with chance as a dotted line."""
-    measures = ["training", "held_out", "coarse", "fine", "critical", "gini"]
-    long = table.melt(["kind", "epoch"], measures, "measure", "value")
-    figure = px.line(
-        long,
-        x="epoch",
-        y="value",
-        color="kind",
-        facet_col="measure",
-        facet_col_wrap=2,
-        markers=True,
-        color_discrete_sequence=plots.PALETTE,
-    )
-    figure.for_each_annotation(lambda panel: panel.update(text=panel.text.partition("=")[2].replace("_", " ")))
-    for row in (2, 3):  # rows are counted from below: those of the accuracies
-        figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED, row=row, col="all")
-    figure = plots.apply_layout(figure, "", percent=True).update_layout(height=720, margin_t=90)
-    return figure.update_yaxes(title=None, range=[-0.03, 1.03])
 
 
 def attributes(table: pd.DataFrame) -> go.Figure:

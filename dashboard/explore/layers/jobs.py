@@ -34,8 +34,12 @@ TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
 REFINED = 45
 """Gradients of one image that the refinement of a layer costs, about: mostly the probes, which grow with the images."""
+PROBE_S, PERCEPTRON = 0.007, 2.5
+"""Seconds of a linear probe of a layer per image, about, and how many times longer a perceptron takes."""
 UNMEASURED = frozenset({"decomposition", "recognition"})
 """Questions that do not run the network, whose speed says nothing about them."""
+PROBING = frozenset({"probes", "information"})
+"""Questions that train probes of each layer."""
 QUERIES = 100
 """Images that a network is asked about, to compare it with its relatives; as many are crafted for an output."""
 WALK = 150
@@ -85,17 +89,27 @@ class LayerRequest:
         return Task(self.key, self.compute, self.estimate)
 
     def estimate(self) -> float | None:
-        """Estimate the seconds of the passes at most; what is computed from the predictions is left out."""
+        """Estimate the seconds of the passes at most, and of probes; what else is computed from them is left out."""
         defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.query.question])}
         if self.query.question in UNMEASURED:
             return None
         passes = PASSES.get(self.query.question, _each_layer)
-        return estimate_seconds(self.classifier, passes(self, defaults | dict(self.query.parameters)))
+        given = defaults | dict(self.query.parameters)
+        seconds = estimate_seconds(self.classifier, passes(self, given))
+        return None if seconds is None else seconds + _estimate_probes(self, given)
 
     @property
     def image_count(self) -> int:
         """Return the number of images used."""
         return min(self.count, len(self.images))
+
+
+def _estimate_probes(request: LayerRequest, given: Mapping[str, Any]) -> float:
+    """Estimate the seconds of training probes, which do not depend on the speed of the network."""
+    if request.query.question not in PROBING:
+        return 0.0
+    layers = len(request.query.layers) or len(blocks(request.classifier))
+    return PROBE_S * layers * request.image_count * (PERCEPTRON if int(given.get("hidden", 0)) else 1)
 
 
 def _each_layer(request: LayerRequest, _: Mapping[str, Any]) -> Cost:

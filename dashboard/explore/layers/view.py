@@ -14,11 +14,12 @@ from core.layers.consistency import ORDERS
 from core.names import format_name
 from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
+from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache, files, links, numbers
-from dashboard.shared.live import draw_when_ready
+from dashboard.shared.live import await_result, draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
 from study.analysis.headings import format_heading
@@ -46,8 +47,8 @@ READ = {
     "parts": "Share of its channel's activation in held-out images that each part explains: channel.part, by layer.",
     "explainer": "Location instability of each channel and of the feature that replaces it: below the line, steadier.",
     "rules": "Share of held-out images with the network's prediction, with 95% intervals; then the largest rules.",
-    "memorisation": "One training for each kind of data. Dotted: chance. coarse, fine: held-out images, low and high "
-    "frequencies alone. critical: held-out images near another prediction. gini: of the loss sensitivity.",
+    "memorisation": "One training for each kind of data. Dotted: chance. Low and high frequencies: held-out images of "
+    "these alone. Near another class: share of held-out images. Gini coefficient: of the loss sensitivity.",
     "attributes": "Accuracy on held-out relatives, with 95% intervals. The table has the predictions for this network, "
     "and for crafted images, under By images, the accuracy without crafting.",
     "decomposition": "Share of the energy of held-out images that a layer does not rebuild, ± standard error; of "
@@ -67,7 +68,11 @@ HEADINGS = {
     "importance": {"error": "SE"},
 }
 """Headings of a question's table whose columns have other meanings elsewhere."""
-WORDS: dict[str, numbers.Words] = {"evidence": {"method": format_name}}
+WORDS: dict[str, numbers.Words] = {
+    "attacks": {"attack": format_name},
+    "evidence": {"method": format_name},
+    "memorisation": {"kind": format_name},
+}
 """How the codes of a question's table are written."""
 NOTED = {"x_features": "x_feature"}
 """The column that tells what a note is about, of the questions whose notes do not name it; "all" is the whole."""
@@ -143,6 +148,8 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
             f"{PAIRED[asked.question]} compares two networks, or two layers of one. Choose a network under "
             "**Compared with**, or different layers under **Layers** and **Its layers**."
         )
+        return
+    if await_result(start_pace_job(classifier)) is None:  # without it, work that takes long would start unasked
         return
     request = LayerRequest(asked, classifier, compared, images, count)
     draw_when_ready(request.task, lambda result: _draw_result(request, result), "_layers")

@@ -10,10 +10,13 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from core.sheet import PIXELS
+from dashboard.explore.heatmaps.sheet import TINY
 from tests.browser.explore.conftest import PATIENCE_MS, finished, open_explore, origin
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
+SHEET = "/explore?view=Grid&methods=Gradient&images=standard%2F0%2C1%2C2%2C3&source=Standard"
 
 
 def test_a_lasso_around_points_shows_their_images_and_a_click_their_map(explorer: Server, page: Page) -> None:
@@ -69,3 +72,26 @@ def test_a_region_is_drawn_on_the_image_and_replaced(explorer: Server, page: Pag
     assert black[side // 8 : 3 * side // 8, 5 * side // 8 : 7 * side // 8].all()
     assert black[:, : 3 * side // 8].mean() < 0.1
     assert black[5 * side // 8 :].mean() < 0.1
+
+
+def test_a_phone_shows_the_tools_for_a_region_and_hides_those_of_other_figures(explorer: Server, page: Page) -> None:
+    """Catches a caption that names a tool which the phone does not show, and tools over a legend."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_explore(page, f"{explorer.url}/explore?method=Gradient&region=A+drawn+region")
+    expect(page.locator("[class*=st-key-region-drawn] .modebar")).to_be_visible(timeout=PATIENCE_MS)
+    open_explore(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
+    expect(page.locator(".nsewdrag").first).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".modebar")).not_to_be_visible()
+
+
+def test_the_words_of_a_sheet_are_large_enough_on_every_screen(explorer: Server, page: Page) -> None:
+    """Catches a sheet that is shrunk to the screen, or one that widens the page."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        open_explore(page, explorer.url + SHEET)
+        sheet = page.get_by_role("img", name="Heatmaps:").last
+        expect(sheet).to_be_visible(timeout=PATIENCE_MS)
+        finished(page)
+        drawn, natural = sheet.evaluate("image => [image.clientWidth, image.naturalWidth]")
+        assert TINY * drawn / (natural / PIXELS) >= 12
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -54,7 +54,7 @@ def test_the_page_shows_what_the_verb_writes(view, told) -> None:
     assert 0 < broken[SEVERE] < FEW
     low, high = proportion_confint(broken[SEVERE], FEW, method="wilson")
     row = list(report).index(SEVERE)
-    assert shown["Rule"][row].startswith("as sure in dim light: Slightly less light reduces")
+    assert shown["Rule"][row].startswith("As sure in dim light: Slightly less light reduces")
     said = f"{broken[SEVERE]} of {FEW}: {broken[SEVERE] / FEW:.1%} ({low:.1%} to {high:.1%})"
     assert shown["Broken by"][row] == said
     bar = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
@@ -89,6 +89,17 @@ def test_the_worst_images_come_first_with_how_bad_they_are(view, told, rules: Pa
     )
     view(**LINK, rules="mine.py", rule="same_when_mirrored")
     assert {lines[0] for lines in seen["lines"]} == {"breaks it"}
+
+
+def test_rules_are_chosen_in_words_and_the_link_keeps_their_names(view, rules: Path) -> None:
+    """Catches code names on the page, and words in the link, which brings back nothing."""
+    app = view(**LINK, rules="mine.py", rule="same_when_mirrored")
+    choice = app.selectbox(key="rule")
+    assert choice.value == "same_when_mirrored"
+    assert {"As sure in dim light", "Same when mirrored"} <= set(choice.options)
+    app = settled(choice.select(SEVERE).run())
+    assert app.query_params["rule"] == SEVERE
+    assert any("As sure in dim light, by labelled category" in caption.value for caption in app.caption)
 
 
 def test_only_the_owners_files_are_offered_and_none_is_run_unasked(view, workspace: Path, rules: Path) -> None:

@@ -62,3 +62,16 @@ def test_the_difference_is_of_heatmaps_that_are_scaled_first(opened) -> None:
         place = (slice(None), slice(-20, None))
         np.testing.assert_allclose(drawn[place], (grey[place] + colour) / 2, atol=1)
         np.testing.assert_allclose(drawn[:, :200], grey[:, :200].repeat(3, 2), atol=1)
+
+
+def test_the_likeliest_classes_of_both_networks_are_shown_with_their_probabilities(opened) -> None:
+    """Catches one class per network, and the classes of one network twice."""
+    app = opened(view="Compare models", method="Gradient", other="scenes:aware")
+    assert [one.value for one in app.subheader] == ["scenes", "scenes:aware"]
+    texts = [one.proto.text for one in app.get("progress")]
+    assert len(texts) == 10
+    assert texts[:5] != texts[5:]
+    for five in (texts[:5], texts[5:]):
+        shares = [float(text.split()[-1].rstrip("%")) for text in five]
+        assert shares == sorted(shares, reverse=True)
+        assert 20 < sum(shares) <= 100.3

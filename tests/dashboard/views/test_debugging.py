@@ -130,7 +130,10 @@ def test_likely_label_errors_with_what_to_make_of_them(view, found) -> None:
     assert found.read is None  # the set is small
     assert debugging.NO_READER in said
     assert right < debugging.HARDLY
-    assert len(app.warning) == 1
+    assert [one.value for one in app.warning] == [
+        "The AI is wrong about most of these images, so it is a poor judge of their labels. "
+        "An image listed here is more likely an error of the AI than a wrong label."
+    ]
     table = app.dataframe[0].value
     assert table["image"].tolist() == [found.images.ids[i] for i in doubtful]
 

@@ -173,6 +173,8 @@ def test_another_heatmap_method_begins_with_its_own_parameters(open_page: Open, 
     settle(app)
     saliency = config.read(mine).saliency
     assert (saliency.method, saliency.parameters) == ("integrated_gradients", {"steps": 48})
+    quadrature = named(app.selectbox, "Quadrature")
+    assert quadrature.options == ["Midpoint", "Gauss Legendre"]  # type: ignore[attr-defined]
 
 
 def test_conditions_are_written_in_the_order_of_the_catalogue(open_page: Open, mine: Path) -> None:

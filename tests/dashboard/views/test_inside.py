@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +12,13 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.attribution.cost import cost
+from core.attribution.cost import Pace, cost
 from core.names import format_name
 from core.parameters import list_parameters
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES, LayerRequest
+from dashboard.explore.layers.jobs import PASSES, PERCEPTRON, PROBE_S, LayerRequest
 from dashboard.shared import cache
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
@@ -56,6 +58,11 @@ def answered(app: AppTest) -> pd.DataFrame:
             "importance",
             {"layers": "features.0", "importance.of": "label"},
             {"layers": ("features.0",), "parameters": {"of": "label"}},
+        ),
+        (
+            "evidence",
+            {"evidence.methods": "gradient,grad_cam"},
+            {"parameters": {"methods": "gradient,grad_cam"}},
         ),
         ("frequencies", {"frequencies.radii": "4,16"}, {"parameters": {"radii": "4,16"}}),
         ("attacks", {"attacks.names": "fgsm", "attacks.radii": "2"}, {"parameters": {"names": "fgsm", "radii": "2"}}),
@@ -139,7 +146,7 @@ def test_every_question_has_a_figure_and_says_how_to_read_it() -> None:
     assert set(PASSES) < set(QUESTIONS)
 
 
-def test_the_estimate_counts_what_is_asked_for() -> None:
+def test_the_estimate_counts_what_is_asked_for(monkeypatch) -> None:
     """By hand: 2 attacks of at most 40 and 50 steps, 3 radii; a layer of 96 units."""
     request, inspected = asked("attacks", parameters={"names": "pgd, langevin", "radii": "1,2,3"})
     images = gallery_of("scenes", "adversarial").images
@@ -154,7 +161,28 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     assert both.gradients == 2 * COUNT * (1 + cost("integrated_gradients", {}, inspected.classifier).gradients)
     refined = replace(whole, query=LayerQuery("refinement", layers=("features.4", "features.5")))
     assert PASSES["refinement"](refined, {}).gradients > 20 * 2 * COUNT, "half of what was measured, 47 per image"
+    monkeypatch.setattr("dashboard.explore.layers.jobs.estimate_seconds", lambda *_: 1.0)
+    probing = replace(whole, query=LayerQuery("probes", layers=("features.4", "features.5")))
+    assert probing.estimate() == pytest.approx(1 + 2 * COUNT * PROBE_S)
+    deep = replace(probing, query=replace(probing.query, parameters={"hidden": "8"}))
+    assert deep.estimate() == pytest.approx(1 + 2 * COUNT * PROBE_S * PERCEPTRON)
     assert replace(whole, count=5).key != whole.key != units.key
+
+
+def test_long_work_asks_first_also_while_the_speed_of_the_network_is_not_known(opened, monkeypatch) -> None:
+    """Catches probes of minutes that start when the page is opened, and a button that does not say how long."""
+    started = threading.Event()
+
+    def measure(_: object) -> Pace:
+        started.wait(2.0)  # longer than an estimate waits
+        return Pace(1.0, 1.0)
+
+    monkeypatch.setattr("dashboard.explore.heatmap_jobs.pace", measure)
+    monkeypatch.setattr("dashboard.explore.heatmap_jobs.digest", lambda *parts: f"slow {parts}")
+    monkeypatch.setattr(LayerRequest, "compute", lambda *_: pytest.fail("nobody has asked for it"))
+    app = opened(view="Layers", question="Probes", **{"layers.images": str(COUNT), "seed": "7"})
+    (button,) = [button.label for button in app.button if button.label.startswith("Compute")]
+    assert re.fullmatch(r"Compute \(about \d+ min\)", button)
 
 
 def test_what_a_question_draws_is_part_of_its_result() -> None:
@@ -218,6 +246,8 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
     named = FIGURES["evidence"](erased.assign(method="grad_cam")).layout.xaxis.ticktext
     assert list(named) == ["Grad CAM"]
+    attacked = pd.DataFrame({"attack": ["fgsm"], "grey_levels": 1, "right": 0.5, "right_low": 0.4, "right_high": 0.6})
+    assert [line.name for line in FIGURES["attacks"](attacked).data] == ["FGSM"]
     (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
     assert (list(bar.x), list(bar.y)) == (["mode 1", "mode 2"], [7, 3])
     far = pd.DataFrame(
@@ -250,7 +280,7 @@ def test_many_long_rules_have_room_for_their_words() -> None:
 def test_every_field_of_a_question_says_what_it_means(opened, question) -> None:
     """Catches a field without its tooltip."""
     app = opened(view="Layers", question=format_name(question))
-    fields = [w for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)]
+    fields = [w for kind in ("number_input", "selectbox", "toggle", "text_input", "multiselect") for w in app.get(kind)]
     helps = {w.key: w.help for w in fields if w.key and w.key.startswith(f"{question}.")}
     assert helps == {f"{question}.{p.name}": p.help for p in list_parameters(QUESTIONS[question])}
     assert all(helps.values())

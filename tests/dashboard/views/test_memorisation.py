@@ -10,25 +10,35 @@ from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from study.inquiry.layers import LayerQuery
 from tests.core.scenes import scene_net
 
-MEASURES = ["training", "held_out", "coarse", "fine", "critical", "gini"]
+PANELS = {
+    "training": "Training images",
+    "held_out": "Held-out images",
+    "coarse": "Low frequencies",
+    "fine": "High frequencies",
+    "critical": "Near another class",
+    "gini": "Gini coefficient",
+}
 
 
 def test_every_measure_has_a_panel_with_a_line_for_each_kind() -> None:
-    """Catches panels with another one's values, a chance line across a ratio, and frequencies of moved pixels."""
-    values = {name: np.linspace(0, 1, 6) / (k + 1) for k, name in enumerate(MEASURES)}
-    table = pd.DataFrame({"kind": ["true"] * 3 + ["shuffled"] * 3, "epoch": [0, 1, 2] * 2, "chance": 0.0625} | values)
+    """Catches names of the code, values of another panel, a chance line across a ratio, and a legend over a title."""
+    values = {name: np.linspace(0, 1, 6) / (k + 1) for k, name in enumerate(PANELS)}
+    table = pd.DataFrame(
+        {"kind": ["true"] * 3 + ["random_labels"] * 3, "epoch": [0, 1, 2] * 2, "chance": 0.0625} | values
+    )
     table.loc[3:, ["coarse", "fine"]] = np.nan
     figure = FIGURES["memorisation"](table)
     titles = {text.text: (text.x, text.y) for text in figure.layout.annotations if text.text}
-    assert set(titles) == {"training", "held out", "coarse", "fine", "critical", "gini"}
+    assert set(titles) == set(PANELS.values())
+    assert figure.layout.legend.y > 1.05, "above the titles of the panels, also in two lines"
     lines = {(line.name, line.xaxis): list(line.y) for line in figure.data}
     assert len(lines) == 12
-    for name in MEASURES:
-        for kind, part in (("true", table[:3]), ("shuffled", table[3:])):
-            axis = _axis_below(figure, *titles[name.replace("_", " ")])
+    for name, title in PANELS.items():
+        for kind, part in (("True", table[:3]), ("Random labels", table[3:])):
+            axis = _axis_below(figure, *titles[title])
             np.testing.assert_array_equal(lines[kind, axis], part[name])
     dotted = {shape.yref for shape in figure.layout.shapes}
-    below = {_axis_below(figure, *titles[name])[1:] for name in ("critical", "gini")}
+    below = {_axis_below(figure, *titles[PANELS[name]])[1:] for name in ("critical", "gini")}
     assert len(figure.layout.shapes) == 4
     assert dotted.isdisjoint({f"y{number} domain" for number in below} | {f"y{number}" for number in below})
 

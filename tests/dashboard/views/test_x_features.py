@@ -19,6 +19,7 @@ def test_the_page_shows_the_table_the_drawings_and_the_warnings(opened) -> None:
     link = {"view": "Layers", "question": "x-features", "layers.images": str(COUNT), "x_features.features": "2"}
     link |= {"x_features.heatmap": "contrastive_excitation", "x_features.heatmap_layer": "features.1.2"}
     app = begun(opened(**link))
+    assert app.selectbox(key="x_features.heatmap").options == ["Gradient x activation", "Contrastive excitation"]
     given = {"heatmap": "contrastive_excitation", "heatmap_layer": "features.1.2"}
     request, inspected = asked("x_features", parameters={"features": "2", **given})
     expected = QUESTIONS["x_features"](inspected, silent, features=2, **given)
