@@ -113,8 +113,12 @@ def show(question: PowerAnalysis) -> None:
 
 
 def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
-    for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
-        st.markdown(f"**{escape_markdown(sentence)}**")
+    st.markdown("**Participants needed for a power of 80%**")
+    st.table(work.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
+    st.caption(
+        "The smallest of these sizes at which the whole 95% interval of power is above 80%. A dash: none of them; try "
+        "larger sizes or more simulated studies."
+    )
     priced = power.with_cost(table, conditions, pay)
     by_size, by_cost = st.columns(2, gap="large") if pay > 0 else (st.container(), None)
     with by_size:
@@ -125,12 +129,12 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
             numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", TESTS, headings=MULTIPLE)
     st.caption(
         "Power: share of simulated studies with a significant test, with the 95% interval due to the number simulated. "
-        "A sample size is sufficient if the whole interval is above 80%."
+        "The dotted line is the target of 80%."
     )
     if table["effect"].nunique() > 1:
         st.markdown(
-            "**Smallest effect whose power is above 80%**, its whole 95% interval included, as a multiple of the "
-            "assumed one"
+            "**Smallest effect that is found with a power of 80%** (the whole 95% interval above it), as a multiple of "
+            "the assumed one"
         )
         numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE)
     if int(table["failed"].sum()):

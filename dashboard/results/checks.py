@@ -9,11 +9,11 @@ import streamlit as st
 from dashboard.results import jobs as work
 from dashboard.results.findings import list_model_messages
 from dashboard.results.jobs import SEED, AnalysisResult
-from dashboard.results.wording import IN_WORDS
 from dashboard.shared import live, numbers
 from study.analysis import crosschecks, headline
 from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
 from study.analysis.records import MixedModel
+from study.analysis.wording import IN_WORDS
 
 
 def show(result: AnalysisResult) -> None:

@@ -9,12 +9,12 @@ import streamlit as st
 
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
-from dashboard.results.wording import IN_WORDS
 from dashboard.shared import files, live, numbers
 from dashboard.shared.messages import escape_markdown
 from study.analysis import figures, headline, nested, random_effects, report
 from study.analysis.records import MixedModel
 from study.analysis.sentences import words
+from study.analysis.wording import IN_WORDS
 
 CONTRAST_ORDER = (
     "contrast",
@@ -39,10 +39,12 @@ def show_figure(sample: Sample) -> None:
 
 
 def show_tests(result: AnalysisResult) -> None:
-    """Show effects with intervals, the tests in plain language, and the messages about the models."""
+    """Show the tests in plain language, effects with intervals, and the messages about the models."""
     numbers.heading("Do explanations help participants predict the AI?", result.label)
+    for test in result.analysis.tests:
+        st.markdown(f"**{_keep_whole(report.describe_test(test, result.level))}**")
     if not result.contrasts.empty:
-        said, drawn = st.columns(2, gap="large")
+        drawn, said = st.columns(2, gap="large")  # on a phone the figure comes before the sentences
         said.markdown(
             "\n".join(f"- {_keep_whole(line)}" for line in headline.sentences(result.contrasts, result.level))
         )
@@ -61,8 +63,6 @@ def show_tests(result: AnalysisResult) -> None:
             f"{list(result.analysis.models)[-1]} model and averaged over participants and categories, so accuracies "
             "can differ a little from the observed ones in Figure 1."
         )
-    for test in result.analysis.tests:
-        st.markdown(f"**{_keep_whole(report.describe_test(test, result.level))}**")
     _warn(*_list_messages(result))
 
 

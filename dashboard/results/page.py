@@ -47,10 +47,10 @@ def _show_results(chosen: ChosenResponses) -> None:
     manifest = chosen.bundle.manifest if chosen.bundle else None
     for caveat in (*caveats(manifest), *chosen.data.messages):
         st.warning(caveat)
+    plan = _plan(chosen)
     above = st.container()
     st.header("Data and exclusions", anchor=False)
     quality.show(chosen.data)
-    plan = _plan(chosen)
     sample = None
     with above, show_errors():
         sample = await_result(work.make_sample_task(chosen.data, plan, chosen.interim_analyses).ask())

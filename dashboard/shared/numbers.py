@@ -12,7 +12,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard.shared import files
-from study.analysis.headings import format_headings
+from study.analysis.headings import format_headings, is_share
 from study.analysis.sentences import p_text
 from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
@@ -120,7 +120,15 @@ def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], forms: Forms)
 
 def _list_forms(frame: pd.DataFrame, chances: Set[str]) -> Forms:
     """List how the numbers of each column are written."""
-    return {name: p_text if name in chances else _form(name, frame[name]) for name in frame.select_dtypes("number")}
+    shares = {name for name in frame if is_share(name, frame.columns)}
+    return {
+        name: p_text if name in chances else _write_share if name in shares else _form(name, frame[name])
+        for name in frame.select_dtypes("number")
+    }
+
+
+def _write_share(value: float) -> str:
+    return f"{value:.1%}"
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:

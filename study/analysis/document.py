@@ -14,9 +14,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from study.analysis.headings import format_heading, is_share
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
+from study.analysis.wording import IN_WORDS
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 from study.workspace.provenance import code_digest
@@ -93,23 +95,30 @@ def tabulate_models(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def format_cells(table: pd.DataFrame) -> list[list[str]]:
-    """Format a table: three decimals, whole integers, p as articles print it, a dash if missing."""
-    return [[_format(name, value) for name, value in row.items()] for row in table.to_dict("records")]
+    """Format a table: three decimals, whole integers, p as articles print it, codes in words, a dash if missing."""
+    shares = {name for name in table if is_share(str(name), table.columns)}
+    rows = table.to_dict("records")
+    return [[_format(name, value, is_share=name in shares) for name, value in row.items()] for row in rows]
 
 
-def _format(name: Any, value: Any) -> str:
+def _format(name: Any, value: Any, *, is_share: bool) -> str:
     if pd.isna(value):
         return "–"
     if name in CHANCES:
         return p_text(value)
+    if name in IN_WORDS and isinstance(value, str):
+        return IN_WORDS[name](value)
+    if is_share:
+        return f"{value:.1%}"
     return _format_number(value) if isinstance(value, float) else str(value)
 
 
 def _format_number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"
+    return (f"{value:,.0f}" if value == round(value) else f"{value:,.3f}").replace("-", "−")
 
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.filters["cells"] = format_cells
+_TEMPLATES.filters["heading"] = format_heading

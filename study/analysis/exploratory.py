@@ -15,9 +15,10 @@ import plotly.graph_objects as go
 from core.errors import ForetellError
 from core.registry import Registry
 from core.types import Progress, silent
+from study.analysis import plots
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis
-from study.analysis.responses import Responses
+from study.analysis.responses import MODES, Responses
 from study.bundle import Manifest, Trial
 
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
@@ -151,7 +152,7 @@ def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
 
 
 def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
-    """Compute one analysis.
+    """Compute one analysis; a figure of simulated participants is marked as such.
 
     Raises
     ------
@@ -159,7 +160,10 @@ def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
         The responses do not allow it.
     """
     analysis: ExploratoryAnalysis = EXPLORATORY[name]
-    return ExploratoryResult(name, analysis.title, analysis.explain(study), *analysis.compute(study))
+    table, figure = analysis.compute(study)
+    if figure is not None and study.data.has_simulated:
+        plots.mark(figure, MODES["sim"])
+    return ExploratoryResult(name, analysis.title, analysis.explain(study), table, figure)
 
 
 def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:

@@ -33,15 +33,8 @@ def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
     _lay_out(figure, conditions)
     if simulated:
-        _mark(figure, MODES["sim"])
+        plots.mark(figure, MODES["sim"])
     return figure
-
-
-def _mark(figure: go.Figure, words: str) -> None:
-    """Write across the figure what it must not be taken for."""
-    figure.update_layout(
-        title={"text": words, "font": {"size": 15, "color": plots.INK}, "x": 0, "y": 0.98}, margin={"t": 95}
-    )
 
 
 def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:

@@ -98,11 +98,12 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
             x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 11}
         )
     plots.apply_layout(figure, "", percent=False)
-    title = {"text": MODES["sim"], "font": {"size": 15}, "x": 0, "y": 0.98} if simulated else None
-    figure.update_layout(
-        height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 50 if simulated else 20, "b": 50}, title=title
+    figure.update_layout(height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 20, "b": 50})
+    if simulated:
+        plots.mark(figure, MODES["sim"])
+    figure.update_xaxes(
+        title="Difference in accuracy, percentage points", gridcolor=plots.GRID, zeroline=False, nticks=6, tickangle=0
     )
-    figure.update_xaxes(title="Percentage points", gridcolor=plots.GRID, zeroline=False, nticks=6, tickangle=0)
     return figure.update_yaxes(
         showticklabels=False, showgrid=False, range=[-0.6, len(places) - 0.1], title=None, automargin=False
     )

@@ -60,6 +60,12 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
     return apply_layout(figure, title, percent=True)
 
 
+def mark(figure: go.Figure, words: str) -> None:
+    """Write above a figure what it must not be taken for, also where it is saved or pasted elsewhere."""
+    title = {"text": words, "font": {"size": 15, "color": INK}, "x": 0, "y": 0.98}
+    figure.update_layout(title=title, margin={"t": (figure.layout.margin.t or 0) + 45})
+
+
 def diagonal(figure: go.Figure) -> go.Figure:
     """Add the line on which both axes are equal."""
     figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=DOTTED, showlegend=False, hoverinfo="skip"))

@@ -217,9 +217,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
         title="Power",
         x_title="Participants per condition",
     )
-    drawn.add_hline(
-        y=TARGET, line=plots.DOTTED, annotation_text=f"target {TARGET:.0%}", annotation_position="bottom right"
-    )
+    drawn.add_hline(y=TARGET, line=plots.DOTTED)
     return drawn.update_yaxes(range=[0, 1.03])
 
 

@@ -16,7 +16,14 @@ from typer.testing import CliRunner
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
 from dashboard.power import jobs as work
-from dashboard.power.jobs import PowerAnalysis, describe_sample_sizes, parse_multiples, parse_numbers, slopes
+from dashboard.power.jobs import (
+    PowerAnalysis,
+    describe_sample_sizes,
+    parse_multiples,
+    parse_numbers,
+    slopes,
+    tabulate_sample_sizes,
+)
 from dashboard.shared.jobs import pool
 from study.analysis import power, truths
 from study.plan import config
@@ -62,8 +69,7 @@ def test_the_curve_is_the_engines(workspace: Path) -> None:
     )
     expected = power.curve(world, [4, 6], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
-    sentences = [line.value.strip("*") for line in app.markdown]
-    assert all(said in sentences for said in describe_sample_sizes(expected, 4, 3.0, "EUR"))
+    pd.testing.assert_frame_equal(app.table[0].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
 
 
 def test_it_can_be_stopped(workspace: Path) -> None:
@@ -271,8 +277,20 @@ def test_sentences_name_the_hypothesis_of_each_test() -> None:
     first, second = describe_sample_sizes(table, 4, 3.0, "EUR")
     assert first == (
         "To show that explanations change how often participants predict the AI (explanation vs null), effects × 1: "
-        "with 20 participants per condition (80 in all, 240 EUR), power is above 80%, its whole 95% interval included."
+        "with 20 participants per condition (80 in all, 240 EUR), the whole 95% interval of power is above 80%."
     )
     assert second.startswith("To show that the large model fits better than the small model (large vs small)")
     assert "(80 in all, 262.40 EUR)" in describe_sample_sizes(table, 4, 3.28, "EUR")[0]
     assert "(80 in all)" in describe_sample_sizes(table, 4, 0.0, "EUR")[0]
+
+
+def test_the_sizes_that_are_enough_are_a_table_and_a_dash_where_none_is() -> None:
+    """Catches a size that is not enough, and a pay that is not that of all conditions."""
+    rows = [(20, 1.0, "null - explanation", 0.7), (30, 1.0, "null - explanation", 0.9), (30, 0.5, "a - b", 0.2)]
+    needed = tabulate_sample_sizes(
+        pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"]), 4, 3.25, "EUR"
+    )
+    assert needed["Test"].tolist() == ["explanation vs null", "b vs a"]
+    assert needed["Effects"].tolist() == ["× 1", "× 0.5"]
+    assert needed.iloc[:, 3:].to_numpy().tolist() == [["30", "120", "390"], ["–", "–", "–"]]
+    assert list(needed.columns[3:]) == ["Participants per condition", "In all", "Pay, EUR"]

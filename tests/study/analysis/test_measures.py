@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import calibration, items, learning, projection, responses, speed
-from study.analysis.exploratory import EXPLORATORY
+from study.analysis import calibration, exploratory, items, learning, projection, responses, speed
+from study.analysis.exploratory import EXPLORATORY, AnalysedStudy
+from study.analysis.responses import MODES
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
@@ -23,6 +24,15 @@ def frame() -> pd.DataFrame:
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(1)
+
+
+def test_figures_of_simulated_participants_say_so() -> None:
+    """Catches an exploratory figure that, saved or pasted elsewhere, looks like people's responses."""
+    for mode in ("sim", "live"):
+        data = responses.prepare(study(40, 10, 20, seed=5).assign(mode=mode))
+        drawn = [exploratory.compute(name, AnalysedStudy(data)).figure for name in ("detection", "learning")]
+        titles = [figure.layout.title.text for figure in drawn if figure is not None]
+        assert titles == [MODES["sim"] if mode == "sim" else None] * 2
 
 
 def test_projection_of_known_people(frame: pd.DataFrame) -> None:

@@ -170,6 +170,12 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         assert part in page
         assert part in (tmp_path / "planned" / "report.md").read_text()
     assert "<td>&lt; .001</td>" in page  # escaped once
+    for said in ("<th>p (Holm)</th>", "<td>saliency vs none, AI wrong (adversarial)</td>"):
+        assert said in page, "names and codes of the files are in words"
+    tables = re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    assert not re.findall(r"<t[hd]>[^<]*(?:std_|adv_|p_holm|accuracy_)[^<]*<", tables)
+    effects = pd.read_csv(tmp_path / "planned" / "contrasts.csv").iloc[0]
+    assert f"<td>{effects['accuracy_more']:.1%}</td>" in page
     assert "Not shown. Calibration of confidence: The responses have no confidence ratings" in page
     found = results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
     assert (found.interim or "").startswith("Interim: the smallest condition has 8 of the 40 planned participants")

@@ -18,12 +18,12 @@ from core.errors import ForetellError
 from dashboard.cli.analysis import _analyze_study
 from dashboard.cli.terminal import Bars
 from dashboard.results import jobs as work
-from dashboard.results.wording import IN_WORDS
 from dashboard.shared import numbers
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
+from study.analysis.wording import IN_WORDS
 from study.bundle import MANIFEST, Bundle, TeachingFacts
 from study.participation.payloads import TrialResponse
 from study.plan.preregistration import AnalysisPlan
