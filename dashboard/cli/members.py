@@ -53,7 +53,9 @@ def account(
         if email is None:
             for one in service.researcher.list_accounts():
                 roles = ", ".join(f"{role} of {study}" for study, role in one.roles.items()) or "no role"
-                say(f"{escape_controls(one.address)}: {escape_controls(roles)}, login: {escape_controls(one.login)}")
+                link = "" if one.link_until is None else f", link until {one.link_until:%Y-%m-%d %H:%M} UTC"
+                said = f"{escape_controls(one.address)}: {escape_controls(roles)}, login: {escape_controls(one.login)}"
+                say(said + link)
         elif remove:
             service.access.remove_account(email)
             say(f"{escape_controls(email)} can no longer log in with a password.")

@@ -30,13 +30,16 @@ const PAGES = {
 
 async function main() {
   watch();
-  const entry = await net.post("entry", { study });
+  const token = location.hash.slice(1);
+  if (token !== WITHDRAW) net.token = token;
+  const preview = !net.token && new URLSearchParams(location.search).has("preview");
+  if (preview) net.credentials = "same-origin";
+  const entry = await net.post("entry", { study, preview });
   if (entry.status !== 200) return complain(entry.body.error);
   speak(entry.body);
   tellContact(entry.body.contact);
   clockOffset(net);
-  if (location.hash.slice(1) === WITHDRAW) return withdrawPage();
-  net.token = location.hash.slice(1);
+  if (token === WITHDRAW) return withdrawPage();
   if (!net.token && !(await enter(entry.body.device))) return;
   await net.replay();
   let reply = await net.get("state");
@@ -63,7 +66,6 @@ async function enter(needs) {
   const preview = query.get("preview");
   const reason = await unfit(needs);
   if (reason !== null) return void say(word("gate"), `${reason}\n\n${word("gate_return")}`);
-  if (preview !== null) net.credentials = "same-origin";
   const sent = preview === null ? { study, ...(await recruited(query)) } : { study, preview: true, condition: preview || null };
   let reply = await net.post("begin", sent);
   while (reply.body.says === KNOWN) reply = await returnPage(reply.body.error, sent);

@@ -24,6 +24,7 @@ from dashboard.server import gate
 from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
+from study.collection.researcher import Researcher
 from study.participation.payloads import (
     CheckResponses,
     ClientDevice,
@@ -69,9 +70,10 @@ class _Body(BaseModel):
 
 
 class Entry(_Body):
-    """Body of ``/api/v1/entry``."""
+    """Body of ``/api/v1/entry``: the study, which a researcher's preview may show before it is open."""
 
     study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
+    preview: bool = False
 
 
 class Begin(_Body):
@@ -113,11 +115,7 @@ def routes() -> list[Route]:
         Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file, middleware=COMPRESSED),
         Route("/assets/{study}/{sha256}", _asset),
-        _api(
-            "entry",
-            "POST",
-            lambda participant, call: (200, participant.entry(Entry.model_validate_json(call.body).study)),
-        ),
+        _api("entry", "POST", _enter),
         _api("begin", "POST", _begin),
         _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
         _api("state", "GET", lambda participant, call: (200, participant.state(call.token, call.tab))),
@@ -139,15 +137,25 @@ def routes() -> list[Route]:
     ]
 
 
+def _enter(participant: Participant, call: PageRequest) -> tuple[int, Any]:
+    sent = Entry.model_validate_json(call.body)
+    if sent.preview:
+        return 200, _find_previewer(call).load_preview_entry(sent.study)
+    return 200, participant.entry(sent.study, call.token)
+
+
+def _find_previewer(call: PageRequest) -> Researcher:
+    """Find the door of the researcher who previews: a participant would see the other conditions and predictions."""
+    refusal = gate.find_refusal(call.asked)
+    if refusal is not None:
+        raise Refusal(*refusal, "refused_preview")
+    return door.get_researcher_of(call.asked.cookies.get(COOKIE, ""))
+
+
 def _begin(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
-        # A participant would see the other conditions, and the AI's predictions in the practice trials.
-        refusal = gate.find_refusal(call.asked)
-        if refusal is not None:
-            raise Refusal(*refusal, "refused_preview")
-        researcher = door.get_researcher_of(call.asked.cookies.get(COOKIE, ""))
-        return 201, {"token": researcher.begin_preview(sent.study, sent.condition)}
+        return 201, {"token": _find_previewer(call).begin_preview(sent.study, sent.condition)}
     begun = participant.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
     return 201, {"token": begun}
 

@@ -118,6 +118,18 @@ class Access:
         self._note("made a login link", {"account": address}, by.address)
         return f"/login?{LINK_KEY}={secret}"
 
+    def list_account_links(self) -> dict[str, int]:
+        """List when the link of each account expires (nanoseconds since 1970), of the links that still work."""
+        rows = self.workspace.identities.read(lambda db: logins.list_account_links(db, self.workspace.clock()))
+        return {row["person"]: row["expires_at"] for row in rows}
+
+    def revoke_account_link(self, address: str, by: Account = ADMINISTRATOR) -> None:
+        """End the link of an account, and not its password; raise `ForetellError` where no link works any more."""
+        address, now = parse_address(address), self.workspace.clock()
+        if not self.workspace.identities.write(lambda db: logins.remove_account_link(db, address, now)):
+            raise ForetellError(f"{address} has no login link: it was used, has expired or was revoked.")
+        self._note("revoked a login link", {"account": address}, by.address)
+
     def find_invited(self, secret: str) -> str | None:
         """Find whose password a link sets; None for any other link. Asking does not use it up."""
         link = self.workspace.identities.read(

@@ -18,9 +18,9 @@ def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
 
 
 def is_blinded(db: Connection, study: str) -> bool:
-    """Tell whether the study's newest version collects responses and nobody has unblinded it."""
-    version = repository.newest_version_of(db, study)
-    if version is None or version["state"] == "closed":
+    """Tell whether a version of the study collects responses and nobody has unblinded it."""
+    version = repository.open_version_of(db, study)
+    if version is None:
         return False
     acts = audit.acts(db, "unblinded")
     return not any(

@@ -55,7 +55,7 @@ ROLES: Mapping[Role, RoleRights] = {
     ),
     "manager": RoleRights(
         "Participant manager",
-        "Access, places, messages, withdrawals, exclusions and pay of participants; blinded",
+        "Access, quota, messages, withdrawals, exclusions and pay of participants; blinded",
         frozenset({P.FOLLOW, P.PREVIEW, P.ADMIT, P.MANAGE_PARTICIPANTS}),
     ),
 }
@@ -99,6 +99,7 @@ DOOR: Mapping[str, Rule] = {
     "is_blinded": Rule(P.FOLLOW),
     "list_members": Rule(P.FOLLOW),
     "begin_preview": Rule(P.PREVIEW),
+    "load_preview_entry": Rule(P.PREVIEW),
     "add_study": Rule(P.DESIGN, "bundle_folder"),
     "open_study": Rule(P.COLLECT, "bundle_folder"),
     "close_study": Rule(P.COLLECT),
@@ -140,6 +141,7 @@ DOOR: Mapping[str, Rule] = {
     # The workspace as a whole.
     "list_accounts": WORKSPACE,
     "make_account_link": WORKSPACE,
+    "revoke_account_link": WORKSPACE,
     "remove_account": WORKSPACE,
     "note": WORKSPACE,
     "move_bundles": WORKSPACE,

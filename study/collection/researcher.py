@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.bundle import Bundle
+from study.bundle import Bundle, Manifest
 from study.collection import interim, outcomes, recruiting
 from study.collection.designing import Designing
 from study.collection.directory import AccountDirectory
@@ -26,12 +26,14 @@ from study.collection.replay import Replay, build_replay, require_unblinded
 from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.links import sign_path
+from study.participation.page import entry
 from study.participation.participant import Participant
 from study.participation.payloads import Recruit
 from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, quota, repository, responses, timemark, witness
 from study.store.rows import Mode, Row, VersionRow
+from study.workspace.workspace import bundles, study_name
 
 if TYPE_CHECKING:
     from study.analysis.records import InterimAnalysis
@@ -67,12 +69,7 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
 
     def add_study(self, bundle_folder: Path) -> str:
         """Verify a bundle for simulated participants without opening it; return its name. An open study stays open."""
-        bundle = _open_verified_bundle(bundle_folder)
-        manifest, folder = bundle.manifest, str(bundle.folder)
-        row = manifest.study_hash, manifest.name, folder, self.workspace.clock()
-        self.workspace.store.write(lambda db: repository.add_version(db, *row))
-        self.workspace.bundles[manifest.study_hash] = bundle
-        return manifest.name
+        return self._register(bundle_folder).name
 
     def close_study(self, study: str) -> None:
         """Close a study to new participants; those who have started may finish."""
@@ -163,8 +160,8 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
         return paths
 
     def load_interim_status(self, study: str) -> InterimStatus | None:
-        """Load the state of the newest version's interim analyses; None if its plan declares none."""
-        manifest = self.workspace.newest_manifest(study)
+        """Load the state of the interim analyses of the version opened last; None if its plan declares none."""
+        manifest = self.workspace.find_shown_manifest(study)
         plan = interim.plan_of(manifest)
         if plan is None:
             return None
@@ -189,7 +186,7 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
         ForetellError
             The plan declares no interim analyses, or none is due.
         """
-        standing, manifest = self.load_interim_status(study), self.workspace.newest_manifest(study)
+        standing, manifest = self.load_interim_status(study), self.workspace.find_shown_manifest(study)
         number = interim.due(study, standing)
         made = interim.make(manifest, number, self.responses(study), self.load_participants(study), progress)
         self.workspace.store.write(
@@ -198,8 +195,13 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
         return made
 
     def begin_preview(self, study: str, condition: str | None) -> str:
-        """Begin a preview of the open version in one condition; return the token of its session."""
-        return Participant(self.workspace).begin(study, mode="preview", condition=condition)
+        """Begin a preview of the newest build in one condition, open or not; return the token of its session."""
+        study_hash = self._find_previewed(study).study_hash
+        return Participant(self.workspace).begin(study, mode="preview", condition=condition, study_hash=study_hash)
+
+    def load_preview_entry(self, study: str) -> dict[str, Any]:
+        """Return what the participant's page needs before a preview begins."""
+        return entry(self._find_previewed(study))
 
     def log_export(self, study: str, modes: Sequence[Mode], count: int) -> None:
         """Log in the audit trail that this many responses were exported."""
@@ -260,6 +262,32 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
                 db, study, known, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
             )
         )
+
+    def _find_previewed(self, study: str) -> Manifest:
+        """Find the newest build of a study, and register it; the version opened last, if no build is here.
+
+        It is looked up by the study's name and never by a path: the name is what the permission was checked for.
+        """
+        folder = next((place for place in bundles(self.workspace.home) if study_name(place) == study), None)
+        if folder is None:
+            return self.workspace.find_shown_manifest(study)
+        manifest = Bundle(folder).manifest
+        if manifest.name != study:
+            raise ForetellError(
+                f"The folder {folder.name} contains the study {manifest.name!r}. Build {study!r} again."
+            )
+        if manifest.study_hash not in {row["study_hash"] for row in self.workspace.store.read(repository.versions)}:
+            self._register(folder)
+        return manifest
+
+    def _register(self, bundle_folder: Path) -> Manifest:
+        """Register a verified bundle without opening it, and return its manifest; an open version stays open."""
+        bundle = _open_verified_bundle(bundle_folder)
+        manifest, folder = bundle.manifest, str(bundle.folder)
+        row = manifest.study_hash, manifest.name, folder, self.workspace.clock()
+        self.workspace.store.write(lambda db: repository.add_version(db, *row))
+        self.workspace.bundles[manifest.study_hash] = bundle
+        return manifest
 
     def _load_stages(self, db: Connection, study: str) -> pd.DataFrame:
         """Tabulate condition, stage and study_hash of every real participant."""

@@ -33,6 +33,11 @@ class StudyStatus:
     slots: dict[str, dict[str, dict[str, int]]]
     access: str = "open"
 
+    @property
+    def quota(self) -> int:
+        """The largest number of participants that any condition takes; 0 if it was never open to them."""
+        return max((sum(states.values()) for states in self.slots.get("live", {}).values()), default=0)
+
 
 def nest_counts(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
     """Nest counts as ``{mode: {condition: {key: n}}}``."""

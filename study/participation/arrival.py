@@ -65,8 +65,15 @@ class Arrivals:
                 return bundle.asset(sha256)
         raise ForetellError(f"Study {study!r} has no such image.")
 
-    def entry(self, study: str) -> dict[str, Any]:
-        """Return what the page needs before the participant starts; nothing is kept."""
+    def entry(self, study: str, token: str = "") -> dict[str, Any]:
+        """Return what the page needs before the participant starts; nothing is kept.
+
+        With a session's token, that of its version, which need not be open: a preview, or a superseded version.
+        """
+        hashed = responding.token_hash(token)
+        session = self._workspace.store.read(lambda db: repository.session_by_token(db, hashed)) if token else None
+        if session is not None and session["study"] == study:
+            return entry(self._workspace.manifest_of(session))
         return entry(self._workspace.find_shown_manifest(study))
 
     def words(self, study: str) -> tuple[str, dict[str, str]]:
@@ -84,13 +91,15 @@ class Arrivals:
         recruit: Recruit | None = None,
         proof: SessionCredentials | None = None,
         address: str | None = None,
+        study_hash: str | None = None,
     ) -> str:
         """Open or resume a session and return its token.
 
         The same `participant`, or the same `recruit`, always gets the same session, and the token it had before
         stops working. An id in a link can be guessed: to resume, `recruit` must be signed or `proof` must fit.
-        `participant` is the word of a program on this machine and needs neither. A preview may fix the condition and
-        takes no place in the allocation. Simulated participants need no open study. The `address` limits how many
+        `participant` is the word of a program on this machine and needs neither. A preview may fix the condition,
+        takes no place in the allocation, and may be of a version that is not open, by its `study_hash`. Simulated
+        participants need no open study. The `address` limits how many
         sessions it starts; it is not kept.
 
         Raises
@@ -99,8 +108,7 @@ class Arrivals:
             403: the id is in use and nothing proves that it is theirs, or the study is not open to it; 429: too many
             sessions from one address; 410: closed, paused or full; 404: no such study.
         """
-        of = repository.newest_version_of if mode == "sim" else repository.open_version_of
-        version = self._workspace.store.read(lambda db: of(db, study))
+        version = self._workspace.store.read(lambda db: _find_version(db, study, mode, study_hash))
         who = self._name(study, recruit, participant) or uuid.uuid4().hex
         token = secrets.token_urlsafe(24)
         signed = recruit is not None and self._is_signed(study, recruit)
@@ -270,6 +278,15 @@ class Arrivals:
         if participant is None:
             return None
         return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
+
+
+def _find_version(db: Connection, study: str, mode: Mode, study_hash: str | None) -> VersionRow | None:
+    """Find the version that a newcomer gets; a preview may name one that is not open."""
+    if mode == "sim":
+        return repository.newest_version_of(db, study)
+    if mode == "preview" and study_hash is not None:
+        return next((row for row in repository.versions(db) if row["study_hash"] == study_hash), None)
+    return repository.open_version_of(db, study)
 
 
 def _hash_secret(secret: str) -> str:

@@ -148,13 +148,15 @@ class OpenWorkspace:
             self.bundles[study_hash] = bundle
         return self.bundles[study_hash]
 
-    def newest_manifest(self, study: str) -> Manifest:
-        """Return the manifest of the version opened last."""
-        return self.manifest_of(self.versions(study)[-1])
-
     def find_shown_manifest(self, study: str) -> Manifest:
-        """Return the manifest of the version that is open, or else of the one opened last."""
-        return self.manifest_of(max(self.versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
+        """Return the manifest of the version that is open, or else of the one opened last.
+
+        A study that was only simulated or previewed is none that participants know of: `Refusal` (404).
+        """
+        opened = self.store.read(lambda db: repository.opened_versions_of(db, study))
+        if not opened:
+            raise self.unknown_study(study)
+        return self.manifest_of(max(opened, key=lambda row: (row["state"] == "open", row["opened_at"])))
 
     def versions(self, study: str) -> list[VersionRow]:
         """Return the versions of a study, the oldest first; raises `Refusal` (404) where it has none."""

@@ -82,6 +82,18 @@ def add_link(
     db.execute(insert(login_link).values(token_hash=token_hash, expires_at=until, person=person, made_by=by))
 
 
+def list_account_links(db: Connection, now: int) -> list[Row]:
+    """List the links with which accounts can choose a password now, without their secrets."""
+    mine = (login_link.c.person.is_not(None), login_link.c.expires_at > now)
+    return every(db, select(login_link.c.person, login_link.c.expires_at).where(*mine))
+
+
+def remove_account_link(db: Connection, address: str, now: int) -> int:
+    """Remove an account's link; return how many still worked (0 or 1)."""
+    mine = (login_link.c.person == address, login_link.c.expires_at > now)
+    return db.execute(delete(login_link).where(*mine)).rowcount
+
+
 def find_link(db: Connection, token_hash: str, now: int) -> Row | None:
     """Find the login link with this secret, unless it has expired."""
     mine = (login_link.c.token_hash == token_hash, login_link.c.expires_at > now)

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func,
 from study.store.rows import PlannedRow, Row, SessionRow, VersionRow, at_most_one, every
 from study.store.screens import keep_screens
 from study.store.tables import (
+    allocation_slot,
     comprehension,
     consent,
     page_event,
@@ -99,6 +100,14 @@ def move_version(db: Connection, study_hash: str, folder: str) -> None:
 def versions(db: Connection) -> list[VersionRow]:
     """List every version ever opened, the oldest first."""
     return cast(list[VersionRow], every(db, select(study_version).order_by(study_version.c.opened_at)))
+
+
+def opened_versions_of(db: Connection, name: str) -> list[VersionRow]:
+    """List the versions of a study that were ever open to participants: each has slots for them."""
+    slots = select(allocation_slot.c.study_hash).where(
+        allocation_slot.c.study_hash == study_version.c.study_hash, allocation_slot.c.mode == "live"
+    )
+    return cast(list[VersionRow], every(db, select(study_version).where(study_version.c.name == name, slots.exists())))
 
 
 def open_version_of(db: Connection, name: str) -> VersionRow | None:

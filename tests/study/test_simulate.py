@@ -47,7 +47,7 @@ def test_nobody_is_let_in_for_the_sake_of_simulated_people(service: Service, bun
     folder = bundle()
     study = service.researcher.add_study(folder)
     assert simulate(service, study, 4, {"guesser": 1.0}, seed=1) == 4 * ANSWERS
-    with pytest.raises(Refusal, match="no longer accepts participants"):
+    with pytest.raises(Refusal, match="is not open"):
         service.participant.begin(study)
     service.researcher.open_study(folder, per_condition=1)
     service.researcher.add_study(folder)
