@@ -18,8 +18,8 @@ SPELT = {
     "legendre": "Legendre",
 }
 """Words of the names that are not written small."""
-WHOLE = {"x_features": "x-features"}
-"""Names that are terms of their own, written as in the literature."""
+WHOLE = {"x_features": "x-features", "map_reader": "Heatmap reader"}
+"""Names with terms of their own: as in the literature, or as on the pages where study files differ."""
 
 
 def format_name(name: str) -> str:

@@ -15,11 +15,15 @@ from study.workspace.workspace import ROOT
 
 _GUIDE = re.compile(r"docs/([\w/-]+)\.md")
 _MARKUP = re.compile(r"([\\`*$\[\]<>~|])")
+_ADDRESS = re.compile(r"[^\s\\`*$\[\]<>~|@(),;:\"]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def escape_markdown(text: str) -> str:
-    """Escape text so that Markdown shows it as it is, line by line."""
-    return _MARKUP.sub(r"\\\1", text).replace("\n", "  \n")
+    """Escape text so that Markdown shows it as it is, line by line.
+
+    E-mail addresses are shown as code: Markdown would make each a link that opens a mail program.
+    """
+    return _ADDRESS.sub(r"`\g<0>`", _MARKUP.sub(r"\\\1", text)).replace("\n", "  \n")
 
 
 def link_guides(text: str) -> str:

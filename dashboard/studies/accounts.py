@@ -17,13 +17,16 @@ PLACE = "all accounts"
 def page() -> None:
     """Draw the page."""
     st.title("Accounts", anchor=False)
-    st.caption("All accounts with a role in a study or with their own password. Change roles in each study.")
+    st.caption(
+        "All accounts with a role in a study, their own password, or a login link that still works. Change roles in "
+        "each study."
+    )
     with show_errors():
         researcher = service.get_acting_researcher()
         accounts = researcher.list_accounts()
         show_said(PLACE)
         if not accounts:
-            st.info("There is no account yet.")
+            st.info("There is no account yet. Add one below.")
         for one in accounts:
             _show_account(one, is_own=one.address == researcher.account.address)
         st.header("Add an account", anchor=False)
@@ -41,7 +44,7 @@ def _show_account(one: AccountEntry, *, is_own: bool) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         with st.container(width="stretch", gap="xsmall"):
             st.markdown(f"**{escape_markdown(one.address)}**{' (you)' if is_own else ''}")
-            st.caption(escape_markdown(f"Login: {one.login}"))
+            st.caption(escape_markdown(_describe_login(one)))
             with st.container(horizontal=True, gap="small"):
                 for study, role in one.roles.items():
                     here = {"study": study, "section": "Members"}
@@ -49,12 +52,20 @@ def _show_account(one: AccountEntry, *, is_own: bool) -> None:
                 if not one.roles:
                     st.caption("No role in any study.")
         st.button(
-            "Login link",
+            "Login link" if one.link_until is None else "New link",
             key=f"account_link_{one.address}",
-            help="Makes a link with which they choose a new password, once, within 7 days.",
+            help="Makes a link with which they choose a new password, once, within 7 days. It replaces an earlier one.",
             on_click=_make_link,
             args=(one.address,),
         )
+        if one.link_until is not None:
+            st.button(
+                "Revoke",
+                key=f"account_revoke_{one.address}",
+                help="Ends their login link at once. A password that they have chosen stays.",
+                on_click=_revoke_link,
+                args=(one.address,),
+            )
         if one.has_password:
             st.button(
                 "End login",
@@ -65,8 +76,21 @@ def _show_account(one: AccountEntry, *, is_own: bool) -> None:
             )
 
 
+def _describe_login(one: AccountEntry) -> str:
+    """Describe how an account logs in, or until when its link works with which it can choose a password."""
+    if one.link_until is None:
+        return f"Login: {one.login}"
+    until = f"login link until {one.link_until:%Y-%m-%d %H:%M} UTC"
+    return f"Login: {one.login} · {until}" if one.has_password else f"Invited, no password yet · {until}"
+
+
 def _add() -> None:
     _make_link(st.session_state["account_address"].strip())
+
+
+def _revoke_link(address: str) -> None:
+    with keep_said(PLACE, f"The login link of {address} no longer works."):
+        service.get_acting_researcher().revoke_account_link(address)
 
 
 def _make_link(address: str) -> None:

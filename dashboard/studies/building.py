@@ -16,7 +16,7 @@ from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
 from study.analysis.headings import format_headings
-from study.building.categories import largest_study
+from study.building.categories import count_of, largest_study
 from study.building.check import StudyCheck, check
 from study.building.workers import build_with, helpers_here
 from study.bundle import Bundle
@@ -66,6 +66,11 @@ def show(study: Study, *, has_check: bool = True) -> None:
         watch(running)
     else:
         _buttons(study, tasks)
+        if has_check and study.bundle is not None:
+            st.caption(
+                "**Build again** freezes the study file as it is now; parts that have not changed are not computed "
+                "again. **Check** builds nothing: it reports what the images allow and how long the build takes."
+            )
     if "check" in jobs and jobs["check"].has_ended:
         _report_check(study, jobs["check"])
 
@@ -110,9 +115,11 @@ def _report_check(study: Study, job: Job) -> None:
         return
     checked: StudyCheck = job.result
     show_obstacles(checked)
-    if not checked.obstacles:
-        st.success("This study can be built.")
-    if study.settings is not None:
+    if study.settings is None:
+        return
+    count = len(list_warnings(checked, study.settings))
+    title = "What the images allow" if checked.obstacles else ":green[:material/check_circle:] This study can be built"
+    with st.expander(f"{title}: {count_of(count, 'warning')}" if count else title):
         show_material(checked, study.settings)
 
 

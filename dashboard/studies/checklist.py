@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import link_guides
 from dashboard.studies.workspace_studies import Study, count_finished
 from study.plan.preregistration import load_frozen_plan
-from study.plan.procedure import procedure_of
+from study.plan.procedure import Contact, procedure_of
 from study.plan.studyfiles import is_pilot, name_pilot
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -20,11 +20,20 @@ MADE_UP = ("example.com", "example.net", "example.org", ".example", ".invalid", 
 """Endings of domains that belong to nobody (RFC 2606)."""
 
 
+class Fix(NamedTuple):
+    """Where a point is corrected: a link's label, the page's name (`dashboard.pages.PAGES`) and its query."""
+
+    label: str
+    page: str
+    query: dict[str, str]
+
+
 class Point(NamedTuple):
-    """One point of the list: whether it holds, and what it says."""
+    """One point of the list: whether it holds, what it says, and where it is corrected."""
 
     holds: bool
     text: str
+    fix: Fix | None = None
 
 
 def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int = 0) -> Iterator[Point]:
@@ -42,41 +51,40 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     assert study.bundle is not None
     manifest = study.bundle.manifest
     procedure = procedure_of(manifest)
-    contact = procedure.contact
-    yield _judge(not study.has_changed, "The study is built as its file is now", "The file has changed: build it again")
-    is_made_up = _is_made_up(contact.email)
-    lack = "has the made-up contact of a template" if is_made_up else "does not name all three"
     yield _judge(
-        bool(contact.researcher and contact.email and contact.board) and not is_made_up,
-        "The consent names a researcher, an e-mail address and the ethics board",
-        f"The consent {lack}: set researcher, e-mail address and ethics board on the page Design",
+        not study.has_changed, "The study is built as its file is now", "The study file has changed. Build it again"
     )
+    yield _judge_contact(study, procedure.contact)
     yield _judge(
         bool(procedure.check.questions),
         "A comprehension check precedes the trials",
-        "No question checks whether participants understood the instructions: set [check]",
+        "No question checks whether participants understood the instructions. Add a comprehension check",
+        _link_design(study, "Procedure"),
     )
     plan = load_frozen_plan(manifest)
     yield _judge(
         plan is not None,
         "The analysis plan is frozen with the study" + (f" (SHA-256 {plan.sha256[:12]}…)" if plan else ""),
-        "This study was built without an analysis plan: every result will be exploratory",
+        "The study has no analysis plan, so every result will be exploratory. Write a plan before you collect",
+        _link_design(study, "Plan"),
     )
     yield _judge(
         count_finished(study.versions, "sim") > 0,
         "Simulated participants have completed the study",
-        "Nobody has completed the study yet: try it with simulated participants, in the section Simulate",
+        "No simulated participant has completed the study yet. Simulate some to test it",
+        Fix("Simulate", "studies", {"study": study.name, "section": "Simulate"}),
     )
     if not is_pilot(study.name):
         yield _judge(
             piloted > 0,
             f"{piloted} {'participant has' if piloted == 1 else 'participants have'} completed the pilot",
-            "Nobody has completed a pilot: on the page Design, click Pilot",
+            "No participant has completed a pilot yet. Make one with the button Pilot in Design",
+            _link_design(study, "Study"),
         )
     yield _judge(
         bool(ways),
-        "The researcher's pages need a password or your provider's login",
-        "The researcher's pages have no password: python foretell.py password",
+        "The researchers' pages need a password or your provider's login",
+        "The researchers' pages have no password. On the server, run `python foretell.py password`",
     )
     yield _judge_connection(address)
 
@@ -94,16 +102,36 @@ def show_checklist(study: Study) -> None:
     with st.expander(f"{title}: {said}", expanded=bool(missing)):
         for point in points:
             mark = ":green[:material/check_circle:]" if point.holds else ":orange[:material/radio_button_unchecked:]"
-            st.markdown(f"{mark} {link_guides(point.text)}")
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(f"{mark} {link_guides(point.text)}", width="content")
+                if not point.holds and point.fix is not None:
+                    links.show_link(point.fix.label, point.fix.page, place=point.text, **point.fix.query)
 
 
-def _judge(holds: bool, yes: str, no: str) -> Point:
-    return Point(holds, f"{yes}." if holds else f"{no}.")
+def _judge(holds: bool, yes: str, no: str, fix: Fix | None = None) -> Point:
+    return Point(holds, f"{yes}." if holds else f"{no}.", fix)
 
 
-def _is_made_up(email: str) -> bool:
-    """Whether mail to an address reaches nobody."""
-    return email.strip().lower().endswith(MADE_UP)
+def _link_design(study: Study, section: str) -> Fix | None:
+    """Link a section of the study's file in Design, if there is a file."""
+    query = {} if study.file is None else {"study": study.file.stem, "part": section}
+    return Fix("Open Design", "design", query) if query else None
+
+
+def _judge_contact(study: Study, contact: Contact) -> Point:
+    """Judge whether the consent names whom participants can write to."""
+    named = {"a researcher": contact.researcher, "an e-mail address": contact.email, "the ethics board": contact.board}
+    missing = [what for what, value in named.items() if not value]
+    listed = " or ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
+    lacks = [f"does not name {listed}"] if missing else []
+    if contact.email.strip().lower().endswith(MADE_UP):
+        lacks.append("has the made-up e-mail address of a template")
+    return _judge(
+        not lacks,
+        "The consent names a researcher, an e-mail address and the ethics board",
+        f"The consent {' and '.join(lacks)}. Complete the contact",
+        _link_design(study, "Study"),
+    )
 
 
 def _judge_connection(address: str) -> Point:
@@ -111,5 +139,7 @@ def _judge_connection(address: str) -> Point:
     if parts.scheme == "https":
         return Point(True, "The connection is encrypted (HTTPS).")
     if parts.hostname in LOCAL:
-        return Point(False, "This address works on this machine only: put the study online (docs/deploy.md).")
-    return Point(False, "The connection is not encrypted: put a proxy with a certificate in front (docs/deploy.md).")
+        return Point(False, "This address works on this machine only. To put the study online, see docs/deploy.md.")
+    return Point(
+        False, "The connection is not encrypted. Put a proxy with a certificate in front, as in docs/deploy.md."
+    )

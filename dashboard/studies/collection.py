@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import segno
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.shared import links, service
+from dashboard.shared.closing import offer_close
 from dashboard.shared.messages import show_errors
 from dashboard.studies import building, workspace_studies
 from dashboard.studies.checklist import show_checklist
+from dashboard.studies.saying import keep_said, show_said
 from dashboard.studies.workspace_studies import Study
+from study.bundle import Bundle
 from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
 from study.plan.config import Allocation
 
-CLOSING = "New participants read that the study has ended. Participants who have started can finish. You can reopen it."
+COLLECTION = " collection"
+"""After a study's name, the place of what is said here; no study has a name with a space."""
 
 
 def show(study: Study) -> None:
     """Show the steps of a collection that are possible now."""
     may = functools.partial(_may, study.name)
-    building.show(study)
+    is_built = study.bundle is not None and not study.has_changed
+    if not is_built:
+        building.show(study)
+    if study.bundle is not None and may(Permission.PREVIEW):
+        _previews(study, study.bundle)
     if study.bundle is not None and may(Permission.COLLECT):
         show_checklist(study)
-        _opening(study)
+        _opening(study, study.bundle)
     if study.open_version is not None:
         if may(Permission.ADMIT):
             _access(study)
@@ -38,38 +47,68 @@ def show(study: Study) -> None:
         counts = workspace_studies.count_participants(study.last_version, study.conditions)
         st.table(counts, border="horizontal", hide_index=True)
         links.show_link("Monitor, pause and resume", "monitor", monitor_study=study.name)
+    if is_built and study.file is not None:
+        st.subheader("Build", anchor=False)
+        building.show(study)
 
 
 def _may(name: str, permission: Permission) -> bool:
     return service.get_acting_researcher().may(permission, name)
 
 
-def _opening(study: Study) -> None:
-    assert study.bundle is not None
-    st.subheader("Collection", anchor=False)
+def _previews(study: Study, bundle: Bundle) -> None:
+    """Link the preview of each condition of the newest build, whether it is open or not."""
+    st.subheader("Preview", anchor=False)
     current = study.open_version
-    configured = study.bundle.manifest.config.get("allocation", {})
-    default = int(configured.get("per_condition", Allocation().per_condition))
+    is_newer = current is not None and current.study_hash != bundle.study_hash
+    st.caption(
+        f"The {'newer build' if is_newer else 'study'} as a participant sees it, in one condition; only researchers "
+        "who are logged in can see it. A preview is not data and uses no quota."
+    )
+    with st.container(horizontal=True):
+        for condition in bundle.manifest.conditions:
+            st.link_button(f"Preview: {condition}", f"{_link(study)}?preview={quote(condition)}")
+
+
+def _opening(study: Study, bundle: Bundle) -> None:
+    st.subheader("Collection", anchor=False)
+    show_said(study.name + COLLECTION)
+    current = study.open_version
+    quota = next((version.quota for version in study.versions if version.study_hash == bundle.study_hash), 0)
+    label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Start a collection"
+    if current is not None and current.study_hash != bundle.study_hash:
+        label = "Open the new version"
+    is_raised = label == "Raise the quota"
+    least = quota + 1 if is_raised else max(quota, 1)
+    configured = int(bundle.manifest.config.get("allocation", {}).get("per_condition", Allocation().per_condition))
+    key = f"people_{study.name}_{least}"  # another field after each change, which begins above the quota
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        people = st.number_input(
-            "Participants per condition", 1, 10_000, default, 1, key=f"people_{study.name}", width=220
+        st.number_input("Participants per condition", 1, 10_000, least if quota else configured, 1, key=key, width=220)
+        st.button(
+            label,
+            type="secondary" if is_raised else "primary",
+            key=f"open_{study.name}",
+            on_click=_open,
+            args=(study.name, bundle.folder, key, quota, least),
         )
-        label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Start a collection"
-        if current is not None and current.study_hash != study.bundle.study_hash:
-            label = "Open the new version"
-        kind: Literal["primary", "secondary"] = "primary" if label != "Raise the quota" else "secondary"
-        start = st.button(label, type=kind, key=f"open_{study.name}")
-        if current is not None and st.button("Close", key=f"close_{study.name}", help=CLOSING):
-            service.get_acting_researcher().close_study(study.name)
-            st.rerun()
-    with show_errors():
-        if start:
-            service.get_acting_researcher().open_study(study.bundle.folder, int(people))
-            st.rerun()
+        if current is not None:
+            offer_close(study.name, f"close_{study.name}")
     if label == "Reopen":
         st.info("The collection is closed: new participants read that the study has ended. Reopen it to go on.")
     if label == "Open the new version":
         st.warning("A newer build is available. Participants who have started will finish the old version.")
+
+
+def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
+    """Open a build with the quota of the field ``key``, which must be at least ``least``: a quota is never lowered."""
+    people = int(st.session_state[key])
+    with keep_said(name + COLLECTION, f"The study is open. Quota per condition: {people:,}."):
+        if people < least:
+            raise ForetellError(
+                f"The quota is {quota:,} per condition already and cannot be lowered. Enter {least:,} or more; to stop "
+                "earlier, close the study."
+            )
+        service.get_acting_researcher().open_study(folder, people)
 
 
 def _access(study: Study) -> None:
@@ -100,16 +139,12 @@ def _access(study: Study) -> None:
 def _links(study: Study) -> None:
     assert study.open_version is not None
     st.subheader("Links", anchor=False)
-    st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
-    link = f"{_origin()}/run/{quote(study.name)}"
+    st.caption("For participants. A recruiter's ID can be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
+    link = _link(study)
     address, code = st.columns([3, 1], vertical_alignment="center")
     address.code(link, language=None)
     address.caption("The button at the right of the link copies it.")
     code.image(draw_qr_code(link), width=140, caption="QR code of the link", alt="QR code of the link")
-    st.caption("Preview the study as a participant sees it, in one condition. Previews are not data and use no quota.")
-    with st.container(horizontal=True):
-        for condition in study.conditions:
-            st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
 
 
 def draw_qr_code(link: str) -> str:
@@ -117,7 +152,8 @@ def draw_qr_code(link: str) -> str:
     return str(segno.make(link, error="m").svg_inline(scale=4, border=4, light="#fff"))
 
 
-def _origin() -> str:
-    """Return the scheme, host and port of this page."""
+def _link(study: Study) -> str:
+    """Return the participants' link, with the scheme, host and port of this page."""
     parts = urlsplit(st.context.url or "")
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "http://127.0.0.1:8501"
+    origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else "http://127.0.0.1:8501"
+    return f"{origin}/run/{quote(study.name)}"

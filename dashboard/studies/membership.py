@@ -31,7 +31,7 @@ def show(study: Study) -> None:
     )
     show_said(study.name)
     if not members:
-        st.info("This study has no members yet: everyone who logs in may use it. Add its owner first.")
+        st.info("This study has no members yet: anyone who logs in can use it. Add its owner first.")
     for one in members:
         _show_member(study.name, one, researcher.account, may_change=refusal is None)
     if refusal is None:
@@ -41,7 +41,7 @@ def show(study: Study) -> None:
     if researcher.account.is_administrator:
         links.show_link("All accounts", "accounts")
     with st.expander("What each role may do"):
-        rights = pd.DataFrame([(role.title, role.summary) for role in ROLES.values()], columns=["Role", "May"])
+        rights = pd.DataFrame([(role.title, role.summary) for role in ROLES.values()], columns=["Role", "Can do"])
         st.table(rights, border="horizontal", hide_index=True)
 
 
@@ -96,7 +96,7 @@ def _title_of(role: Role) -> str:
 def _add(study: str) -> None:
     key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
     address = st.session_state[key].strip()
-    with keep_said(study, f"{address}: {_title_of(role).lower()} of {study}."):
+    with keep_said(study, f"Added {address} as {_title_of(role).lower()} of {study}."):
         researcher = service.get_acting_researcher()
         account = parse_address(address)
         if account in {one.account for one in researcher.list_members(study)}:
@@ -107,7 +107,7 @@ def _add(study: str) -> None:
 
 def _change(study: str, account: str, key: str) -> None:
     role = st.session_state[key]
-    with keep_said(study, f"{account}: {_title_of(role).lower()} of {study}."):
+    with keep_said(study, f"{account} is now {_title_of(role).lower()} of {study}."):
         service.get_acting_researcher().set_member(study, account, role)
 
 

@@ -1,4 +1,4 @@
-"""What a change of members or accounts did, and a login link: kept for the run that follows, and shown once."""
+"""What a change did, and a login link: kept for the run that follows, and shown once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ def keep_said(place: str, done: str) -> Iterator[None]:
     """Keep what a callback did, or why it did not, for the part of the page that is called ``place``."""
     try:
         yield
-        st.session_state[SAID] = (place, True, done)
+        keep_done(place, done)
     except ForetellError as error:
         st.session_state[SAID] = (place, False, str(error))
+
+
+def keep_done(place: str, done: str) -> None:
+    """Keep what was done for the part of the page that is called ``place``."""
+    st.session_state[SAID] = (place, True, done)
 
 
 def keep_link(place: str, path: str) -> None:
@@ -39,4 +44,7 @@ def show_said(place: str) -> None:
     if link is not None and link[0] == place:
         parts = urlsplit(st.context.url or "")
         st.code(f"{parts.scheme}://{parts.netloc}{link[1]}" if parts.netloc else link[1], language=None)
-        st.caption("It is shown only now. Whoever uses it first becomes this member: send it to them only.")
+        st.caption(
+            "Copy it now: it is not shown again. Anyone with this link can log in as this account, so send it to its "
+            "owner only."
+        )

@@ -6,14 +6,17 @@ import streamlit as st
 
 from core.names import format_name
 from core.parameters import summary
-from dashboard.shared import cache, progress, service
+from dashboard.shared import cache, links, progress, service
 from dashboard.shared.messages import show_errors
-from dashboard.studies.workspace_studies import Study
+from dashboard.studies.saying import keep_done, show_said
+from dashboard.studies.workspace_studies import Study, count_finished
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.simulated_participants import THEORIES
 from study.simulate import simulate
 
 DEFAULT = parse_mixture(MIXTURE)
+SIMULATION = " simulation"
+"""After a study's name, the place of what is said here; no study has a name with a space."""
 
 
 def show(study: Study) -> None:
@@ -22,6 +25,13 @@ def show(study: Study) -> None:
         "Simulated participants take the same steps as real ones, are marked in every table, and are not evidence. "
         "Repeating the same settings adds nothing; a larger number adds participants to the existing ones."
     )
+    show_said(study.name + SIMULATION)
+    done = count_finished(study.versions, "sim")
+    if done:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            some = "1 simulated participant has" if done == 1 else f"{done:,} simulated participants have"
+            st.markdown(f"{some} completed the study.", width="content")
+            links.show_link("See their results", "results", results_source=study.name)
     with st.form(f"simulate_{study.name}"):
         left, right = st.columns(2)
         people = left.number_input("Simulated participants", 1, 2_000, 40, 4, key="simulate_people")
@@ -57,10 +67,10 @@ def _simulate(study: Study, people: int, chosen: dict[str, float], seed: int) ->
             st.info("Participants are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
-            if study.bundle is not None and not study.versions:
+            if study.bundle is not None and study.bundle.study_hash not in {one.study_hash for one in study.versions}:
                 researcher.add_study(study.bundle.folder)  # closed to participants
             researcher.start_simulation(name, people)
             new = simulate(service.get_service(), name, people, chosen, seed, report)
-        st.success(
-            f"{new:,} new responses." if new else "These simulated participants exist already: nothing was added."
-        )
+        made = f"{new:,} new simulated responses, those to practice trials and attention checks included."
+        keep_done(name + SIMULATION, made if new else "These simulated participants exist already: nothing was added.")
+        st.rerun()  # the counts above were read before

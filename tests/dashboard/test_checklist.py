@@ -37,13 +37,16 @@ def test_nothing_is_missing_where_everything_is_in_place(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"contact": {**CONTACT, "board": ""}}, "ethics board"),
-        ({"contact": {**CONTACT, "email": "Ada@Example.org"}}, "made-up contact"),
+        ({"contact": {**CONTACT, "board": ""}}, "does not name the ethics board. Complete"),
+        ({"contact": {**CONTACT, "researcher": "", "email": ""}}, "does not name a researcher or an e-mail address."),
+        ({"contact": {}}, "does not name a researcher, an e-mail address or the ethics board. Complete"),
+        ({"contact": {**CONTACT, "email": "Ada@Example.org"}}, "consent has the made-up e-mail address"),
+        ({"contact": {**CONTACT, "email": "a@b.test", "board": ""}}, "not name the ethics board and has the made-up"),
         ({"check": {}}, "understood the instructions"),
     ],
 )
 def test_what_the_study_lacks_is_said(tmp_path: Path, config: dict[str, object], said: str) -> None:
-    """Catches a point that always holds."""
+    """Catches a point that always holds, and one that does not say which part is missing."""
     assert said in missing(study_with(tmp_path, COMPLETE | config))
 
 
@@ -53,13 +56,28 @@ def test_what_the_server_lacks_is_said(tmp_path: Path) -> None:
     assert "not encrypted" in missing(study, "http://lab.example.org:8501/studies")
     assert "this machine only" in missing(study, "http://127.0.0.1:8501/studies")
     nobody = replace(study, versions=(replace(study.versions[0], sessions={}),))
-    assert "Nobody has completed" in missing(nobody)
+    assert "No simulated participant has completed" in missing(nobody)
+
+
+def test_a_point_leads_to_where_it_is_corrected(tmp_path: Path) -> None:
+    """Catches a point that names another page without a link to it, and a link to a study without a file."""
+    study = study_with(tmp_path, COMPLETE | {"contact": {}, "check": {}}, simulated=0)
+    filed = replace(study, file=tmp_path / "mine.toml")
+
+    def list_fixes(one: Study) -> list[tuple[str, dict[str, str]]]:
+        points = list_points(one, ADDRESS, ("password",), 0)
+        return [(point.fix.page, point.fix.query) for point in points if point.fix and not point.holds]
+
+    in_design = [("design", {"study": "mine", "part": part}) for part in ("Study", "Procedure", "Study")]
+    simulate = ("studies", {"study": "mine", "section": "Simulate"})
+    assert list_fixes(filed) == [*in_design[:2], simulate, in_design[2]]
+    assert list_fixes(study) == [simulate]
 
 
 def test_a_pilot_is_asked_for_until_somebody_completed_it(tmp_path: Path) -> None:
     """Also catches a pilot that is asked for a pilot of its own."""
     study = study_with(tmp_path, COMPLETE)
-    assert "Nobody has completed a pilot" in missing(study, piloted=0)
+    assert "No participant has completed a pilot" in missing(study, piloted=0)
     said = {point.text for point in list_points(study, ADDRESS, ("password",), 1)}
     assert "1 participant has completed the pilot." in said
     assert missing(replace(study, name="mine-pilot"), piloted=0) == ""

@@ -1,7 +1,8 @@
-"""The page Explore over few scenes, and the page Design, opened by a link."""
+"""The page Explore over few scenes, and the pages Design and Studies, opened by a link."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -102,3 +103,22 @@ def open_page(workspace: Path) -> Open:
 def mine(workspace: Path) -> Path:
     """A copy of the demo's study file for Design."""
     return studyfiles.copy_study(DEMO, workspace, "mine", "My study")
+
+
+def studies_script() -> None:
+    from dashboard.studies import page as studies
+
+    studies.page()
+
+
+@pytest.fixture
+def open_studies(workspace: Path) -> Open:
+    """``open_studies(study="tiny", section="Trials")``: the page Studies as a link opens it."""
+    return functools.partial(open_by_link, studies_script)
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the button of this label."""
+    app = next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
