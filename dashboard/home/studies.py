@@ -35,6 +35,12 @@ def show(linked: Mapping[str, StreamlitPage]) -> None:
         _show_study(study, _find_action(researcher, study), linked)
     if not own:
         st.caption("None yet. Design one from your own network and images, or begin with an example.")
+        st.page_link(
+            linked["design"],
+            label=":primary[**Design a study**]",
+            icon=":material/arrow_forward:",
+            icon_position="right",
+        )
     if len(own) < len(studies):
         st.header("Examples", anchor=False)
     for study in studies:

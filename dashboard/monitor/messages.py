@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.errors import ForetellError
+from dashboard.monitor.choosing import choose_participant
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.messages import LONGEST_MESSAGE
 
 
-def show_messages(study: str) -> None:
+def show_messages(study: str, participants: Sequence[str]) -> None:
     """Draw the form of a message and the messages sent so far."""
     with st.expander("Send a message to participants"):
         st.caption(
             "Participants who are in the study now read it as plain text at their next break or part, never between "
-            "two trials. A message is no part of the frozen study: say nothing about the task or the AI, or those who "
-            "read it take part in another study. The audit trail keeps every message for good under your name, so "
-            "write nothing that identifies a participant."
+            "two trials. A message is no part of the frozen study: say nothing about the task or the AI, or its "
+            "readers take part in another study than the rest. The audit trail keeps every message for good under your "
+            "name, so write nothing that identifies a participant."
         )
         with st.form(f"message_{study}", border=False):
             text = st.text_area("Message", key="message_text", max_chars=LONGEST_MESSAGE, height=110)
-            participant = st.text_input(
-                "Only to", key="message_who", max_chars=40, placeholder="P…, or empty for all who are in the study"
+            participant = choose_participant(
+                participants,
+                f"message_who_{study}",
+                label="Recipient",
+                placeholder="All participants who are in the study now",
             )
             confirmed = st.checkbox("It says nothing about the task, the AI or the responses.", key="message_sure")
             asked = st.form_submit_button("Send and log")

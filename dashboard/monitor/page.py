@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.monitor import interim_analyses, messages, progress, replay, watching, withdrawal
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 
 EVERY_S = 5
+STORAGE_EVERY_S = 30
 
 
 def page() -> None:
@@ -20,17 +21,20 @@ def page() -> None:
         "Progress of participants and quality of the data. Blinded: nothing here shows how well any condition performs."
     )
     with show_errors():
-        names = list(dict.fromkeys(status.name for status in reversed(service.get_acting_researcher().studies())))
+        versions = service.get_acting_researcher().studies()
+        opened = {status.name for status in versions if status.quota}  # others were only simulated or previewed
+        names = list(dict.fromkeys(status.name for status in reversed(versions) if status.name in opened))
         if not names:
-            st.info("No study has been opened yet. Open one on the Studies page.")
+            st.info("No study has been opened yet. Open one on the page Studies.")
+            links.show_link("Studies", "studies")
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
         participants = show_monitor(study)
         researcher = service.get_acting_researcher()
         if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
-            watching.show_removal_form(study)
-            withdrawal.show_withdrawal_form(study)
-            messages.show_messages(study)
+            watching.show_removal_form(study, participants)
+            withdrawal.show_withdrawal_form(study, participants)
+            messages.show_messages(study, participants)
         interim_analyses.show(study)
         st.divider()
         refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study)
@@ -39,6 +43,7 @@ def page() -> None:
             replay.show_replay(study, participants)
         else:
             st.caption(escape_markdown(refusal))
+        show_storage(study)
 
 
 @st.fragment(run_every=EVERY_S)
@@ -51,6 +56,7 @@ def show_monitor(study: str) -> list[str]:
         newest = _newest(versions)
         watching.show_pause_and_close(study, newest)
         watching.show_clock_jump(seen)
+        watching.show_low_disk(seen)
         watching.show_counts(seen)
         places, time = st.columns(2, gap="large")
         with places:
@@ -58,12 +64,19 @@ def show_monitor(study: str) -> list[str]:
         with time:
             watching.show_throughput(seen)
         progress.show_progress(seen)
-        watching.show_participants(seen, is_open=newest.state == "open")
-        watching.show_problems(seen)
+        watching.show_participants(study, seen, is_open=newest.state == "open")
         participants = list(seen.participants["participant"])
     return participants
 
 
+@st.fragment(run_every=STORAGE_EVERY_S)
+def show_storage(study: str) -> None:
+    """Draw the problems and the storage, which refresh themselves less often."""
+    with show_errors():
+        watching.show_problems(service.get_acting_researcher().monitor(study))
+
+
 def _newest(versions: list[StudyStatus]) -> StudyStatus:
     """Return the open version, or else the one opened last."""
-    return next((version for version in versions if version.state in ("open", "paused")), versions[-1])
+    opened = [version for version in versions if version.quota]
+    return next((version for version in opened if version.state in ("open", "paused")), opened[-1])

@@ -21,6 +21,8 @@ WIDTHS = (0.5, 1, 2, 5, 10, 15, 30, 60)
 """Of the bars of completion times, minutes."""
 MOST_BINS = 20
 LEAST_MINUTES = 10
+PERCENTILES = dict(zip(QUANTILES, ("10th percentile", "Median", "90th percentile"), strict=True))
+"""The quantiles in the words of the page."""
 PLAIN = {"displaylogo": False, "displayModeBar": False}
 
 
@@ -43,7 +45,8 @@ def _show_minutes(seen: Monitor) -> None:
     if seen.minutes.empty:
         st.caption("Nobody has completed the study yet.")
         return
-    st.caption("Minutes: " + ", ".join(f"{name} {seen.minutes.quantile(q):.1f}" for name, q in QUANTILES.items()))
+    times = (f"{PERCENTILES[name].lower()} {format_minutes(seen.minutes.quantile(q))}" for name, q in QUANTILES.items())
+    st.caption(f"Minutes: {', '.join(times)}.")
     st.plotly_chart(draw_minutes(seen), key="monitor_minutes", config=PLAIN)
 
 
@@ -53,10 +56,16 @@ def _show_page_times(seen: Monitor) -> None:
         return
     st.header("Time in each part", anchor=False)
     st.caption("Minutes, by the server's clock, of the participants who finished each part.")
-    shown = seen.page_times.rename(columns=str.capitalize)  # numbers, which a table aligns, and not their texts
+    shown = seen.page_times.rename(columns={"part": "Part", "participants": "Participants", **PERCENTILES})
+    # numbers, which a table aligns, and not their texts
     st.table(
-        shown.style.format("{:.1f}", subset=list(map(str.capitalize, QUANTILES))), border="horizontal", hide_index=True
+        shown.style.format(format_minutes, subset=list(PERCENTILES.values())), border="horizontal", hide_index=True
     )
+
+
+def format_minutes(minutes: float) -> str:
+    """Format a number of minutes no more precisely than it matters."""
+    return "under\N{NO-BREAK SPACE}1" if minutes < 1 else f"{minutes:.1f}" if minutes < 10 else f"{minutes:,.0f}"
 
 
 def draw_funnel(seen: Monitor) -> go.Figure:

@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.names import format_name
+from dashboard.monitor.choosing import choose_participant, require_chosen
+from dashboard.monitor.watching import PAGES
 from dashboard.shared import files
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -34,11 +36,12 @@ def show_replay(study: str, participants: Sequence[str]) -> None:
             return
         key = f"replay_{study}"
         with st.form(key, border=False):
-            participant = st.selectbox("Participant", participants, key=f"{key}_who", width=420)
+            participant = choose_participant(participants, f"{key}_who")
             asked = st.form_submit_button("Replay and log")
         if asked:
             st.session_state.pop(f"{key}_made", None)
             with show_errors():
+                require_chosen(participant)
                 st.session_state[f"{key}_made"] = door.get_acting_researcher().replay(study, participant)
         made = st.session_state.get(f"{key}_made")
         if made is not None:
@@ -48,7 +51,7 @@ def show_replay(study: str, participants: Sequence[str]) -> None:
 @st.fragment
 def _draw(replay: Replay, key: str) -> None:
     condition = "not allocated" if replay.condition is None else format_name(replay.condition)
-    st.markdown(f"**{replay.participant}**, condition: {condition}, last page: {replay.stage}")
+    st.markdown(f"**{replay.participant}**, condition: {condition}, last page: {PAGES[replay.stage]}")
     st.plotly_chart(draw_timeline(replay), key=f"{key}_timeline", config=PLAIN)
     given = [trial for trial in replay.trials if trial.choice is not None]
     if given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -10,8 +10,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.monitor.choosing import choose_participant, require_chosen
 from dashboard.monitor.progress import COLOUR, use_whole_ticks
+from dashboard.shared import links
 from dashboard.shared import service as door
+from dashboard.shared.closing import offer_close
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.unblinding import ask_reason
 from study.collection.monitor import STEP_NS, Monitor, Where
@@ -35,7 +38,6 @@ WORDS = {
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
 HELP = {
     "Pause": "New participants are asked to come back later. Participants who have started can finish.",
-    "Close": "New participants are told that the study has ended. Participants who have started can finish.",
 }
 OUTCOMES: dict[str, Any] = {
     "condition": "Condition",
@@ -46,6 +48,27 @@ OUTCOMES: dict[str, Any] = {
     "median_rt_ms": "Median response time, ms",
 }
 """The columns of the table of outcomes, in the words of the page."""
+QUOTAS = {
+    "condition": "Condition", "places": "Quota", "open": "Free", "held": "In progress", "done": "Completed"
+}  # fmt: skip
+"""The columns of the table of quotas, in the words of the page."""
+PAGES = {
+    "consent": "Consent",
+    "instructions": "Instructions",
+    "check": "Comprehension check",
+    "example": "Example",
+    "practice": "Practice",
+    "main": "Trials",
+    "questionnaire": "Questionnaire",
+    "debrief": "Debriefing",
+    "done": "Completed",
+    "declined": "Declined",
+    "screened": "Screened out",
+    "full": "Quota full",
+    "expired": "Out of time",
+    "withdrawn": "Withdrawn",
+}
+"""The page that a participant is on, by the stage of their session."""
 STATUS: dict[Where, tuple[str, str]] = {
     "waiting": ("Reading", "On a page before or after the trials."),
     "responding": ("Responding", "In the trials."),
@@ -68,10 +91,7 @@ def show_pause_and_close(study: str, version: StudyStatus) -> None:
     if state == "paused":
         acts["Resume"] = lambda: service.resume_study(study)
     if state == "closed":
-        counts = version.slots.get("live", {}).values()
-        acts["Reopen"] = lambda: service.open_study(version.folder, max(sum(n.values()) for n in counts))
-    else:
-        acts["Close"] = lambda: service.close_study(study)
+        acts["Reopen"] = lambda: service.open_study(version.folder, version.quota)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(state, color=COLOURS[state])
         for label, act in acts.items():
@@ -79,6 +99,8 @@ def show_pause_and_close(study: str, version: StudyStatus) -> None:
             if st.button(label, type=kind, help=HELP.get(label), key=f"monitor_{label}"):
                 act()
                 st.rerun()
+        if state != "closed":
+            offer_close(study, "monitor_Close")
 
 
 def show_clock_jump(seen: Monitor) -> None:
@@ -98,6 +120,12 @@ def show_clock_jump(seen: Monitor) -> None:
         st.rerun()
 
 
+def show_low_disk(seen: Monitor) -> None:
+    """Warn while so little space is free that no new participant is admitted."""
+    if seen.disk_is_low:
+        st.error("Less than 1 GiB of disk space is free. Pause the study and free space, or responses will be lost.")
+
+
 def show_counts(seen: Monitor) -> None:
     """Show how many participants are at each stage."""
     grid = st.grid(5, min_column_width=120)
@@ -108,8 +136,7 @@ def show_counts(seen: Monitor) -> None:
 def show_allocation(seen: Monitor) -> None:
     """Show the quotas by condition."""
     st.header("Quotas", anchor=False)
-    places = seen.places.rename(columns={"done": "completed"}).rename(columns=str.capitalize)
-    st.table(places, border="horizontal", hide_index=True)
+    st.table(seen.places.rename(columns=QUOTAS), border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:
@@ -137,58 +164,69 @@ def choose_time_range(times: pd.Series[datetime]) -> tuple[datetime, datetime]:
     return min(times.min() - step, times.max() - LEAST_STEPS * step), times.max() + step
 
 
-def show_participants(seen: Monitor, *, is_open: bool) -> None:
+def show_participants(study: str, seen: Monitor, *, is_open: bool) -> None:
     """Show all participants with their quality flags."""
     st.header("Participants", anchor=False)
     everyone = seen.participants
     if everyone.empty:
-        link = " The page Studies has the link to send to them." if is_open else ""
-        st.caption(f"No participant has started yet.{link}")
+        st.caption("No participant has started yet.")
+        if is_open:
+            links.show_link("Get the link to send to participants", "studies", study=study)
         return
     odd = everyone[everyone["flags"] != ""]
     if len(odd):
         st.warning(
-            f"{len(odd)} of {len(everyone)} participants are flagged for review. Flags alone exclude no participant."
+            f"Participants flagged for review: {len(odd)} of {len(everyone)}. A flag alone excludes no participant."
         )
-    share = everyone.assign(
-        where=everyone["where"].map({where: label for where, (label, _) in STATUS.items()}),
-        trial=everyone["trial"] / everyone["of"].clip(lower=1),
-    ).drop(columns="of")
+    last_seen = pd.Timestamp.now("UTC") - pd.to_timedelta(everyone["minutes"], unit="min")
     st.dataframe(
-        share,
+        everyone.assign(
+            where=everyone["where"].map({where: label for where, (label, _) in STATUS.items()}),
+            stage=everyone["stage"].map(lambda stage: PAGES.get(stage, stage)),
+            minutes=last_seen,
+        ).drop(columns="of"),
         hide_index=True,
         key="monitor_people",
         column_config={
             "participant": "Participant",
             "where": "Status",
             "stage": "Page",
-            "trial": st.column_config.ProgressColumn("Trials", min_value=0, max_value=1, format="percent"),
-            "minutes": st.column_config.NumberColumn("Last activity", format="%.1f min ago"),
+            "trial": _describe_trials(everyone),
+            "minutes": st.column_config.DatetimeColumn("Last activity", format="distance"),
             "flags": st.column_config.TextColumn("Flags", width="large"),
         },
     )
 
 
-def show_removal_form(study: str) -> None:
-    """Release a place or exclude a participant with a logged reason, and list those excluded."""
+def _describe_trials(everyone: pd.DataFrame) -> Any:
+    """Describe the column of trials: a count, of all trials where these are as many for every participant."""
+    most = int(everyone["of"].max())
+    every = f"%d of {most}" if everyone["of"].nunique() == 1 else "%d"
+    return st.column_config.ProgressColumn("Trials", min_value=0, max_value=max(most, 1), format=every)
+
+
+def show_removal_form(study: str, participants: Sequence[str]) -> None:
+    """Release or exclude a participant with a logged reason, and list those excluded."""
     service = door.get_acting_researcher()
-    with st.expander("Release a place or exclude a participant"):
+    with st.expander("Release or exclude a participant"):
         st.caption(
-            "Releasing gives an unfinished participant's place to another. Excluding also leaves their responses out "
-            "of results and export, and frees a completed place; the table of participants keeps the reason."
+            "Releasing opens an unfinished participant's part of the quota for another participant. Excluding also "
+            "leaves their responses out of results and export, and opens the quota after a completed participation, "
+            "too; the table of participants keeps the reason."
         )
         with st.form(f"remove_{study}", border=False):
-            participant = st.text_input("Participant", key="remove_who", max_chars=40, placeholder="P…")
+            participant = choose_participant(participants, f"remove_who_{study}")
             reason = st.text_input("Reason", key="remove_why", max_chars=300)
             with st.container(horizontal=True):
-                released = st.form_submit_button("Release this place")
+                released = st.form_submit_button("Release from the quota")
                 excluded = st.form_submit_button("Exclude this participant")
         if released or excluded:
             with show_errors():
+                require_chosen(participant)
                 act = service.release_quota_place if released else service.exclude
-                act(study, participant.strip(), reason)
-                done = "Their place is free again." if released else "The participant is excluded."
-                st.success(f"{escape_markdown(participant.strip())}: {done}")
+                act(study, participant, reason)
+                done = "is released: the quota is open for another participant" if released else "is excluded"
+                st.success(escape_markdown(f"{participant} {done}."))
         left_out = service.exclusions(study)
         if len(left_out):
             st.dataframe(left_out.rename(columns=str.capitalize), hide_index=True, key="monitor_exclusions")
@@ -197,8 +235,6 @@ def show_removal_form(study: str) -> None:
 def show_problems(seen: Monitor) -> None:
     """Show problems and the free storage."""
     st.header("Problems and storage", anchor=False)
-    if seen.disk_is_low:
-        st.error("Less than 1 GiB of disk space is free. Pause the study and free space, or responses will be lost.")
     grid = st.grid(3, min_column_width=200)
     for what, count in seen.incidents.itertuples(index=False):
         label, explained = WORDS[what]

@@ -101,8 +101,9 @@ def test_every_state_has_its_next_action(app: AppTest, workspace: Path) -> None:
 
 
 def test_own_studies_are_before_the_examples_which_say_what_they_show(app: AppTest, workspace: Path) -> None:
-    """Catches four rows of one title, and an own study among studies that nobody here made."""
+    """Catches four rows of one title, an own study among studies that nobody here made, and no link to the first."""
     assert any(text.value.startswith("None yet.") for text in app.run().caption)
+    assert [link.page for link in links(app) if link.label == ":primary[**Design a study**]"] == ["design"]
     (workspace / "studies").mkdir()
     (workspace / "studies" / "mine.toml").write_text(STUDY_FILE, encoding="utf-8")  # "mine" is after "demo"
     assert list(next_actions(app.run())) == ["mine", "demo", "folke2021", "two-ais-blind", "two-ais-scenes"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from dashboard.results.responses import study_frames
 from dashboard.shared import service
 from study.collection.permissions import ROLES
@@ -55,23 +57,37 @@ def labels(app: AppTest) -> set[str]:
     [
         (
             "owner",
-            {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+            {
+                "Close the study",
+                "Pause",
+                "Unblind and log",
+                "Exclude this participant",
+                "Withdraw and erase",
+                "Send and log",
+            },
             set(),
         ),
         (
             "editor",
-            {"Close", "Pause"},
+            {"Close the study", "Pause"},
             {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
         ),
         (
             "manager",
             {"Exclude this participant", "Withdraw and erase", "Send and log"},
-            {"Close", "Pause", "Unblind and log"},
+            {"Close the study", "Pause", "Unblind and log"},
         ),
         (
             "viewer",
             set(),
-            {"Close", "Pause", "Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+            {
+                "Close the study",
+                "Pause",
+                "Unblind and log",
+                "Exclude this participant",
+                "Withdraw and erase",
+                "Send and log",
+            },
         ),
     ],
 )
@@ -138,7 +154,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
     for address in ("editor@example.org", "guest@example.org"):
         access.choose_password(link(address).partition("key=")[2], "correct horse battery")
     app = AppTest.from_function(accounts_script, default_timeout=120).run()
-    shown = [text.value.strip("*") for text in app.markdown if "@" in text.value]
+    shown = [text.value.strip("*`") for text in app.markdown if "@" in text.value]
     assert shown == [f"{name}@example.org" for name in ("editor", "guest", "manager", "owner", "viewer")]
     links = {one.proto.label: one.proto.query_string for one in app.get("page_link")}
     assert links["Editor of demo"] == "study=demo&section=Members"
@@ -146,7 +162,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
     assert "/login?key=" in app.code[0].value
     assert not [one for one in app.button if one.key == "account_end_viewer@example.org"]  # no login to end
     app.button(key="account_end_guest@example.org").click().run()
-    assert app.success[0].value == "guest@example.org can no longer log in with a password."
+    assert app.success[0].value == "`guest@example.org` can no longer log in with a password."
     assert "guest@example.org" not in {one.address for one in service.get_service().researcher.list_accounts()}
     app.text_input(key="account_address").set_value("new@example.org")
     app.button(key="account_add").click().run()
@@ -178,7 +194,7 @@ def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> N
     owner = "owner@example.org"
     app.text_input(key="member_address_demo").set_value("Owner@example.org")
     app.button(key="member_add_demo").click().run()
-    assert app.error[0].value == "owner@example.org is a member already. Change the role in their row."
+    assert app.error[0].value == "`owner@example.org` is a member already. Change the role in their row."
     app.button(key=f"member_remove_demo_{owner}").click().run()
     assert "last owner" in app.error[0].value
     app.selectbox(key=f"member_role_demo_{owner}").set_value("viewer").run()
@@ -205,3 +221,30 @@ def test_the_second_member_is_no_owner_unless_one_is_chosen(workspace: Path) -> 
 
 def roles() -> dict[str, str]:
     return {one.account: one.role for one in service.get_service().researcher.list_members("demo")}
+
+
+def test_an_account_without_a_password_is_listed_with_its_link(collected: Path) -> None:
+    """Catches a new account that appears nowhere, and a link that can be neither renewed nor revoked."""
+    access = service.get_service().access
+    app = AppTest.from_function(accounts_script, default_timeout=120).run()
+    app.text_input(key="account_address").set_value("Bob@example.org")
+    app.button(key="account_add").click().run()
+    first = app.code[0].value.partition("key=")[2]
+    (said,) = [caption.value for caption in app.caption if caption.value.startswith("Invited")]
+    assert re.fullmatch(r"Invited, no password yet · login link until 20\d\d-\d\d-\d\d \d\d:\d\d UTC", said)
+    app.button(key="account_link_bob@example.org").click().run()
+    second = app.code[0].value.partition("key=")[2]
+    assert (access.find_invited(first), access.find_invited(second)) == (None, "bob@example.org")
+    app.button(key="account_revoke_bob@example.org").click().run()
+    assert access.find_invited(second) is None
+    assert app.success[0].value == "The login link of `bob@example.org` no longer works."  # no link to a mail program
+    assert "bob@example.org" not in {one.address for one in service.get_service().researcher.list_accounts()}
+
+
+def test_revoking_a_link_ends_no_password(collected: Path) -> None:
+    """Catches an account that is ended by the button for a link which its owner has used meanwhile."""
+    opened = service.get_service()
+    opened.access.choose_password(opened.access.make_account_link("bob@example.org").partition("=")[2], "x" * 12)
+    with pytest.raises(ForetellError, match="was used, has expired or was revoked"):
+        opened.researcher.revoke_account_link("bob@example.org")
+    assert opened.access.login("x" * 12, "a", person="bob@example.org")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,13 +12,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.monitor import watching
-from dashboard.monitor.progress import draw_funnel, draw_minutes
+from dashboard.monitor import watching, withdrawal
+from dashboard.monitor.progress import draw_funnel, draw_minutes, format_minutes
 from dashboard.shared import service
 from study.bundle import Bundle
 from study.participation.payloads import TrialResponse
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import read_headings
+from tests.dashboard.views.conftest import press
 
 
 def script() -> None:
@@ -43,7 +45,7 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
     assert not opened.exception
     numbers = {metric.label: metric.value for metric in opened.metric}
     assert (numbers["Reading"], numbers["Completed"]) == ("1", "0")
-    assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
+    assert opened.table[0].value["Quota"].tolist() == [2, 2, 2, 2]
     assert opened.dataframe[0].value["where"].tolist() == ["Reading"]
 
 
@@ -59,8 +61,10 @@ def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
     service.get_service().researcher.open_study(folder, 2)
     app = AppTest.from_function(script, default_timeout=60).run()
-    assert any(c.value.startswith("No participant has started yet. The page Studies") for c in app.caption)
-    assert list(app.table[0].value.columns) == ["Condition", "Places", "Open", "Held", "Completed"]
+    assert any(c.value == "No participant has started yet." for c in app.caption)
+    (link,) = [one.proto for one in app.get("page_link") if one.proto.label.startswith("Get the link")]
+    assert (link.page, link.query_string) == ("studies", "study=n")
+    assert list(app.table[0].value.columns) == ["Condition", "Quota", "Free", "In progress", "Completed"]
     assert "Completed" in [metric.label for metric in app.metric]
 
 
@@ -72,7 +76,7 @@ def test_a_closed_study_offers_no_link(workspace: Path) -> None:
     app = AppTest.from_function(script, default_timeout=60).run()
     said = [caption.value for caption in app.caption if caption.value.startswith("No participant has started yet.")]
     assert len(said) == 2  # the table's and the replay's
-    assert not any("link" in sentence for sentence in said)
+    assert not app.get("page_link")
 
 
 def test_few_participants_are_counted_in_whole_numbers(opened: AppTest) -> None:
@@ -124,7 +128,7 @@ def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> 
     opened.button(key="monitor_Reopen").click().run()
     assert not opened.exception
     assert service.get_service().researcher.studies()[0].state == "open"
-    assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
+    assert opened.table[0].value["Quota"].tolist() == [2, 2, 2, 2]
 
 
 def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
@@ -174,12 +178,16 @@ def test_a_session_is_replayed_with_what_was_on_its_screen(workspace: Path) -> N
         sent = TrialResponse(trial_index=index, attempt_id=str(uuid.uuid4()), side=side, input="key", rt_ms=1500.0)  # type: ignore[arg-type]
         service.get_service().participant.record(token, sent)
     app = AppTest.from_function(script, default_timeout=60).run()
-    ask = next(button for button in app.button if button.label == "Replay and log")
-    assert "cannot be replayed yet" in ask.click().run().error[0].value
+
+    def ask() -> AppTest:
+        return next(button for button in app.button if button.label == "Replay and log").click().run()
+
+    assert ask().error[0].value == "Choose a participant first."
+    app.selectbox(key="replay_r_who").select_index(0)
+    assert "cannot be replayed yet" in ask().error[0].value
     assert not [text for text in app.markdown if "condition:" in text.value]
     researcher.close_study("r")
-    app = next(button for button in app.button if button.label == "Replay and log").click().run()
-    assert not app.exception
+    assert not ask().exception
     assert not app.error
     row = researcher.load_participants("r").iloc[0]
     assert f"**{row['participant']}**, condition: " in "".join(text.value for text in app.markdown)
@@ -198,7 +206,7 @@ def test_a_session_is_replayed_with_what_was_on_its_screen(workspace: Path) -> N
 def test_a_participant_is_withdrawn_only_when_it_is_confirmed(opened: AppTest) -> None:
     """Catches a form that erases without the confirmation, and a text that is read as markup."""
     name = opened.dataframe[0].value["participant"].item()
-    opened.text_input(key="withdraw_who").set_value(name)
+    opened.selectbox(key="withdraw_who_tiny").select(name)
     opened.text_input(key="withdraw_why").set_value("<script>alert(1)</script> *today*")
 
     def press() -> AppTest:
@@ -232,3 +240,56 @@ def test_a_message_is_sent_only_when_it_is_confirmed(opened: AppTest) -> None:
     assert sent[["Recipient", "Message", "Sent", "Shown"]].to_numpy().tolist() == [
         ["all", "<script>alert(1)</script> *soon*", 1, 0]
     ]
+
+
+def test_participants_are_chosen_from_a_list(opened: AppTest) -> None:
+    """Catches a name of sixteen characters that must be typed before a participant is released or excluded."""
+    name = opened.dataframe[0].value["participant"].item()
+    for key in ("remove_who_tiny", "withdraw_who_tiny", "message_who_tiny", "replay_tiny_who"):
+        assert (opened.selectbox(key=key).options, opened.selectbox(key=key).value) == ([name], None), key
+    opened.text_input(key="remove_why").set_value("Asked for it")
+    assert press(opened, "Exclude this participant").error[0].value == "Choose a participant first."
+    opened.selectbox(key="remove_who_tiny").select(name)
+    assert press(opened, "Exclude this participant").success[0].value == f"{name} is excluded."
+    assert service.get_service().researcher.exclusions("tiny")["participant"].tolist() == [name]
+    opened.selectbox(key="message_who_tiny").select(name)
+    opened.text_area(key="message_text").set_value("Soon.")
+    opened.checkbox(key="message_sure").check()
+    assert press(opened, "Send and log").success[0].value == "Sent to 1 participant."
+    assert service.get_service().researcher.list_messages("tiny")["recipient"].tolist() == [name]
+
+
+def test_a_participant_is_withdrawn_by_what_only_they_know(opened: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a list that a private code cannot be entered into; `AppTest` cannot enter it."""
+    assert opened.selectbox(key="withdraw_who_tiny").proto.accept_new_options
+    token = service.get_service().participant.begin("tiny", participant="q")
+    code = service.get_service().participant.consent(token, True)["withdrawal_code"]
+    monkeypatch.setattr(withdrawal, "choose_participant", lambda *_, **__: code)
+    opened.text_input(key="withdraw_why").set_value("E-mail of 3 May")
+    opened.checkbox(key="withdraw_sure").check()
+    assert "has withdrawn. Responses erased: 0." in press(opened, "Withdraw and erase").success[0].value
+
+
+def test_what_was_only_simulated_or_previewed_is_not_monitored(opened: AppTest, workspace: Path) -> None:
+    """Catches a collection that never was one, and a newer build that takes the place of the open version."""
+    researcher = service.get_service().researcher
+    for name in ("other-00", "tiny-ffff"):
+        write_bundle(workspace / "bundles" / name, name=name.partition("-")[0], seed=8, trials=6, practice=0)
+        researcher.begin_preview(name.partition("-")[0], None)
+    researcher.close_study("tiny")
+    app = opened.run()
+    assert app.selectbox(key="monitor_study").options == ["tiny"]
+    app.button(key="monitor_Reopen").click().run()
+    assert [status.state for status in researcher.studies() if status.name == "tiny"] == ["open", "closed"]
+
+
+def test_no_number_is_more_precise_than_it_is_known(opened: AppTest) -> None:
+    """Catches "0.0 minutes", "0.1 min ago", "8.57%" of the trials, code names, and percentiles like shares."""
+    assert [format_minutes(time).split() for time in (0.02, 0.99)] == [["under", "1"]] * 2
+    assert [format_minutes(time) for time in (1, 9.94, 14.26)] == ["1.0", "9.9", "14"]
+    assert list(opened.table[1].value.columns)[2:] == ["10th percentile", "Median", "90th percentile"]
+    columns = json.loads(opened.dataframe[0].proto.columns)
+    assert columns["minutes"]["type_config"]["format"] == "distance"
+    assert columns["trial"]["type_config"]["format"] == "%d of 6"
+    row = opened.dataframe[0].value.iloc[0]
+    assert (row["stage"], row["trial"]) == ("Instructions", 0)
