@@ -40,6 +40,8 @@ STYLE = """<style>
 .stApp [data-testid=stMarkdownContainer] :is(p, li) a { text-decoration: underline; text-underline-offset: .15em; }
 /* What copies a link or a command is there without a mouse over it, too. */
 [data-testid=stCode]:has(.language-plaintext) > div { opacity: 1; visibility: visible; }
+/* Buttons go below a name that they would squeeze. */
+.stApp [data-testid=stLayoutWrapper]:has(> [class*=st-key-person_]) { min-width: min(16rem, 100%); }
 .view { color: inherit !important; text-decoration: underline; overflow-wrap: anywhere; }
 .st-key-design_file_text textarea { font: .8125rem/1.6 ui-monospace, 'SF Mono', Menlo, Consolas, monospace;
   white-space: pre; overflow-x: auto; }

@@ -42,7 +42,7 @@ def page() -> None:
 
 def _show_account(one: AccountEntry, *, is_own: bool) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        with st.container(width="stretch", gap="xsmall"):
+        with st.container(width="stretch", gap="xsmall", key=f"person_{one.address}"):
             st.markdown(f"**{escape_markdown(one.address)}**{' (you)' if is_own else ''}")
             st.caption(escape_markdown(_describe_login(one)))
             with st.container(horizontal=True, gap="small"):

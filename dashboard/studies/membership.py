@@ -48,7 +48,7 @@ def show(study: Study) -> None:
 def _show_member(study: str, one: Member, viewer: Account, *, may_change: bool) -> None:
     is_own = one.account == viewer.address
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        with st.container(width="stretch", gap=None):
+        with st.container(width="stretch", gap=None, key=f"person_{one.account}"):
             st.markdown(f"**{escape_markdown(one.account)}**{' (you)' if is_own else ''}")
             st.caption(escape_markdown(f"Login: {one.login} · added {one.added_at:%Y-%m-%d} by {one.added_by}"))
         if not may_change:
