@@ -1,4 +1,4 @@
-"""What Explore hands to a new study in the link: a network, an image set, a heatmap method with its parameters."""
+"""What another page hands to a new study in the link: a network, an image set, a heatmap method."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def describe_handover() -> Iterator[str]:
     said = {MODEL: "the network {}", IMAGES: "the image set {}", METHOD: "the heatmap method {}"}
     sentences = [said[k].format(format_name(v) if k == METHOD else v) for k, v in _read_handover().items() if v]
     if sentences:
-        yield f"The new study takes {', '.join(sentences)} from Explore."
+        yield f"The new study will use {', '.join(sentences)}."
 
 
 def apply_handover(path: Path) -> None:

@@ -67,16 +67,17 @@ def _view(view: str) -> None:
     if view in (UNITS, LAYERS):
         (_show_units if view == UNITS else _show_layers)(controls, results)
         return
-    with controls, show_errors():
+    with results, show_errors(), controls:  # errors are drawn in the results: a phone folds the controls away
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
         several = view == GRID and not by_class
-        other = _other(model) if view == PAIR else []
+        other = _other(model, results) if view == PAIR else []
         if other is None:
             return
         models = [model, *other]
         steps = results.container(horizontal=True, vertical_alignment="center", key="explore_top")
-        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), steps)
+        most = grid.MOST_COLUMNS if several else 1
+        chosen = source.choose(model, results, most, next(iter(models[1:]), None), steps)
         network = cache.load_classifier(model)
         methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
         settings, seed = parameters.choose_settings(methods, network)
@@ -143,9 +144,10 @@ def _classifier() -> str:
     return name
 
 
-def _other(model: str) -> list[str] | None:
+def _other(model: str, results: DeltaGenerator) -> list[str] | None:
     """Choose a network that shares classes with this one, the others named with the reason; None: not known yet."""
-    classes = await_result(cache.start_classes_job())
+    with results:
+        classes = await_result(cache.start_classes_job(cache.list_models()))
     if classes is None:
         return None
     refused = {name: why for name in source.list_others(model) if (why := _refuse_pair(classes, model, name))}
@@ -196,6 +198,7 @@ def _whole_set(view: str) -> None:
     if view == ALL:
         gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
+            source.warn_unknown_classes(gallery, model, of)
             picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection, controls)
     else:
         debugging_results = await_result(work.start_debugging_job(model, of))
@@ -218,7 +221,7 @@ def _choose_image_set(model: str) -> str | None:
 
 def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """Draw what activates a unit: synthesised images, and the images of a set that drive it most."""
-    with controls, show_errors():
+    with results, show_errors(), controls:
         model = _classifier()
         classifier = cache.load_classifier(model)
         unit = units.choose_unit(classifier)
@@ -233,7 +236,7 @@ def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
 
 def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """Draw what the layers represent, and how near the decision boundaries are."""
-    with controls, show_errors():
+    with results, show_errors(), controls:
         model = _classifier()
         asked, other = layers.choose_question(model, cache.load_classifier(model))
         of, count = _choose_image_set(model), layers.choose_image_count(asked.question)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.explore.figures import make_thumbnail
 from dashboard.explore.find.classes import show_class_table
 from dashboard.explore.find.confusion import count_confusions, show_confusions
 from dashboard.explore.find.orders import ORDERS, choose_order, rank_images
@@ -25,65 +21,18 @@ from dashboard.explore.find.selection import (
     toggle,
 )
 from dashboard.explore.find.stepping import show_steps
-from dashboard.explore.find.thumbnails import REVEAL_CSS, REVEAL_JS, choose_hover, make_address
+from dashboard.explore.find.thumbnails import choose_hover, make_address
 from dashboard.explore.find.view import Search, find_images
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
+from dashboard.shared.imagegrid import GridCell, show_grid
 from dashboard.shared.keys import FIRST_IMAGES_KEY, IMAGE_KEY, IMAGES_KEY, digest
-from data.types import ImageSet
 
 PER_PAGE = 20
-ENCODERS = 4
-"""Threads that make the thumbnails of a page."""
 FIRST = 3
 """Images of a grid until others are picked."""
 IN_GRID, IN_PAIR = USES = ("Grid", "Compare models")
 """Views that a selection of images is opened in."""
-_CSS = (
-    """
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--side), 1fr)); gap: 6px; padding: 3px; }
-button { all: unset; position: relative; cursor: pointer; border-radius: 8px; overflow: hidden; display: flex;
-  flex-direction: column; outline: 1px solid var(--st-border-color); }
-button:hover { outline: 2px solid var(--st-text-color); }
-button:focus-visible, button[aria-pressed=true] { outline: 3px solid var(--st-primary-color); }
-figure { all: unset; position: relative; display: block; aspect-ratio: 1; width: 100%; }
-img { display: block; width: 100%; height: 100%; object-fit: cover; }
-i { position: absolute; inset: auto 0 0 0; height: 4px; background: #e66101; }
-span { font: 0.75rem/1.35 var(--st-font); color: var(--st-text-color); padding: 0 6px; overflow-wrap: anywhere; }
-figure + span { padding-top: 4px; font-weight: 600; }
-span:last-child { padding-bottom: 6px; }
-"""
-    + REVEAL_CSS
-)
-_JS = (
-    REVEAL_JS
-    + """
-export default function ({ data, parentElement, setTriggerValue }) {
-  const grid = parentElement.querySelector(".grid");
-  grid.style.setProperty("--side", data.side);
-  grid.replaceChildren(...data.cells.map(({ index, source, says, wrong, chosen, lines }) => {
-    const button = document.createElement("button");
-    const figure = document.createElement("figure");
-    const image = document.createElement("img");
-    button.setAttribute("aria-pressed", chosen);
-    button.title = says;
-    image.alt = says;
-    image.src = source;
-    figure.append(image);
-    if (wrong) figure.append(document.createElement("i"));
-    button.append(figure);
-    for (const line of lines) {
-      const text = document.createElement("span");
-      text.textContent = line;
-      button.append(text);
-    }
-    if (data.heatmaps) revealing(button, figure, data.heatmaps + index);
-    button.onclick = () => setTriggerValue("picked", index);
-    return button;
-  }));
-}
-"""
-)
 
 
 def pick(search: Search, most: int = 1, near: DeltaGenerator | None = None) -> list[int]:
@@ -246,56 +195,22 @@ def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: GridOptions) 
         _grid(gallery, ranked[(page - 1) * how.per_page : page * how.per_page], how)
 
 
-@dataclass(frozen=True)
-class _Thumbnail:
-    """A thumbnail to encode, identified by its key alone."""
-
-    key: str
-    images: ImageSet = field(compare=False)
-    index: int = field(compare=False)
-    side: int = field(compare=False)
-
-
-@lru_cache(maxsize=4000)
-def _encode(asked: _Thumbnail) -> str:
-    content = make_thumbnail(asked.images.open(asked.index), asked.side)
-    return "data:image/webp;base64," + base64.b64encode(content).decode()
-
-
-def _encode_all(images: ImageSet, indices: Sequence[int], side: int) -> list[str]:
-    """Encode the thumbnails of one page in parallel: Pillow computes outside Python's lock."""
-    asked = [_Thumbnail(f"{images.digest}/{i}/{side}", images, i, side) for i in indices]
-    with ThreadPoolExecutor(ENCODERS) as threads:
-        return list(threads.map(_encode, asked))
-
-
 def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
-    side = 192 if how.lines else 96
-
-    def cell(i: int, source: str) -> dict[str, Any]:
+    def make_cell(i: int) -> GridCell:
         truth, says, _ = gallery.describe_prediction(i)
         wrong = bool(gallery.has_known_label[i] and not gallery.predictions.correct[i])
         verdict = (
             f"wrong, true class: {truth}" if wrong else "right" if gallery.has_known_label[i] else f"labelled {truth}"
         )
-        return {
-            "index": i,
-            "source": source,
-            "says": f"The AI predicts {says}: {verdict}",
-            "wrong": wrong,
-            "chosen": i in how.chosen,
-            "lines": how.lines(i) if how.lines else [],
-        }
+        lines = how.lines(i) if how.lines else []
+        return GridCell(i, f"The AI predicts {says}: {verdict}", lines, wrong, i in how.chosen)
 
-    sources = _encode_all(gallery.images, indices, side)
-    key = f"explore_grid_{how.per_page}"
-    component = st.components.v2.component("foretell_picker", html='<div class="grid"></div>', css=_CSS, js=_JS)
-    component(
-        key=key,
-        data={
-            "side": how.side,
-            "heatmaps": how.heatmaps,
-            "cells": [cell(i, source) for i, source in zip(indices, sources, strict=True)],
-        },
-        on_picked_change=lambda: how.picked(st.session_state[key].picked),
+    show_grid(
+        f"explore_grid_{how.per_page}",
+        gallery.images,
+        [make_cell(i) for i in indices],
+        how.picked,
+        pixels=192 if how.lines else 96,
+        width=how.side,
+        heatmaps=how.heatmaps,
     )

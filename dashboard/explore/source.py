@@ -15,15 +15,17 @@ from dashboard.explore import picker, uploads
 from dashboard.explore.find.orders import NETWORKS_DISAGREE
 from dashboard.explore.find.view import Search
 from dashboard.explore.table import Source
-from dashboard.shared import cache, links
+from dashboard.shared import cache, links, matching
 from dashboard.shared.keys import IMAGE_KEY
 from dashboard.shared.live import await_result
-from dashboard.shared.messages import show_errors
+from dashboard.shared.messages import escape_markdown, show_errors
 
 DRAWN = {"Adversarial": "adversarial", "Standard": "standard", "Bars": "bars"}
 """Names of the drawn image sets on the page."""
 TRAINED_ON = {"adversarial": "drawn scenes of 16 categories", "bars": "drawn bars, horizontal or vertical"}
 OWN = "Upload"
+MOST_NAMED = 3
+"""Networks that are offered for a set whose classes the chosen one does not know."""
 OPENING = ("from study.network.sources import open_set", "from study.plan.config import ImageSource")
 
 
@@ -57,11 +59,12 @@ def list_sources(model: str) -> list[str]:
 
 
 def choose(
-    model: str, most: int = 1, other: str | None = None, near: DeltaGenerator | None = None
+    model: str, results: DeltaGenerator, most: int = 1, other: str | None = None, near: DeltaGenerator | None = None
 ) -> list[ChosenImage]:
     """Return the chosen images, up to ``most``; none until a file is given, or while a set is being classified.
 
-    ``other`` is the network to compare with; buttons for the neighbours of a single image are drawn ``near`` it.
+    Progress and warnings are drawn in ``results``. ``other`` is the network to compare with; buttons for the neighbours
+    of a single image are drawn ``near`` it.
     """
     sources = list_sources(model)
     links.check("source", sources, "image set")
@@ -87,17 +90,49 @@ def choose(
         opened = _own(most)
         drawn = cache.find_drawn_sets(model)
         if opened and drawn:
-            st.warning(
-                f"This network was trained only on {TRAINED_ON[drawn[0]]}. It assigns any photograph to one of them, "
-                "with a confidence that means nothing. Choose another network for photographs."
-            )
+            results.warning(f"{_describe_training(drawn)} Choose another network for photographs.")
         return opened
     name = DRAWN.get(source, source)
-    gallery = await_result(cache.start_gallery_job(model, name))
-    if gallery is None:
-        return []
+    with results:
+        gallery = await_result(cache.start_gallery_job(model, name))
+        if gallery is None:
+            return []
+        warn_unknown_classes(gallery, model, name)
     search = make_search(gallery, model, name, other)
     return [open_from_set(gallery, name, i) for i in picker.pick(search, most, near)]
+
+
+def warn_unknown_classes(gallery: cache.Gallery, model: str, name: str) -> None:
+    """Say that a network knows no class of a set, and lead to the networks that do."""
+    if gallery.has_known_label.any():
+        return
+    count, drawn = len(gallery.images.categories), cache.find_drawn_sets(model)
+    said = (
+        f"{model} has none of the {count:,} classes of {name}. Its predictions are shown without true classes."
+        if count > 1
+        else f"{model} has no class {gallery.images.categories[0]}. Its predictions are shown without the true class."
+    )
+    st.warning(escape_markdown(f"{said} {_describe_training(drawn)}" if drawn else said))
+    known = matching.rank_networks(gallery.images)
+    if known is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for other, matched in list(known.items())[:MOST_NAMED]:
+            st.button(
+                f"Use {escape_markdown(other)}, which knows {matched:,} of {count:,}",
+                key=f"use_{other}",
+                on_click=st.session_state.update,
+                args=({"classifier": other},),
+            )
+        links.show_link("Add a network that knows these classes", "library", place="unknown", part="Networks")
+
+
+def _describe_training(drawn: tuple[str, ...]) -> str:
+    """Say what a network of drawn images makes of others."""
+    return (
+        f"This network was trained only on {TRAINED_ON[drawn[0]]}. It assigns any photograph to one of them, with a "
+        "confidence that means nothing."
+    )
 
 
 def make_search(gallery: cache.Gallery, model: str, name: str, other: str | None = None) -> Search:

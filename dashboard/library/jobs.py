@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
-from PIL import ImageOps
 
 from core.errors import ForetellError
 from core.sources.offers import Weights
@@ -28,9 +27,6 @@ from study.workspace.modelfiles import add_file, add_line, remove_file, write_na
 from study.workspace.workspace import home
 from study.workspace.zips import limit_bytes, open_zip
 
-SAMPLES, SAMPLE_PX = 12, 88
-"""How many images of a set its report shows, and how large, px."""
-
 
 class OpenedFiles(NamedTuple):
     """Files to add, and how many bytes all images may have."""
@@ -42,21 +38,11 @@ class OpenedFiles(NamedTuple):
 Opening = Callable[[], AbstractContextManager[OpenedFiles]]
 
 
-class Sample(NamedTuple):
-    """A small image of a set, WebP, with its class."""
-
-    id: str
-    category: str
-    content: bytes
-
-
 class ReadSet(NamedTuple):
     """An image set of the workspace with its report."""
 
     images: ImageSet
     report: ImageSetReport
-    samples: list[Sample]
-    """Images from the whole set."""
 
 
 def take_ended(adding: str) -> tuple[Job | None, str]:
@@ -91,20 +77,9 @@ def read_task(name: str) -> Task:
 
     def work(progress: Progress) -> ReadSet:
         images = open_set(*source)
-        return ReadSet(images, report_images(images, progress), _draw_samples(images))
+        return ReadSet(images, report_images(images, progress))
 
     return Task(digest("read images", str(home()), name, content), work)
-
-
-def _draw_samples(images: ImageSet) -> list[Sample]:
-    """Draw small images, evenly over the whole set and so over its classes, which follow each other."""
-    chosen = {k * len(images) // SAMPLES for k in range(SAMPLES)} if len(images) else set()
-    drawn: list[Sample] = []
-    for i in sorted(chosen):
-        buffer = io.BytesIO()
-        ImageOps.fit(images.open(i).convert("RGB"), (SAMPLE_PX, SAMPLE_PX)).save(buffer, "WEBP", quality=80, method=0)
-        drawn.append(Sample(images.ids[i], images.categories[images.labels[i]], buffer.getvalue()))
-    return drawn
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +63,16 @@ class Gallery:
 
 def list_models() -> list[str]:
     """List the available classifiers: built in, of the workspace's own folder, others with weights on disk."""
-    others = [*list_downloaded_models(), *list_fetched_models()]
-    return list(dict.fromkeys([*list_own_models(), *data.CLASSIFIERS, *others]))
+    return list(dict.fromkeys([*list_own_models(), *data.CLASSIFIERS, *_list_models_on_disk()]))
+
+
+def list_models_to_match() -> list[str]:
+    """List the classifiers whose classes may be those of an image set: of the drawn scenes, one has those of all."""
+    return list(dict.fromkeys([*list_own_models(), *_list_models_on_disk()]))
+
+
+def _list_models_on_disk() -> list[str]:
+    return [*list_downloaded_models(), *list_fetched_models()]
 
 
 def list_own_models() -> list[str]:
@@ -150,7 +158,8 @@ def start_gallery_job(model: str, name: str) -> Job:
 
     def work(progress: Progress) -> Gallery:
         images = open_set(*source)
-        return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
+        predictions = predict(asked, images, folder / "cache", progress, labelled=False)
+        return Gallery(images, predictions, asked.categories)
 
     return pool().ask(
         digest(
@@ -165,9 +174,8 @@ def start_gallery_job(model: str, name: str) -> Job:
     )
 
 
-def start_classes_job() -> Job:
-    """Start the job that reads the classes of every network; its result has them by name, or the error as a text."""
-    names = list_models()
+def start_classes_job(names: Sequence[str]) -> Job:
+    """Start the job that reads the classes of networks; its result has them by name, or the error as a text."""
 
     def work(progress: Progress) -> dict[str, tuple[str, ...] | str]:
         classes: dict[str, tuple[str, ...] | str] = {}

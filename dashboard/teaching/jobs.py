@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.types import Explanation, Progress
 from core.views import View, view
-from dashboard.explore import figures
+from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.building.lessons import Lesson, lesson
@@ -69,8 +69,8 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
         pool = again.sources.sets["pool"]
         places = {name: i for i, name in enumerate(pool.ids)}
         shown = {steps.ids[i] for chosen in steps.sets.values() for i in chosen.indices}
-        thumbnails = {name: figures.make_thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
-        return LessonResult(steps, thumbnails, figures.make_thumbnail(again.open_image(trial), THUMBNAIL))
+        thumbnails = {name: make_thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
+        return LessonResult(steps, thumbnails, make_thumbnail(again.open_image(trial), THUMBNAIL))
 
     return Task(_key("lesson", bundle, trial), work)
 

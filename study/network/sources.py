@@ -159,17 +159,22 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     ForetellError
         No category matches at all; with ``refuse`` False every class is -1.
     """
-    if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
-        index = [imagenet_index(wnid) for wnid in images.wnids]
-    else:
-        index = match_classes(images.categories, classifier.categories)
+    index = match_labels(images, classifier.categories)
     if refuse and all(k == UNMATCHED for k in index):
         raise ForetellError(
-            f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
-            f"({', '.join(classifier.categories[:4])}, ...). Name the folders as the classifier names its classes."
+            f"No class of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
+            f"({', '.join(classifier.categories[:4])}, ...). Choose a network that knows these classes, or name the "
+            "folders as this network names its classes."
         )
     classes: NDArray[np.int64] = np.array(index, dtype=np.int64)[images.labels]
     return classes
+
+
+def match_labels(images: ImageSet, categories: Sequence[str]) -> list[int]:
+    """Find for each class of a set the index of the network's class, as `class_of_labels` does; -1 where none is."""
+    if images.wnids is not None and len(categories) == IMAGENET_CLASSES:
+        return [imagenet_index(wnid) for wnid in images.wnids]
+    return match_classes(images.categories, categories)
 
 
 def match_classes(names: Sequence[str], categories: Sequence[str]) -> list[int]:

@@ -19,7 +19,7 @@ from study.workspace.imagesets import count_images
 from tests.browser.hand import VISITORS, Hand, drop, open_visit
 from tests.browser.test_accessibility import grave
 from tests.conftest import ROOT, write_bundle
-from tests.dashboard.views.test_library import NETWORK
+from tests.dashboard.views.library import NETWORK
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -119,7 +119,7 @@ def test_images_are_added_by_their_path_and_removed(hand: Hand, server: Server, 
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
     assert count_images(server.home / "images" / name) == count_by_class(drawings)
     hand.click(page.get_by_role("button", name="Remove", exact=True))
-    hand.click(page.get_by_role("button", name="Remove it"))
+    hand.click(page.get_by_role("button", name="Remove the set"))
     expect(page.get_by_text("Added 33 images.")).to_have_count(0)
     assert not (server.home / "images" / name).exists()
 

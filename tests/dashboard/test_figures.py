@@ -13,6 +13,7 @@ from core.geometry import Geometry
 from core.types import Certificate, Explanation
 from core.views import View
 from dashboard.explore import figures
+from dashboard.shared.imagegrid import make_thumbnail
 
 HALF = ((3.0, 0.0, 10.0), (0.0, 3.0, 0.0))
 """A network that sees the middle 60 x 60 of 80 x 60 px in 20 x 20."""
@@ -97,6 +98,6 @@ def test_arrays_are_what_they_say() -> None:
 def test_a_thumbnail_is_the_square_middle() -> None:
     wide = Image.new("RGB", (300, 100), "red")
     wide.paste((0, 0, 255), (100, 0, 200, 100))
-    small = Image.open(io.BytesIO(figures.make_thumbnail(wide))).convert("RGB")
+    small = Image.open(io.BytesIO(make_thumbnail(wide))).convert("RGB")
     assert small.size == (96, 96)
     assert all(at(small, x, 0.5)[2] > 200 for x in (0.05, 0.5, 0.95))

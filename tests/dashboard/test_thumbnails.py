@@ -17,9 +17,10 @@ from starlette.testclient import TestClient
 
 from core.attribution import METHODS
 from core.views import view
-from dashboard.explore.figures import HeatmapDrawing, make_thumbnail
+from dashboard.explore.figures import HeatmapDrawing
 from dashboard.explore.find import route, thumbnails
 from dashboard.shared import cache
+from dashboard.shared.imagegrid import make_thumbnail
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 

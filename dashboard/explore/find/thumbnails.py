@@ -11,11 +11,12 @@ from core.errors import ForetellError
 from core.names import format_name
 from core.types import Progress
 from core.views import view
-from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle, make_thumbnail
+from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.methods import list_methods
 from dashboard.shared import cache, links
 from dashboard.shared.cache import Gallery
+from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import HEATMAP_PATH, digest
 from study.inquiry.disagreement import QUICK_METHODS
@@ -25,57 +26,6 @@ FIRST = "grad_cam"
 HOVER_KEY = "hover"
 SIDE = 192
 LOOK = HeatmapStyle()
-REVEAL_CSS = """
-figure .heat { position: absolute; inset: 0; }
-button[aria-busy=true] figure { animation: wait 1s infinite alternate; }
-@keyframes wait { to { opacity: .6; } }
-@media (prefers-reduced-motion: reduce) { button[aria-busy=true] figure { animation: none; opacity: .7; } }
-"""
-REVEAL_JS = """
-const kept = {}; // by address: an image, or null where there is none
-const DWELL = 150; // ms that the mouse has to stay on an image
-
-async function load(address, signal) {
-  for (let tries = 0; tries < 12; tries++) {
-    const reply = await fetch(address, { signal });
-    if (reply.status !== 202) return { reply, content: await (reply.ok ? reply.blob() : reply.text()) };
-  }
-  throw new Error("no heatmap in time");
-}
-
-// Shows the heatmap of a thumbnail while the mouse or the focus is on it.
-function revealing(button, figure, address) {
-  let leave = null;
-  const show = (image) => {
-    figure.querySelector(".heat")?.remove();
-    const heat = Object.assign(document.createElement("img"), { className: "heat", src: image, alt: "" });
-    figure.append(heat);
-  };
-  button.onmouseenter = button.onfocus = async () => {
-    if (leave) return;
-    leave = new AbortController();
-    const { signal } = leave;
-    await new Promise((resolve) => setTimeout(resolve, DWELL));
-    if (signal.aborted) return;
-    try {
-      if (!(address in kept)) {
-        button.setAttribute("aria-busy", "true");
-        const { reply, content } = await load(address, signal);
-        kept[address] = reply.ok ? URL.createObjectURL(content) : null;
-        if (!reply.ok) button.title += `. No heatmap: ${content}`;
-      }
-      if (!signal.aborted && kept[address]) show(kept[address]);
-    } catch { /* left before it was there, or no connection */ }
-    button.removeAttribute("aria-busy");
-  };
-  button.onmouseleave = button.onblur = () => {
-    leave?.abort();
-    leave = null;
-    figure.querySelector(".heat")?.remove();
-  };
-}
-"""
-"""``revealing(button, figure, address)`` shows the heatmap of a thumbnail while the mouse or the focus is on it."""
 
 
 def choose_hover(model: str) -> str:

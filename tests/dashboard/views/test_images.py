@@ -35,11 +35,38 @@ def test_an_own_image_is_explained_without_a_verdict(app: AppTest) -> None:
     assert len(app.get("image")) == 3
 
 
-def test_a_set_the_classifier_does_not_know_is_one_sentence(opened, workspace: Path) -> None:
+def test_a_set_the_network_does_not_know_is_explained_and_leads_to_one_that_does(opened, workspace: Path) -> None:
+    """Catches a set of one's own that ends in an error, since its folders are no classes of the first network."""
     (workspace / "pictures" / "mine" / "zebra").mkdir(parents=True)
     Image.new("RGB", (9, 9)).save(workspace / "pictures" / "mine" / "zebra" / "one.png")
-    app = opened(source="mine")
-    assert [e.value.split(" (")[0] for e in app.error] == ["No category of folder/mine"]
+    (workspace / "models").mkdir()
+    (workspace / "models" / "other.py").write_text(rename_classes('["zebra", *NAMES[1:]]'))
+    for view in ("Gallery", "Single image"):
+        app = opened(source="mine", view=view, method="Gradient")
+        assert not app.error
+        assert app.warning[0].value.startswith("scenes has no class zebra. Its predictions are shown without the true")
+        assert "a confidence that means nothing" in app.warning[0].value
+    assert app.header[0].value.startswith("The AI predicts ")
+    assert "not scored: this network has no class zebra" in app.header[0].value
+    settled(app.button(key="use_models/other.py").click().run())
+    assert app.selectbox(key="classifier").value == "models/other.py"
+    assert not app.warning
+
+
+def test_what_cannot_be_read_is_said_where_the_results_are(opened, workspace: Path) -> None:
+    """Catches an error in the controls, which a phone folds away: there the page was blank."""
+    (workspace / "pictures" / "empty").mkdir(parents=True)
+    app = opened(source="empty")
+    controls, results = app.columns[:2]
+    assert not controls.error
+    assert len(results.error) == 1
+
+
+def rename_classes(classes: str) -> str:
+    """Return the file of a network of the scenes with other classes, made from ``NAMES``."""
+    return OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
+        "def build", f"CATEGORIES = {classes}\n\n\ndef build"
+    )
 
 
 def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: Path) -> None:
@@ -81,9 +108,7 @@ def test_a_link_to_something_unknown_shows_the_default_and_says_so(opened, key: 
 
 def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
-    renamed = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
-        "def build", 'CATEGORIES = [f"class {k}" for k in range(len(NAMES))]\n\n\ndef build'
-    )
+    renamed = rename_classes('[f"class {k}" for k in range(len(NAMES))]')
     (workspace / "models" / "other.py").write_text(renamed)
     opened(classifier="models/other.py", method="Gradient")  # loads it
     chosen = source.open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3)

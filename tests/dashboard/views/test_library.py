@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import time
-import zipfile
+import json
 from pathlib import Path
+from urllib.parse import parse_qs
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.errors import ForetellError
-from core.loading import import_torchvision
-from dashboard.library import models as networks_part
 from dashboard.shared import cache
+from dashboard.shared.keys import NEW_STUDY
 from study.workspace.imagesets import count_images
-from study.workspace.modelfiles import read_lines
-from tests.dashboard.conftest import PATIENCE_S, gallery_of, made
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.library import NETWORK, image, open_library, settled, zipped
 
 FILES = {"cat/1.png": 1, "cat/2.png": 2, "cat/again.png": 1, "kitty/3.png": 3, "boat/4.png": 4, "junk/5.png": 5}
 """Each image by the seed of its noise: cat/again.png repeats cat/1.png."""
-
-
-def image(seed: int) -> bytes:
-    rough = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    content = io.BytesIO()
-    Image.fromarray(rough).resize((64, 64)).save(content, "PNG")
-    return content.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return content.getvalue()
+CATS, REST = ("1.png", "2.png", "again.png"), (("junk", "5.png"), ("kitty", "3.png"))
 
 
 @pytest.fixture
 def app(workspace: Path) -> AppTest:
-    def page() -> None:
-        from dashboard.library import page
-
-        page.page()
-
-    return AppTest.from_function(page, default_timeout=120)
+    return open_library()
 
 
 def add(app: AppTest, name: str, content: bytes, title: str = "") -> AppTest:
@@ -58,14 +33,10 @@ def add(app: AppTest, name: str, content: bytes, title: str = "") -> AppTest:
     return settled(app.button("library_add").click().run())
 
 
-def settled(app: AppTest) -> AppTest:
-    """The page when nothing is going on any more."""
-    deadline = time.monotonic() + PATIENCE_S
-    while app.get("progress") or not any(str(button.key).startswith("library_add") for button in app.button):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-        app.run()
-    return made(app)
+def read_grid(app: AppTest) -> list[tuple[int, tuple[str, ...]]]:
+    """Read the images that are shown: of each its number in the set, and the lines below it."""
+    (drawn,) = [json.loads(one.proto.json) for one in app.get("bidi_component") if "cells" in one.proto.json]
+    return [(cell["index"], tuple(cell["lines"])) for cell in drawn["cells"]]
 
 
 def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: Path) -> None:
@@ -78,8 +49,7 @@ def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: P
     left_out = "1 file was not an image and was left out: cat/notes.txt."
     assert [alert.value for alert in app.success] == [f"Added 7 images. {left_out}"]
     assert any(heading.value == "6 images in 4 classes" for heading in app.header)
-    drawn = [picture.proto.imgs[0].caption for picture in app.get("image")]
-    assert sorted(drawn) == ["boat", "cat", "cat", "cat", "junk", "kitty"]
+    assert list(dict(read_grid(app)).values()) == [("boat", "4.png"), *(("cat", name) for name in CATS), *REST]
     assert dict(app.dataframe[0].value.to_numpy()) == {"boat": 1, "cat": 3, "junk": 1, "kitty": 1}
     listed = " ".join(code.value for code in app.code)
     assert "cat/broken.png: it is not an image" in listed
@@ -96,6 +66,40 @@ def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: P
     gallery = gallery_of(cache.BUILT_IN, "animals")
     assert gallery.images.categories == ("boat", "cat")
     assert gallery.has_known_label.all()
+
+
+def test_a_set_is_looked_through_by_class_and_page(app: AppTest, workspace: Path) -> None:
+    """Catches a set of which only a dozen images can be seen, and a click that opens none of them."""
+    files = {f"{name}/{k:02}.png": image(k) for name, count in (("boat", 3), ("cat", 40)) for k in range(count)}
+    add(app.run(), "animals.zip", zipped(files))
+    assert [number for number, _ in read_grid(app)] == list(range(30))
+    app.selectbox(key="class").set_value("boat").run()
+    assert read_grid(app) == [(k, ("boat", f"{k:02}.png")) for k in range(3)]
+    app.session_state["library_opened"] = 2
+    assert any("boat/02.png: boat, 64 × 64 px" in text.value for text in app.run().markdown)
+
+
+def test_a_set_leads_to_explore_and_design_with_the_network_that_knows_its_classes(
+    app: AppTest, workspace: Path
+) -> None:
+    """Catches a link that opens Explore with a network of other classes, and one to a study that is not there."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "mine.py").write_bytes(NETWORK.replace(b"bright", b"zebra"))
+    add(app.run(), "animals.zip", zipped({"zebra/1.png": image(1), "gnu/1.png": image(2)}))
+    linked = {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
+    assert linked["Explain these images"] == {"source": ["animals"], "classifier": ["models/mine.py"]}
+    assert linked["Design a study from these images"] == {
+        "study": [NEW_STUDY], "model": ["models/mine.py"], "images_of": ["animals"],
+    }  # fmt: skip
+
+
+def test_a_set_that_no_network_knows_leads_to_the_networks(app: AppTest, workspace: Path) -> None:
+    """Catches “0 of 1 folders match” with nothing to do about it."""
+    add(app.run(), "animals.zip", zipped({"zebra/1.png": image(1)}))
+    assert any("No network here knows these classes" in caption.value for caption in app.caption)
+    next(button for button in app.button if button.label == "Add a network that knows these classes").click().run()
+    assert app.segmented_control("part").value == "Networks"
+    assert not app.exception
 
 
 def test_what_is_refused_is_a_sentence_and_adds_nothing(app: AppTest, workspace: Path) -> None:
@@ -160,18 +164,6 @@ def test_a_set_is_removed_after_a_second_click(app: AppTest, workspace: Path) ->
     assert not app.exception
 
 
-NETWORK = b"""
-import torch
-
-CATEGORIES = ["dark", "bright"]
-
-
-def build():
-    network = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 2))
-    return network
-"""
-
-
 def test_labels_are_matched_with_the_network_that_has_most_of_them(app: AppTest, workspace: Path) -> None:
     """Catches photographs whose folders are offered the classes of drawn scenes, and a broken file that stops it."""
     (workspace / "models").mkdir()
@@ -182,118 +174,6 @@ def test_labels_are_matched_with_the_network_that_has_most_of_them(app: AppTest,
     add(app.run(), "animals.zip", zipped({name: image(seed) for name, seed in FILES.items()}))
     assert app.selectbox(key="library_model").value == "models/most.py"
     assert any("3 of 4 folders match a class" in text.value for text in app.markdown)
-
-
-@pytest.fixture
-def networks(app: AppTest) -> AppTest:
-    return app.run().segmented_control("part").set_value("Networks").run()
-
-
-def choose(app: AppTest, source: str) -> AppTest:
-    return app.segmented_control("model_from").set_value(source).run()
-
-
-def test_a_python_file_is_added_loaded_and_removed(networks: AppTest, workspace: Path) -> None:
-    """Catches a file of one's own that Explore does not offer, and no word that it is run."""
-    app = choose(networks, "File")
-    assert any("is run on this machine" in alert.value for alert in app.warning)
-    app.file_uploader("model_file").set_value(("mine.py", NETWORK, "text/x-python")).run()
-    settled(app.button("library_add_model").click().run())
-    assert [alert.value for alert in app.success] == ["Added mine.py: 2 classes."]
-    assert "models/mine.py" in cache.list_models()
-    assert cache.load_classifier("models/mine.py").categories == ("dark", "bright")
-    app.button("remove_models/mine.py").click().run()
-    assert not (workspace / "models" / "mine.py").exists()
-
-
-def test_a_file_that_cannot_be_loaded_stays_only_if_it_is_kept(networks: AppTest, workspace: Path) -> None:
-    """Catches a broken file that is left in the workspace, and one that is lost although its author wants it."""
-    app = choose(networks, "File")
-    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
-    settled(app.button("library_add_model").click().run())
-    assert any("ZeroDivisionError" in alert.value for alert in app.error)
-    assert not (workspace / "models" / "mine.py").exists()
-    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
-    app.checkbox("model_keep").check().run()
-    settled(app.button("library_add_model").click().run())
-    assert any("ZeroDivisionError" in alert.value for alert in app.error)
-    assert (workspace / "models" / "mine.py").exists()
-
-
-def test_a_download_that_fails_is_a_sentence_and_adds_no_line(
-    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Catches a network in Explore's list whose weights are not there."""
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
-    app = networks.selectbox("name_torchvision").set_value("resnet18").run()
-    assert "Downloads the weights of 44.7 MB from https" in str([caption.value for caption in app.caption])
-    settled(app.button("library_add_model").click().run())
-    said = "download.pytorch.org cannot be reached from this machine: the weights of 'resnet18' could not be"
-    assert [alert.value.startswith(said) for alert in app.error] == [True]
-    assert read_lines(workspace / "models") == []
-
-
-def test_a_network_whose_weights_are_here_is_added_by_its_name(
-    networks: AppTest, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Catches a line that Explore cannot load, or a name that is listed twice."""
-    import_torchvision()
-    from torchvision import models
-
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
-    file = tmp_path / "hub" / "checkpoints" / Path(models.get_model_weights("squeezenet1_1").DEFAULT.url).name
-    file.parent.mkdir(parents=True)
-    torch.save(models.squeezenet1_1().state_dict(), file)
-    app = networks.selectbox("name_torchvision").set_value("squeezenet1_1").run()
-    assert any("nothing is downloaded" in caption.value for caption in app.caption)
-    settled(app.button("library_add_model").click().run())
-    assert [alert.value for alert in app.success] == ["Added torchvision:squeezenet1_1: 1,000 classes."]
-    assert read_lines(workspace / "models") == ["torchvision:squeezenet1_1"]
-    assert cache.list_models().count("torchvision:squeezenet1_1") == 1
-    app.button("remove_torchvision:squeezenet1_1").click().run()
-    assert read_lines(workspace / "models") == []
-
-
-@pytest.mark.parametrize("source", ["hf", "timm"])
-def test_the_hub_is_asked_for_the_size_only_by_the_button(
-    networks: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
-) -> None:
-    """Catches a request that nobody asked for, a size that is not shown, and one that another model inherits."""
-    pytest.importorskip("timm")
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    replies: list[int | ForetellError] = [ForetellError("huggingface.co cannot be reached."), 346_293_852]
-    asked: list[tuple[str, str]] = []
-
-    def measure(repository: str, revision: str) -> int:
-        asked.append((repository, revision))
-        reply = replies[len(asked) - 1]
-        if isinstance(reply, ForetellError):
-            raise reply
-        return reply
-
-    monkeypatch.setattr(networks_part, "measure_download", measure)
-    app = choose(networks, {"hf": "Hugging Face", "timm": "timm"}[source])
-    if source == "hf":
-        app.text_input("name_hf").set_value("google/vit@v1").run()
-    else:
-        app.selectbox("name_timm").set_value("resnet18.a1_in1k").run()
-    assert asked == []
-    assert any("(size unknown) from https://huggingface.co/" in caption.value for caption in app.caption)
-    app.button("library_ask_size").click().run()
-    assert not app.exception
-    assert not app.error
-    assert any(caption.value == "huggingface.co cannot be reached." for caption in app.caption)
-    app.button("library_ask_size").click().run()
-    assert any("Downloads the weights of 330.3 MB from https://hugging" in caption.value for caption in app.caption)
-    assert not any(str(button.key) == "library_ask_size" for button in app.button)
-    assert set(asked) == {("google/vit", "v1") if source == "hf" else ("timm/resnet18.a1_in1k", "")}
-    if source == "hf":
-        app.text_input("name_hf").set_value("google/other").run()
-    else:
-        app.selectbox("name_timm").set_value("resnet34.a1_in1k").run()
-    assert any("(size unknown)" in caption.value for caption in app.caption)
-    assert len(asked) == 2
 
 
 def test_a_link_to_a_part_that_is_not_there_says_so(app: AppTest) -> None:

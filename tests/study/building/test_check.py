@@ -97,8 +97,8 @@ def test_every_set_that_matches_no_class_is_named_at_once(folders):
     write_images(folders / "adversarial", ["fish", "tree"], 1)
     checked = check(folders / "folders.toml", folders / "home")
     assert [text.split(" (")[0] for text in checked.obstacles] == [
-        "No category of folder/pool",
-        "No category of folder/standard",
+        "No class of folder/pool",
+        "No class of folder/standard",
     ]
 
 
