@@ -14,7 +14,7 @@ from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from data.sets.images import EXTENSIONS
 from study.building.categories import count_of, list_some
-from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name, format_bytes
+from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name
 
 WAYS = ("Zip or images", "Folder", "Path on this machine")
 CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library_said"
@@ -23,6 +23,7 @@ said about the last one."""
 FAILED = "library_failed"
 """In the session: the last images could not be added."""
 MOST_OTHERS = 3
+NESTED = "Class folders have folders in them"
 LOOSE = (
     "Some of these files are in no folder, which would name their class. Remove them, and add the folder itself: drop "
     "it here, or choose it under “Folder”."
@@ -84,6 +85,10 @@ def _show_adding(problem: str) -> None:
 def _form(*, is_busy: bool) -> None:
     """Draw the form, also while images are added: Streamlit forgets the fields that it does not draw."""
     way = st.segmented_control("From", WAYS, default=WAYS[0], required=True, key="library_way")
+    st.caption(
+        f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {MOST_BYTES // 2**30} GB; an upload at "
+        "most 200 MB."
+    )
     opening: jobs.Opening | None = None
     if way == WAYS[2]:
         path = st.text_input("Folder or zip", key="library_path", placeholder="/data/my-images")
@@ -98,13 +103,10 @@ def _form(*, is_busy: bool) -> None:
     if stem != st.session_state.get("library_stem"):  # suggested once, and free to change
         st.session_state["library_stem"] = st.session_state["library_name"] = stem
     name = st.text_input("Name of the set", key="library_name", width=420)
-    st.caption(
-        f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {format_bytes(MOST_BYTES)}; an upload "
-        "at most 200 MB."
-    )
+    nested = st.checkbox(NESTED, key="library_nested")
     if st.button("Add", type="primary", key="library_add", disabled=is_busy or opening is None or not name.strip()):
         assert opening is not None
-        task = jobs.add_task(check_name(name), opening)
+        task = jobs.add_task(check_name(name), opening, nested=nested)
         pool().forget(task.key)
         st.session_state[ADDING] = task.ask().key
         st.rerun()

@@ -60,13 +60,16 @@ def take_ended(adding: str) -> tuple[Job | None, str]:
     return None, job.error if job.state == "failed" else "Stopped. Nothing was added."
 
 
-def add_task(name: str, opening: Opening) -> Task:
-    """Return the task that adds an image set: one of a name at a time, whoever starts it."""
+def add_task(name: str, opening: Opening, *, nested: bool = False) -> Task:
+    """Return the task that adds an image set: one of a name at a time, whoever starts it.
+
+    ``nested`` accepts class folders whose images are all in folders below them.
+    """
     sets = cache.find_sets_folder()
 
     def work(progress: Progress) -> AddedSet:
         with opening() as files:
-            return add_set(sets, name, files.entries, progress, files.most_bytes)
+            return add_set(sets, name, files.entries, progress, files.most_bytes, nested=nested)
 
     return Task(digest("add images", str(sets), name), work)
 

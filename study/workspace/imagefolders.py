@@ -93,7 +93,13 @@ def refuse_number(files: int, what: str) -> None:
 
 
 def add_set(
-    sets: Path, name: str, entries: Sequence[Entry], progress: Progress, most_bytes: int = MOST_BYTES
+    sets: Path,
+    name: str,
+    entries: Sequence[Entry],
+    progress: Progress,
+    most_bytes: int = MOST_BYTES,
+    *,
+    nested: bool = False,
 ) -> AddedSet:
     """Write the images of ``entries`` to a new folder of ``sets``, one folder per category.
 
@@ -109,17 +115,21 @@ def add_set(
         Called with the number of files written.
     most_bytes
         What all images may have together, as they are written.
+    nested
+        Accept a category whose images are all in folders below its own.
 
     Raises
     ------
     ForetellError
-        A name that exists or cannot be used, no images, images outside a category, names that are unsafe or collide,
-        too many or too large files, or too little space.
+        A name that exists or cannot be used, no images, images outside a category or, unless ``nested``, only in
+        folders below one, names that are unsafe or collide, too many or too large files, or too little space.
     """
     target = sets / check_name(name)
     _refuse_existing(target)
     refuse_number(len(entries), "The set")
     planned = plan(entries)
+    if not nested:
+        _refuse_nested(planned)
     _refuse_space(sets, min(sum(entry.size for entry, _ in planned), most_bytes + 1), most_bytes)
     with _temporary_folder(sets.parent) as folder:
         left = most_bytes
@@ -169,6 +179,26 @@ def plan(entries: Sequence[Entry]) -> list[tuple[Entry, PurePosixPath]]:
         raise ForetellError(f"{_short(loose)} is in no class folder. Put the images into one folder per class.")
     _refuse_collisions(images)
     return [(entry, PurePosixPath(*parts)) for entry, parts in images]
+
+
+def _refuse_nested(planned: Sequence[tuple[Entry, PurePosixPath]]) -> None:
+    """Refuse a category without images of its own and with several folders of images: these may be the classes."""
+    folders: dict[str, dict[str, str]] = {}
+    for entry, path in planned:
+        whole = split_name(entry.name)
+        category = "/".join(whole[: len(whole) - len(path.parts) + 1])
+        folders.setdefault(category, {})[path.parts[1]] = "" if len(path.parts) == 2 else path.parts[1]
+    named = {category: list(below) for category, below in folders.items() if all(below.values()) and len(below) > 1}
+    if not named:
+        return
+    category = max(named, key=lambda one: len(named[one]))
+    below = named[category]
+    raise ForetellError(
+        f"The folder {_short(category)} has no images of its own, but {len(below):,} folders of images "
+        f"({', '.join(map(_short, below[:3]))}{', …' if len(below) > 3 else ''}). If these are the classes, add the "
+        f"folder {_short(category)} alone. If {_short(category)} is one class, tick “Class folders have "
+        "folders in them”."
+    )
 
 
 def split_name(name: str) -> tuple[str, ...]:

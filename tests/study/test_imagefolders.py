@@ -241,6 +241,18 @@ def test_a_folder_of_this_machine_is_copied_without_its_links(home: Path, tmp_pa
         list_folder(tmp_path / "missing")
 
 
+def test_a_folder_one_level_too_high_is_refused_with_the_right_one(home: Path) -> None:
+    """Catches classes that are joined without a word, since their folders are in one that is taken for a class."""
+    names = ("real/images/cat/1.png", "real/images/dog/1.png", "real/images/gnu/1.png", "real/other/cat/2.png")
+    content = zipped(*[(name, image(k)) for k, name in enumerate(names)])
+    said = refused(home, content)
+    assert "'real/images' has no images of its own, but 3 folders of images ('cat', 'dog', 'gnu')" in said
+    assert "add the folder 'real/images' alone" in said
+    with open_zip(io.BytesIO(content), "my.zip") as entries:
+        added = add_set(home / "pictures", "mine", entries, silent, limit_bytes(len(content)), nested=True)
+    assert count_images(added.folder) == {"images": 3, "other": 1}
+
+
 @pytest.fixture
 def animals(home: Path) -> Path:
     names = ("cat/1.png", "kitty/1.png", "kitty/2.png", "dog/1.png", "junk/1.png")

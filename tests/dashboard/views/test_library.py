@@ -156,6 +156,16 @@ def test_a_folder_of_this_machine_is_copied(app: AppTest, workspace: Path, tmp_p
     assert count_images(workspace / "images" / "source") == {"cat": 1}
 
 
+def test_a_folder_one_level_too_high_is_added_only_if_that_is_meant(app: AppTest, workspace: Path) -> None:
+    """Catches a set of the wrong classes, and one that cannot be added although its folders are right."""
+    content = zipped({f"{name}/{part}/1.png": image(k) for k, name in enumerate(("cat", "dog")) for part in "ab"})
+    add(app.run(), "animals.zip", content)
+    assert "add the folder 'cat' alone" in app.error[0].value
+    app.checkbox("library_nested").check().run()
+    settled(app.button("library_add").click().run())
+    assert count_images(workspace / "images" / "animals") == {"cat": 2, "dog": 2}
+
+
 def test_a_set_is_removed_after_a_second_click(app: AppTest, workspace: Path) -> None:
     """Catches a set that cannot be removed, or is at once."""
     add(app.run(), "animals.zip", zipped({"cat/1.png": image(1)}))
