@@ -59,6 +59,14 @@ class _TorchvisionFinder(MetaPathFinder):
 _finder = _TorchvisionFinder()
 
 
+def describe_missing_file(path: Path, error: BaseException) -> str:
+    """Name the file that a user's file reads and that is not there; empty for any other error."""
+    if not isinstance(error, FileNotFoundError) or not error.filename:
+        return ""
+    missing = Path(str(error.filename))
+    return f"The file {missing.name} is missing: {path.name} reads it from {missing.resolve().parent}. Add the two together."
+
+
 def execute_file(path: Path) -> ModuleType:
     """Run a user's file as a module, with its own folder importable meanwhile: run only files you trust.
 
@@ -79,7 +87,8 @@ def execute_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ForetellError(f"{path} failed while it was read: {type(error).__name__}: {error}") from error
+        missing = describe_missing_file(path, error)
+        raise ForetellError(missing or f"{path} failed while it was read: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(folder)
     return module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,20 +18,23 @@ NAMES = "names.txt"
 """The class names of a CLIP network, in its folder."""
 CLIP_CONFIG = "open_clip_config.json"
 PREFIX = "models--"
+_BUILD = re.compile(r"^def build\b", re.MULTILINE)
+"""In the file of a network; other files next to it are read by it."""
 WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
 def list_local_models(base: Path, folder: str) -> list[str]:
     """List the models of a folder as `core.sources.load` takes them, relative to ``base``; nothing is executed.
 
-    They are Python files, exported programs, folders as timm, transformers and open_clip write them (one of CLIP
-    with its class names in ``names.txt``), and the lines of ``models.txt``.
+    They are Python files, exported programs, folders with one of these and the files that it reads, folders as timm,
+    transformers and open_clip write them (one of CLIP with its class names in ``names.txt``), and the lines of
+    ``models.txt``.
     """
     models = []
     for path in sorted((base / folder).glob("*")):
         name = f"{folder}/{path.name}"
         if path.is_dir():
-            models += _read_folder(path, name)
+            models += list_folder_models(path, name)
         elif path.suffix == ".py" or _is_program(path):
             models.append(name)
     listed = base / folder / LIST
@@ -64,13 +68,19 @@ def is_fetched(repository: str, stems: Sequence[str]) -> bool:
     return any(path.stem in stems and path.suffix in WEIGHTS and path.exists() for path in snapshots.glob("*/*"))
 
 
-def _read_folder(path: Path, name: str) -> list[str]:
+def list_folder_models(path: Path, name: str) -> list[str]:
+    """List the models of a folder of their own, whose specifications begin with ``name``; nothing is executed."""
     if (path / CLIP_CONFIG).is_file():
         return [f"clip:{name}?names={name}/{NAMES}"] if (path / NAMES).is_file() else []
     config = _read_json(path / "config.json")
     if "architecture" in config:
         return [f"timm:{name}"]
-    return [f"hf:{name}"] if _is_classifier(config) else []
+    if _is_classifier(config):
+        return [f"hf:{name}"]
+    files = sorted(path.glob("*.py"))
+    builders = files if len(files) == 1 else [file for file in files if _BUILD.search(_read_text(file))]
+    programs = [] if files else sorted(filter(_is_program, path.glob("*")))
+    return [f"{name}/{file.name}" for file in [*builders, *programs]]
 
 
 def _is_classifier(config: dict[str, Any]) -> bool:
@@ -90,9 +100,16 @@ def _is_program(path: Path) -> bool:
         return False
 
 
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        read = json.loads(_read_text(path))
+    except ValueError:
         return {}
     return read if isinstance(read, dict) else {}

@@ -12,7 +12,7 @@ from core.errors import ForetellError
 from core.loading import imagenet_transforms
 from core.sources.outputs import build_classifier
 from core.sources.spec import ModelSpec
-from core.userfiles import execute_file
+from core.userfiles import describe_missing_file, execute_file
 
 
 def load(spec: ModelSpec, device: torch.device) -> Classifier:
@@ -39,8 +39,9 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
         raise
     except (Exception, SystemExit) as error:  # the user's own code
         said = str(error).partition("\n")[0]
+        missing = describe_missing_file(path, error)
         raise ForetellError(
-            f"{path}:{function} failed: {type(error).__name__}: {said}. Correct that function."
+            missing or f"{path}:{function} failed: {type(error).__name__}: {said}. Correct that function."
         ) from error
     if not isinstance(network, nn.Module):
         raise ForetellError(

@@ -6,7 +6,7 @@ import functools
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import streamlit as st
@@ -22,10 +22,12 @@ from data.types import ImageSet
 from study.network.fetching import fetch_network
 from study.network.imagereport import ImageSetReport, report_images
 from study.network.sources import open_classifier, open_set
-from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder
-from study.workspace.modelfiles import add_file, add_line, remove_file, write_names
+from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder, make_entry
+from study.workspace.modelfiles import ENDINGS, add_file, add_line, add_network, remove_file, write_names
 from study.workspace.workspace import home
 from study.workspace.zips import limit_bytes, open_zip
+
+WHOLE_PATH = "Give the whole path of {}, beginning with / (or with C:\\ on Windows)."
 
 
 class OpenedFiles(NamedTuple):
@@ -120,7 +122,7 @@ def open_path(text: str) -> Iterator[OpenedFiles]:
     """
     path = Path(text.strip()).expanduser()
     if not text.strip() or not path.is_absolute():
-        raise ForetellError("Give the whole path of a folder or a zip, beginning with / (or with C:\\ on Windows).")
+        raise ForetellError(WHOLE_PATH.format("a folder or a zip"))
     if path.suffix.lower() == ".zip" and not path.is_dir():
         with open_zip(path, path.name) as entries:
             yield OpenedFiles(entries, limit_bytes(path.stat().st_size))
@@ -163,19 +165,54 @@ def clip_task(name: str, title: str, names: Sequence[str], weights: Weights) -> 
     return Task(digest("add model", str(folder), line), work)
 
 
-def file_task(name: str, content: bytes, keep: bool) -> Task:
-    """Return the task that adds a file and loads it; one that cannot be loaded is removed unless it is to be kept."""
+def files_task(find: Callable[[], list[Entry]], key: str, title: str, *, keep: bool) -> Task:
+    """Return the task that adds the files of a network and loads it; they are removed if it fails, unless ``keep``.
+
+    ``find`` lists them, ``key`` identifies them; several get a folder of the name ``title``, or of the network's file.
+    """
     base = home()
+    folder = base / cache.MODELS
 
     def work(progress: Progress) -> str:
-        progress(0, 1, f"loading {name}")
-        path = add_file(base / cache.MODELS, name, content)
+        entries = find()
+        progress(0, 1, f"loading {entries[0].name if entries else title}")
+        if len(entries) == 1 and entries[0].name.endswith(ENDINGS):
+            with entries[0].open() as source:
+                model = f"{cache.MODELS}/{add_file(folder, entries[0].name, source.read()).name}"
+        else:
+            model = add_network(folder, entries, title)
         try:
-            classifier = open_classifier(*cache.find_model_spec(f"{cache.MODELS}/{name}"), device="cpu")
+            classifier = open_classifier(*cache.find_model_spec(model), device="cpu")
         except BaseException:
             if not keep:
-                remove_file(path.parent, path.name)
+                remove_file(folder, find_files(model))
             raise
-        return f"Added {name}: {len(classifier.categories):,} classes."
+        return f"Added {model.removeprefix(f'{cache.MODELS}/')}: {len(classifier.categories):,} classes."
 
-    return Task(digest("add model file", str(base), name, content, str(keep)), work)
+    return Task(digest("add model files", str(base), key, title, str(keep)), work)
+
+
+def upload_task(files: Sequence[tuple[str, bytes]], *, keep: bool) -> Task:
+    """Return the task that adds a network from uploaded files."""
+    entries = [Entry(name, len(content), functools.partial(io.BytesIO, content)) for name, content in files]
+    key = digest(*(part for name, content in files for part in (name, content)))
+    return files_task(lambda: entries, key, "", keep=keep)
+
+
+def copy_task(text: str, *, keep: bool) -> Task:
+    """Return the task that adds a network from a file or a folder of this machine, which is copied."""
+    path = Path(text.strip()).expanduser()
+
+    def find() -> list[Entry]:
+        if not path.is_absolute():
+            raise ForetellError(WHOLE_PATH.format("a file or a folder"))
+        if path.is_file():
+            return [make_entry(path, path.name)]
+        return list_folder(path)
+
+    return files_task(find, str(path), path.name if path.is_dir() else "", keep=keep)
+
+
+def find_files(model: str) -> str:
+    """Return the name of the file or the folder of a model of the workspace, within its folder of models."""
+    return PurePosixPath(model.removeprefix(f"{cache.MODELS}/")).parts[0]

@@ -20,7 +20,7 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.tasks import Task
 from study.collection.permissions import Permission
 from study.workspace.imagefolders import format_bytes
-from study.workspace.modelfiles import ENDINGS, read_lines, remove_file, remove_line
+from study.workspace.modelfiles import read_lines, remove_file, remove_line
 from study.workspace.workspace import home
 
 SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}
@@ -148,11 +148,19 @@ def _file() -> Task | None:
         "A Python file or an exported program is run on this machine, with the rights of the user who runs Foretell. "
         "Add only files that you trust."
     )
-    file = st.file_uploader(
-        "A Python file with build(), or an exported program", [one[1:] for one in ENDINGS], key="model_file"
+    files = st.file_uploader(
+        "A Python file with build(), or an exported program, and the files that it reads (weights, class names)",
+        accept_multiple_files=True,
+        key="model_file",
     )
-    keep = st.checkbox("Keep the file even if it cannot be loaded", key="model_keep")
-    return None if file is None else jobs.file_task(file.name, file.getvalue(), keep)
+    path = st.text_input(
+        "Or a file or folder on this machine", key="model_path", placeholder="/data/my-network", width=420
+    )
+    st.caption("An upload has at most 200 MB; what is on the machine that runs Foretell is copied, however large.")
+    keep = st.checkbox("Keep the files even if the network cannot be loaded", key="model_keep")
+    if path.strip():
+        return jobs.copy_task(path, keep=keep)
+    return jobs.upload_task([(file.name, file.getvalue()) for file in files], keep=keep) if files else None
 
 
 FORMS: dict[str, Callable[[], Task | None]] = {"hf": _hugging_face, "clip": _clip, "file": _file}
@@ -169,12 +177,11 @@ def _list_models() -> None:
                 if model in SENTENCES:
                     st.caption(SENTENCES[model])
             links.show_link("Explore", "explore", classifier=model)
-            file = model.removeprefix(f"{cache.MODELS}/")
             remove: Callable[[], None] | None = None
             if model in lines:
                 remove = functools.partial(remove_line, folder, model)
-            elif (folder / file).is_file():
-                remove = functools.partial(remove_file, folder, file)
+            elif model.startswith(f"{cache.MODELS}/"):
+                remove = functools.partial(remove_file, folder, jobs.find_files(model))
             if remove and st.button("Remove", key=f"remove_{model}", help="The weights stay in the library's cache."):
                 remove()
                 st.session_state.pop(SAID, None)

@@ -109,7 +109,7 @@ def load_classifier(name: str) -> Classifier:
     spec, base = find_model_spec(name)
     file = base / name
     content = b"" if base == ROOT else stamp_models()
-    if file.is_file():
+    if file.is_file() and file.parent == home() / MODELS:  # in a folder of its own it has other files
         content = file.read_bytes()
     return _classifier(digest(spec, str(base), content), name)
 

@@ -72,11 +72,14 @@ def list_folder(path: Path) -> list[Entry]:
         for file in (Path(here) / name for name in sorted(names)):
             if file.is_symlink() or not file.is_file():
                 continue
-            entries.append(
-                Entry(file.relative_to(root).as_posix(), file.stat().st_size, functools.partial(_open_file, file))
-            )
+            entries.append(make_entry(file, file.relative_to(root).as_posix()))
             refuse_number(len(entries), str(root))
     return entries
+
+
+def make_entry(file: Path, name: str) -> Entry:
+    """Return a file of this machine as one to add, under a name with folders."""
+    return Entry(name, file.stat().st_size, functools.partial(_open_file, file))
 
 
 def _open_file(path: Path) -> IO[bytes]:

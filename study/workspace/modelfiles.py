@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from core.errors import ForetellError
-from core.sources.local import LIST
+from core.sources.local import LIST, list_folder_models
 from core.sources.spec import EXPORTED
 from study.workspace.disk import LEAST_FREE, free_bytes
 from study.workspace.files import write_whole
-from study.workspace.imagefolders import format_bytes
+from study.workspace.imagefolders import TEMPORARY, Entry, format_bytes, split_name
 
 ENDINGS = (".py", *EXPORTED)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}")
@@ -63,12 +65,61 @@ def add_file(folder: Path, name: str, content: bytes) -> Path:
     if path.exists() or path.is_symlink():
         raise ForetellError(f"There is a file {name} in {folder} already. Rename the new one, or remove the old one.")
     folder.mkdir(parents=True, exist_ok=True)
-    if len(content) > free_bytes(folder) - LEAST_FREE:
-        raise ForetellError(
-            f"The disk of the workspace has no space for {format_bytes(len(content))}. Free some first."
-        )
+    _refuse_space(folder, len(content))
     write_whole(path, content)
     return path
+
+
+def add_network(folder: Path, entries: Sequence[Entry], title: str = "") -> str:
+    """Write the files of one network into a folder of their own; return the network as Explore names it.
+
+    Parameters
+    ----------
+    folder
+        The workspace's folder of models.
+    entries
+        The file of the network with those that it reads; nothing is executed.
+    title
+        Name of the new folder; by default that of the network's file.
+
+    Raises
+    ------
+    ForetellError
+        No network among the files or several, a name that exists or cannot be used, or too little space.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_space(folder, sum(entry.size for entry in entries))
+    place = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=folder.parent))
+    try:
+        for entry in entries:
+            path = place.joinpath(*split_name(entry.name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with entry.open() as source, path.open("xb") as written:
+                shutil.copyfileobj(source, written)
+        models = list_folder_models(place, "")
+        if len(models) != 1:
+            found = f"Several files are networks ({', '.join(models)})" if models else "None of the files is a network"
+            raise ForetellError(
+                f"{found.replace('/', '')}. Add one Python file with build(), or one exported program, and the files "
+                "that it reads."
+            )
+        name = title or PurePosixPath(models[0]).stem
+        target = folder / name
+        if not _NAME.fullmatch(name):
+            raise ForetellError(f"{name!r} cannot be the name of a network. Use letters, digits, - and _.")
+        if target.exists():
+            raise ForetellError(f"There is a network {name} in {folder} already. Rename the new one, or remove that.")
+        place.rename(target)
+    except FileExistsError as error:
+        raise ForetellError(f"Two files have the name {Path(str(error.filename)).name}. Rename one of them.") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return list_folder_models(target, f"{folder.name}/{name}")[0]
+
+
+def _refuse_space(folder: Path, size: int) -> None:
+    if size > free_bytes(folder) - LEAST_FREE:
+        raise ForetellError(f"The disk of the workspace has no space for {format_bytes(size)}. Free some first.")
 
 
 def write_names(folder: Path, name: str, names: Sequence[str]) -> Path:
@@ -86,18 +137,18 @@ def write_names(folder: Path, name: str, names: Sequence[str]) -> Path:
 
 
 def remove_file(folder: Path, name: str) -> None:
-    """Remove a file of the folder.
+    """Remove a file of the folder, or a folder in it with all its files.
 
     Raises
     ------
     ForetellError
-        It is not a file of the folder, or cannot be removed.
+        It is not in the folder, or cannot be removed.
     """
     path = folder / name
-    if path.parent != folder or path.name != name or not path.is_file():
+    if path.parent != folder or path.name != name or name in ("", ".", "..") or not path.exists():
         raise ForetellError(f"There is no file {name!r} in {folder}.")
     try:
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     except OSError as error:
         raise ForetellError(f"{path} cannot be removed ({error.strerror}). Check its rights.") from error
 

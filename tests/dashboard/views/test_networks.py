@@ -29,7 +29,7 @@ def test_a_python_file_is_added_loaded_and_removed(networks: AppTest, workspace:
     """Catches a file of one's own that Explore does not offer, and no word that it is run."""
     app = choose(networks, "File")
     assert any("is run on this machine" in alert.value for alert in app.warning)
-    app.file_uploader("model_file").set_value(("mine.py", NETWORK, "text/x-python")).run()
+    app.file_uploader("model_file").set_value([("mine.py", NETWORK, "text/x-python")]).run()
     settled(app.button("library_add_model").click().run())
     assert [alert.value for alert in app.success] == ["Added mine.py: 2 classes."]
     assert "models/mine.py" in cache.list_models()
@@ -38,14 +38,51 @@ def test_a_python_file_is_added_loaded_and_removed(networks: AppTest, workspace:
     assert not (workspace / "models" / "mine.py").exists()
 
 
+READS = NETWORK.replace(b"import torch\n", b"from pathlib import Path\n\nimport torch\n").replace(
+    b'["dark", "bright"]', b'(Path(__file__).parent / "labels.txt").read_text().split()'
+)
+"""A network that reads its class names from a file next to it."""
+
+
+def test_a_network_is_added_with_the_files_that_it_reads(networks: AppTest, workspace: Path) -> None:
+    """Catches a network whose weights or class names only a shell could put next to it."""
+    app = choose(networks, "File")
+    app.file_uploader("model_file").set_value([("mine.py", READS, "text/x-python")]).run()
+    settled(app.button("library_add_model").click().run())
+    (alert,) = app.error
+    assert alert.value.startswith("The file labels.txt is missing: mine.py reads it from ")
+    files = [("mine.py", READS, "text/x-python"), ("labels.txt", b"dark bright", "text/plain")]
+    app.file_uploader("model_file").set_value(files).run()
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added mine/mine.py: 2 classes."]
+    assert cache.load_classifier("models/mine/mine.py").categories == ("dark", "bright")
+    app.button("remove_models/mine/mine.py").click().run()
+    assert list((workspace / "models").iterdir()) == []
+
+
+def test_a_folder_of_this_machine_is_added_as_a_network(networks: AppTest, workspace: Path, tmp_path: Path) -> None:
+    """Catches weights that are too large for an upload, and a folder that is left after a failure."""
+    source = tmp_path / "bright"
+    source.mkdir()
+    (source / "network.py").write_bytes(READS)
+    app = choose(networks, "File")
+    app.text_input("model_path").set_value(str(source)).run()
+    settled(app.button("library_add_model").click().run())
+    assert app.error[0].value.startswith("The file labels.txt is missing: network.py")
+    assert list((workspace / "models").iterdir()) == []
+    (source / "labels.txt").write_text("dark bright")
+    settled(app.button("library_add_model").click().run())
+    assert [alert.value for alert in app.success] == ["Added bright/network.py: 2 classes."]
+
+
 def test_a_file_that_cannot_be_loaded_stays_only_if_it_is_kept(networks: AppTest, workspace: Path) -> None:
     """Catches a broken file that is left in the workspace, and one that is lost although its author wants it."""
     app = choose(networks, "File")
-    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    app.file_uploader("model_file").set_value([("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")]).run()
     settled(app.button("library_add_model").click().run())
     assert any("ZeroDivisionError" in alert.value for alert in app.error)
     assert not (workspace / "models" / "mine.py").exists()
-    app.file_uploader("model_file").set_value(("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")).run()
+    app.file_uploader("model_file").set_value([("mine.py", b"def build():\n    return 1 / 0\n", "text/x-python")]).run()
     app.checkbox("model_keep").check().run()
     settled(app.button("library_add_model").click().run())
     assert any("ZeroDivisionError" in alert.value for alert in app.error)
