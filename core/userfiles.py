@@ -64,7 +64,8 @@ def describe_missing_file(path: Path, error: BaseException) -> str:
     if not isinstance(error, FileNotFoundError) or not error.filename:
         return ""
     missing = Path(str(error.filename))
-    return f"The file {missing.name} is missing: {path.name} reads it from {missing.resolve().parent}. Add the two together."
+    folder = missing.resolve().parent
+    return f"The file {missing.name} is missing: {path.name} reads it from {folder}. Add the two together."
 
 
 def execute_file(path: Path) -> ModuleType:

@@ -147,10 +147,10 @@ def _classifier() -> str:
 def _other(model: str, results: DeltaGenerator) -> list[str] | None:
     """Choose a network that shares classes with this one, the others named with the reason; None: not known yet."""
     with results:
-        classes = await_result(cache.start_classes_job(cache.list_models()))
-    if classes is None:
+        facts = await_result(cache.start_facts_job(cache.list_models()))
+    if facts is None:
         return None
-    refused = {name: why for name in source.list_others(model) if (why := _refuse_pair(classes, model, name))}
+    refused = {name: why for name in source.list_others(model) if (why := _refuse_pair(facts, model, name))}
     offered = [name for name in source.list_others(model) if name not in refused]
     links.check("other", offered, "network to compare with")
     chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
@@ -162,13 +162,14 @@ def _other(model: str, results: DeltaGenerator) -> list[str] | None:
     return chosen
 
 
-def _refuse_pair(classes: dict[str, tuple[str, ...] | str], model: str, other: str) -> str:
+def _refuse_pair(facts: dict[str, cache.NetworkFacts | str], model: str, other: str) -> str:
     """Return why two networks cannot be compared; empty if they can."""
-    first, second = classes[model], classes[other]
-    for one in (second, first):
-        if isinstance(one, str):
-            return one
-    common = match_classes(tuple(first), tuple(second)).names
+    first, second = facts[model], facts[other]
+    if isinstance(second, str):
+        return second
+    if isinstance(first, str):
+        return first
+    common = match_classes(first.categories, second.categories).names
     return "" if len(common) > 1 else f"fewer than two classes in common with {model}."
 
 

@@ -21,7 +21,7 @@ CHOSEN, ADDING, ROUND, SAID = "set", "library_adding", "library_round", "library
 """Keys of the session: the chosen set, the job that adds one, how many were added (the next form is empty), and what is
 said about the last one."""
 FAILED = "library_failed"
-"""In the session: the last images could not be added."""
+"""In the session: why the last images could not be added."""
 MOST_OTHERS = 3
 NESTED = "Class folders have folders in them"
 LOOSE = (
@@ -53,7 +53,7 @@ def _end_adding() -> str:
     """Keep what is to be said of images that have been added since the page was drawn; return why there are none."""
     job, problem = jobs.take_ended(ADDING)
     if problem:
-        st.session_state[FAILED] = True  # the form stays open while what was wrong is corrected
+        st.session_state[FAILED] = problem  # the form stays open while what was wrong is corrected
     if job is not None:
         st.session_state.pop(FAILED, None)
         name = st.session_state["library_added"] = job.result.folder.name
@@ -62,7 +62,7 @@ def _end_adding() -> str:
             f"Added {count_of(job.result.images, 'image')}.{_name_others(job.result.others)}",
         )
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
-    return problem
+    return str(st.session_state.get(FAILED, ""))
 
 
 def _name_others(names: Sequence[str]) -> str:
@@ -108,6 +108,7 @@ def _form(*, is_busy: bool) -> None:
         assert opening is not None
         task = jobs.add_task(check_name(name), opening, nested=nested)
         pool().forget(task.key)
+        st.session_state.pop(FAILED, None)
         st.session_state[ADDING] = task.ask().key
         st.rerun()
 

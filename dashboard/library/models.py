@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,27 +10,18 @@ import streamlit as st
 from core.errors import ForetellError
 from core.sources.hub import measure_download
 from core.sources.offers import HUB, Weights, describe_weights, list_offers
-from dashboard.library import jobs
-from dashboard.shared import cache, links, service
-from dashboard.shared.cards import show_card
+from dashboard.library import jobs, networks
+from dashboard.library.networks import SAID
+from dashboard.shared import service
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.tasks import Task
 from study.collection.permissions import Permission
 from study.workspace.imagefolders import format_bytes
-from study.workspace.modelfiles import read_lines, remove_file, remove_line
-from study.workspace.workspace import home
 
 SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}
-SENTENCES = {
-    "scenes": "The built-in network of the drawn scenes. It relies on an object's usual context too, so an unusual one "
-    "misleads it.",
-    "bars": "It tells horizontal bars from vertical ones, and relies partly on their colour.",
-    "bars:belief": "A deep belief network of the bars, of whose units typical images can be drawn.",
-}
-"""What the built-in networks without a card are."""
-ADDING, SAID = "library_adding_model", "library_model_said"
+ADDING, FAILED = "library_adding_model", "library_model_failed"
 SIZE = "library_size_of_"
 """Key of the session, before a repository: the bytes of its weights, or why they are unknown."""
 
@@ -39,15 +29,16 @@ SIZE = "library_size_of_"
 def show() -> None:
     """Draw the part."""
     added, problem = jobs.take_ended(ADDING)
+    if problem:
+        st.session_state[FAILED] = problem  # said until the next try: the page is drawn again meanwhile
     if added is not None:
         st.session_state[SAID] = added.result
     if said := st.session_state.get(SAID):
         st.success(escape_markdown(said))
     with st.expander("Add a network", expanded=True, icon=":material/add:"), show_errors():
-        _show_adding(problem)
-    st.header("Networks that Explore offers", anchor=False)
+        _show_adding(st.session_state.get(FAILED, ""))
     with show_errors():
-        _list_models()
+        networks.show()
 
 
 def _show_adding(problem: str) -> None:
@@ -65,7 +56,8 @@ def _show_adding(problem: str) -> None:
     if st.button("Add", type="primary", key="library_add_model", disabled=is_busy or task is None):
         assert task is not None
         pool().forget(task.key)
-        st.session_state.pop(SAID, None)
+        for key in (SAID, FAILED):
+            st.session_state.pop(key, None)
         st.session_state[ADDING] = task.ask().key
         st.rerun()
 
@@ -164,25 +156,3 @@ def _file() -> Task | None:
 
 
 FORMS: dict[str, Callable[[], Task | None]] = {"hf": _hugging_face, "clip": _clip, "file": _file}
-
-
-def _list_models() -> None:
-    folder = home() / cache.MODELS
-    lines = read_lines(folder)
-    for model in cache.list_models():
-        with st.container(horizontal=True, vertical_alignment="center", border=True):
-            with st.container(width="stretch"):
-                st.markdown(f"`{model}`")
-                show_card(model)
-                if model in SENTENCES:
-                    st.caption(SENTENCES[model])
-            links.show_link("Explore", "explore", classifier=model)
-            remove: Callable[[], None] | None = None
-            if model in lines:
-                remove = functools.partial(remove_line, folder, model)
-            elif model.startswith(f"{cache.MODELS}/"):
-                remove = functools.partial(remove_file, folder, jobs.find_files(model))
-            if remove and st.button("Remove", key=f"remove_{model}", help="The weights stay in the library's cache."):
-                remove()
-                st.session_state.pop(SAID, None)
-                st.rerun()

@@ -61,6 +61,15 @@ class Gallery:
         return truth, plain(self.categories[self.predictions.predicted[i]]), float(self.predictions.probability[i])
 
 
+@dataclass(frozen=True)
+class NetworkFacts:
+    """What a network is: its classes, height and width of its input in pixels, and the number of its weights."""
+
+    categories: tuple[str, ...]
+    input_size: tuple[int, int]
+    parameters: int
+
+
 def list_models() -> list[str]:
     """List the available classifiers: built in, of the workspace's own folder, others with weights on disk."""
     return list(dict.fromkeys([*list_own_models(), *data.CLASSIFIERS, *_list_models_on_disk()]))
@@ -174,20 +183,27 @@ def start_gallery_job(model: str, name: str) -> Job:
     )
 
 
-def start_classes_job(names: Sequence[str]) -> Job:
-    """Start the job that reads the classes of networks; its result has them by name, or the error as a text."""
+def start_facts_job(names: Sequence[str]) -> Job:
+    """Start the job that reads facts about networks; its result has `NetworkFacts` by name, or the error as a text."""
 
-    def work(progress: Progress) -> dict[str, tuple[str, ...] | str]:
-        classes: dict[str, tuple[str, ...] | str] = {}
+    def work(progress: Progress) -> dict[str, NetworkFacts | str]:
+        facts: dict[str, NetworkFacts | str] = {}
         for k, name in enumerate(names):
-            progress(k, len(names), "reading the classes of the networks")
+            progress(k, len(names), "reading the networks")
             try:
-                classes[name] = open_classifier(*find_model_spec(name)).categories
+                facts[name] = _read_facts(name)
             except ForetellError as error:
-                classes[name] = str(error)
-        return classes
+                facts[name] = str(error)
+        return facts
 
-    return pool().ask(digest("classes", str(home()), *names, stamp_models()), work)
+    return pool().ask(digest("facts", str(home()), *names, stamp_models()), work)
+
+
+def _read_facts(name: str) -> NetworkFacts:
+    classifier = open_classifier(*find_model_spec(name))
+    with classifier.exclusive() as module:
+        parameters = sum(values.numel() for values in module.parameters())
+    return NetworkFacts(classifier.categories, classifier.input_shape[1:], parameters)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

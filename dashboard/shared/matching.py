@@ -14,12 +14,12 @@ def rank_networks(images: ImageSet) -> dict[str, int] | None:
     None while the networks are being read, which is drawn as a progress bar. A network that cannot be loaded is left
     out: that is reported where it is chosen.
     """
-    classes = await_result(cache.start_classes_job(cache.list_models_to_match()))
-    if classes is None:
+    facts = await_result(cache.start_facts_job(cache.list_models_to_match()))
+    if facts is None:
         return None
     known = {
-        name: sum(k != UNMATCHED for k in match_labels(images, categories))
-        for name, categories in classes.items()
-        if not isinstance(categories, str)
+        name: sum(k != UNMATCHED for k in match_labels(images, one.categories))
+        for name, one in facts.items()
+        if not isinstance(one, str)
     }
     return {name: count for name, count in sorted(known.items(), key=lambda item: -item[1]) if count}

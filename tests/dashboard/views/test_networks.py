@@ -13,6 +13,7 @@ from core.loading import import_torchvision
 from dashboard.library import models as networks_part
 from dashboard.shared import cache
 from study.workspace.modelfiles import read_lines
+from tests.dashboard.conftest import made
 from tests.dashboard.views.library import NETWORK, open_library, settled
 
 
@@ -58,6 +59,18 @@ def test_a_network_is_added_with_the_files_that_it_reads(networks: AppTest, work
     assert cache.load_classifier("models/mine/mine.py").categories == ("dark", "bright")
     app.button("remove_models/mine/mine.py").click().run()
     assert list((workspace / "models").iterdir()) == []
+
+
+def test_a_network_of_ones_own_is_listed_with_facts_and_its_description(workspace: Path) -> None:
+    """Catches a network of which the list says nothing but its name, and a broken one without the reason."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "mine.py").write_bytes(b'"""Tells dark images\nfrom bright ones.\n\nMore."""\n' + NETWORK)
+    (workspace / "models" / "broken.py").write_text("import nothing_of_that_name")
+    app = made(open_library().run().segmented_control("part").set_value("Networks").run())
+    told = dict(one.value.split("  \n", 1) for one in app.markdown if "  \n" in one.value)
+    facts = "2 classes · 224 px · 8 parameters · Python file"
+    assert told["**models/mine.py**"] == f":small[Tells dark images from bright ones.]  \n:small[:gray[{facts}]]"
+    assert "nothing_of_that_name" in told["**models/broken.py**"]
 
 
 def test_a_folder_of_this_machine_is_added_as_a_network(networks: AppTest, workspace: Path, tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 import data
-from dashboard.library.models import SENTENCES
+from dashboard.library.networks import SENTENCES
 from dashboard.shared.cards import name_card
 from data.scenes.zoo.weights import PREFIX, read_card
+from tests.dashboard.conftest import made
 
 NAMES = [name for name in data.CLASSIFIERS if name.startswith(PREFIX)]
 
@@ -20,18 +21,17 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
 
         models.show()
 
-    app = AppTest.from_function(page, default_timeout=120).run()
-    assert not app.exception
-    labels = [expander.label for expander in app.expander]
-    named = [label for label in labels if "How it differs" in label]
-    assert [label.casefold() for label in named] == [
-        f"how it differs: {read_card(name)['title']}".casefold() for name in NAMES
-    ]
-    assert "How it differs: blind to the context" in named
-    told = "\n".join(one.value for one in app.caption)
+    app = made(AppTest.from_function(page, default_timeout=120).run())
+    told = "\n".join(one.value for one in app.markdown)
+    for name in NAMES:
+        assert f"**{read_card(name)['title']}** `{name}`  \n:small[:gray[16 classes · 96 px · " in told
+    assert "0.3 million parameters · built in" in told
     for name in set(data.CLASSIFIERS) - set(NAMES):
         assert SENTENCES[name] in told, name
-    assert any(read_card("scenes:blind")["difference"] in one.value for one in app.markdown)
+    assert read_card("scenes:blind")["difference"] in told
+    app.text_input("model_search").set_value("blind context").run()
+    found = [one.value for one in app.markdown if ":small[" in one.value]
+    assert [one.partition("  ")[0] for one in found] == ["**Blind to the context** `scenes:blind`"]
 
 
 def test_explore_shows_the_cards_of_both_networks_that_it_compares(opened) -> None:
