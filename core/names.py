@@ -1,4 +1,4 @@
-"""Names of methods, conditions and choices as people read them."""
+"""Names of methods, conditions and choices, and probabilities, as people read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ SPELT = {
         word.lower(): word
         for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad", "HSIC", "MACO")
     },
-    "grad": "Grad",
     "smc": "SMC",
     "fgsm": "FGSM",
     "pgd": "PGD",
@@ -18,8 +17,21 @@ SPELT = {
     "legendre": "Legendre",
 }
 """Words of the names that are not written small."""
-WHOLE = {"x_features": "x-features", "map_reader": "Heatmap reader"}
+WHOLE = {
+    "x_features": "x-features",
+    "grad_cam": "Grad-CAM",
+    "grad_cam_plus_plus": "Grad-CAM++",
+    "guided_grad_cam": "Guided Grad-CAM",
+    "layer_cam": "LayerCAM",
+    "score_cam": "Score-CAM",
+    "map_reader": "Heatmap reader",
+}
 """Names with terms of their own: as in the literature, or as on the pages where study files differ."""
+
+
+def format_probability(value: float) -> str:
+    """Format a probability, one that would be rounded to nothing too: ``"36.5%"``, ``"< 0.1%"``."""
+    return "< 0.1%" if 0 < value < 0.0005 else f"{value:.1%}"
 
 
 def format_name(name: str) -> str:

@@ -127,6 +127,17 @@ def _once(
     return logits, noise
 
 
+def explain_refusal(classifier: Classifier, sample: Sampler) -> str:
+    """Return why a sampler of noise does not fit a network, found by one forward pass; empty if it fits."""
+    kind = sample.__wrapped__()  # type: ignore[attr-defined]
+    try:
+        with classifier.use_fast_copy() as module, torch.inference_mode():
+            _first(classifier, module, classifier.fill("black")[None].to(classifier.device), kind, 0, 0)
+    except ForetellError as error:
+        return str(error)
+    return ""
+
+
 def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind, seed: int, last: int) -> int:
     """Count the noisy calls before the ``last`` (0: all), or raise the error that there are none."""
     if hides_calls(module):
@@ -137,10 +148,13 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
     refuse_last(last)
     _, noise = _once(module, x.clone(), kind=kind, seed=seed, rows=[0], first=0)
     if not noise.met:
-        what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")
+        if kind.meets is DROPOUTS:
+            raise ForetellError(
+                f"{classifier.name} has no dropout with a rate above 0. Inserted dropout works on any network with "
+                "convolutions or linear layers."
+            )
         raise ForetellError(
-            f"{classifier.name} has no {what} for this noise. inserted_dropout works on any network with "
-            "convolutions or linear layers, laplace on any with a linear last layer."
+            f"{classifier.name} has no convolution or linear layer for this noise. Use a network that has one."
         )
     return max(0, noise.met - last) if last else 0
 

@@ -34,18 +34,27 @@ ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
     "Classes and units",
     "Layers",
 )
+ABOUT = {
+    ONE: "Choose an image to see the AI's prediction, the evidence for it, and how reliable its heatmap is.",
+    GRID: "Heatmaps of several methods for several images or classes, side by side.",
+    PAIR: "Two networks on one image: their predictions, their heatmaps, and where these differ.",
+    ALL: "All images of a set with their predictions: filter and order them; a click explains an image.",
+    DEBUGGING: "Where the network errs on a set of images, and where the labels may be wrong.",
+    UNITS: "What activates a class or a unit: the images that drive it most, and images synthesised for it.",
+    LAYERS: "What the layers represent, measured over a set of images.",
+}
 COLUMNS = ("Images", "Classes")
 
 
 def page() -> None:
     """Draw the page."""
     st.title("Explore", anchor=False)
-    with st.container(key="explore_about"):
-        st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
+    about = st.container(key="explore_about")
     unknown = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         view = choose_section("View", VIEWS, "view")
         saved = st.container(width="content")
+    about.caption(ABOUT[view])
     try:
         _view(view)
     finally:

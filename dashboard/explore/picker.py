@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore.find.classes import show_class_table
 from dashboard.explore.find.confusion import count_confusions, show_confusions
+from dashboard.explore.find.filters import show_no_match
 from dashboard.explore.find.orders import ORDERS, choose_order, rank_images
 from dashboard.explore.find.selection import (
     MOST_SELECTED,
@@ -27,6 +28,7 @@ from dashboard.shared import links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.imagegrid import GridCell, show_grid
 from dashboard.shared.keys import FIRST_IMAGES_KEY, IMAGE_KEY, IMAGES_KEY, digest
+from study.building.categories import count_of
 
 PER_PAGE = 20
 FIRST = 3
@@ -81,6 +83,7 @@ def show_gallery(
             show_confusions(
                 count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
                 (indices.filter.truth, indices.filter.predicted),
+                any_known=bool(gallery.has_known_label.any()),
             )
         show_class_table(search, row)
     with tools:
@@ -89,6 +92,9 @@ def show_gallery(
     def select_image(i: int) -> None:
         toggle(name, selected, i)
 
+    if not indices.images:
+        show_no_match()
+        return
     st.caption(_describe_accuracy(gallery, indices.images))
     lines = partial(_describe_image, gallery, indices.ranking.notes)
     options = GridOptions(selected, select_image if selecting else picked, 3 * PER_PAGE, "8.5rem", lines)
@@ -116,11 +122,11 @@ def show_ranked(
 def _describe_accuracy(gallery: Gallery, ranked: list[int]) -> str:
     right, known = (int(values[ranked].sum()) for values in (gallery.predictions.correct, gallery.has_known_label))
     verdict = (
-        f"the AI is right about {right:,} of them ({right / known:.1%})"
+        f"{right:,} of {count_of(known, 'prediction')} {'is' if known == 1 else 'are'} correct ({right / known:.1%})"
         if known
         else "no label is one of the AI's classes"
     )
-    return f"{len(ranked):,} images; {verdict}." if ranked else ""
+    return f"{count_of(len(ranked), 'image')}; {verdict}." if ranked else ""
 
 
 def _describe_image(gallery: Gallery, notes: Mapping[int, str], i: int) -> list[str]:

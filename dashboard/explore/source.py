@@ -12,6 +12,7 @@ from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore import picker, uploads
+from dashboard.explore.find.filters import show_no_match
 from dashboard.explore.find.orders import NETWORKS_DISAGREE
 from dashboard.explore.find.view import Search
 from dashboard.explore.table import Source
@@ -99,7 +100,11 @@ def choose(
             return []
         warn_unknown_classes(gallery, model, name)
     search = make_search(gallery, model, name, other)
-    return [open_from_set(gallery, name, i) for i in picker.pick(search, most, near)]
+    picked = picker.pick(search, most, near)
+    if not picked:
+        with results:
+            show_no_match()
+    return [open_from_set(gallery, name, i) for i in picked]
 
 
 def warn_unknown_classes(gallery: cache.Gallery, model: str, name: str) -> None:

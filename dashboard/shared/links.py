@@ -16,6 +16,17 @@ from dashboard.shared.messages import escape_markdown
 Read = TypeVar("Read")
 
 FORMER = {
+    **{
+        f"{key}={former}": f"{key}={now}"
+        for key in ("method", "methods", "hover")
+        for former, now in {
+            "Grad CAM": "Grad-CAM",
+            "Grad CAM plus plus": "Grad-CAM++",
+            "Guided Grad CAM": "Guided Grad-CAM",
+            "Layer CAM": "LayerCAM",
+            "Score CAM": "Score-CAM",
+        }.items()
+    },
     "view=One map": "view=Single image",
     "view=Two classifiers": "view=Compare models",
     "view=All pictures": "view=Gallery",

@@ -34,6 +34,8 @@ class JobCollector:
         self.jobs: list[Job] = []
         self.held: list[str] = []
         self.seconds = 0.0
+        self.action = "Compute"
+        """What the button of work that waits for a click says it does."""
         self._patience = patience
         self._together: set[str] = set()
 
@@ -196,7 +198,8 @@ def _controls(asking: JobCollector, name: str) -> None:
         if asking.held:
             about = f" ({format_duration(asking.seconds)})" if asking.seconds else ""
             what = "" if len(asking.held) == 1 else f" the {len(asking.held)} missing"
-            st.button(f"Compute{what}{about}", key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
+            label = f"{asking.action}{what}{about}"
+            st.button(label, key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
 
 
 def describe_progress(job: Job) -> str:

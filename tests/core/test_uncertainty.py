@@ -20,6 +20,7 @@ from core.teaching.probabilistic import sample_heads
 from core.uncertainty import SAMPLERS, noise
 from core.uncertainty.draws import LEVELS, Draws, count_dropped_levels, enlargement
 from core.uncertainty.last_layer import laplace
+from core.uncertainty.passes import explain_refusal
 from core.uncertainty.samplers import (
     additive_noise,
     drop_connect,
@@ -298,10 +299,13 @@ def test_the_last_layers_alone():
 
 def test_what_cannot_be_asked_says_so():
     """Catches a table of no doubt at all from noise that was none, or a stack."""
-    with pytest.raises(ForetellError, match=r"has no dropout.*inserted_dropout works"):
+    with pytest.raises(ForetellError, match=r"has no dropout.*Inserted dropout works"):
         mc_dropout(one_layer(), INPUT)
-    with pytest.raises(ForetellError, match="of a rate above 0 for this noise"):
+    with pytest.raises(ForetellError, match="no dropout with a rate above 0"):
         mc_dropout(one_layer(nn.Dropout(0.0)), INPUT)
+    assert "no dropout with a rate above 0" in explain_refusal(one_layer(), mc_dropout)
+    assert explain_refusal(one_layer(nn.Dropout(0.1)), mc_dropout) == ""
+    assert explain_refusal(one_layer(), inserted_dropout) == ""
     with pytest.raises(ForetellError, match="use at least 2"):
         mc_dropout(awkward(), pictures(1), passes=1)
     with pytest.raises(ForetellError, match=r"rate=1\.0 is out of range"):

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.attribution import METHODS
 from core.names import format_name
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import page, source
@@ -40,6 +41,7 @@ OFFERED = {
     "place": debugging.PLACES,
     "colour": [debugging.BY_KIND, debugging.BY_PREDICTION, debugging.BY_LABEL, debugging.BY_NOTHING],
     "judge": [f"{name}: " for name in debugging.JUDGES.values()],
+    **{key: [format_name(name) for name in METHODS] for key in ("method", "methods", "hover")},
     "noise": [uncertainty.NOT],
     "uncertainty": [debugging.ENTROPY],
     "uncertainty.measure": [format_name(name) for name in UNCERTAINTY_MEASURES],
@@ -125,7 +127,7 @@ def draw_choices() -> None:
 def test_a_choice_in_words_has_its_own_name_in_the_link() -> None:
     """Catches words in the link, a default in it, a link that is not read, and one choice that undoes another."""
     app = AppTest.from_function(draw_choices).run()
-    assert app.selectbox(key="one").options == ["LRP 0", "Grad CAM", "Left out"]
+    assert app.selectbox(key="one").options == ["LRP 0", "Grad-CAM", "Left out"]
     assert app.text[0].value == "lrp_0 lrp_0,grad_cam"
     app.selectbox(key="one").select("left_out").run()
     app.multiselect(key="several").unselect("lrp_0").run()

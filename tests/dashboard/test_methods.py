@@ -145,4 +145,4 @@ def test_fields_of_an_own_method_say_what_its_docstring_says(owned: Path, opened
 def test_a_sentence_of_the_engine_names_methods_as_the_page_does() -> None:
     """Catches a code in a sentence, and a word that is also a method's name taken for it."""
     said = name_methods("attention_rollout needs a gradient: use grad_cam, smoothgrad or bayesian_teaching.")
-    assert said == "Attention rollout needs a gradient: use Grad CAM, SmoothGrad or Bayesian teaching."
+    assert said == "Attention rollout needs a gradient: use Grad-CAM, SmoothGrad or Bayesian teaching."

@@ -193,7 +193,7 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
     st.caption(
         f"Likely label errors by confident learning: {len(likely):,} of {int(results.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
-        f"wrong label from a confident error; the AI is right about {right:.0%} of these images. "
+        f"wrong label from a confident error; {right:.1%} of the predictions are correct. "
         f"{NO_READER if results.read is None else READER} Inspect the images, the likeliest errors first, and "
         "the labels of their nearest neighbours in the AI's features."
     )

@@ -103,10 +103,17 @@ def count_confusions(gallery: Gallery, fit: NDArray[np.bool_], most: int = MOST_
     )
 
 
-def show_confusions(matrix: ConfusionMatrix, chosen: tuple[str, str]) -> None:
-    """Draw the matrix; a click on a cell filters to its images, and a second click removes that filter."""
+def show_confusions(matrix: ConfusionMatrix, chosen: tuple[str, str], *, any_known: bool) -> None:
+    """Draw the matrix; a click on a cell filters to its images, and a second click removes that filter.
+
+    ``any_known``: a label of the set is a class of the network, so that images can be scored.
+    """
     if not matrix.total:
-        st.caption("No image can be scored: no label is one of the network's classes.")
+        st.caption(
+            "No image that can be scored matches the other filters."
+            if any_known
+            else "No image can be scored: no label is one of the network's classes."
+        )
         return
     left_out = matrix.total - int(matrix.counts.sum())
     st.caption(

@@ -113,6 +113,12 @@ def clear_filters() -> None:
         st.session_state[key] = value
 
 
+def show_no_match() -> None:
+    """Say that the filters leave no image, with a button that clears them."""
+    st.info("No image matches the filters.")
+    st.button("Clear the filters", on_click=clear_filters, icon=":material/filter_alt_off:", type="primary")
+
+
 def _occurring(names: Sequence[str], numbers: NDArray[np.int64]) -> list[str]:
     """Return the names that occur, in alphabetical order."""
     return sorted(names[k] for k in np.unique(numbers))

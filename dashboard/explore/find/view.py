@@ -70,7 +70,8 @@ def find_images(search: Search, row: DeltaGenerator | None = None, tools: DeltaG
     if shortcut is not None and fitting and order != METHODS_DISAGREE:
         with shortcut:
             _offer_method_order(search, fitting)
-    _say_count(chosen, len(fitting), len(gallery.images))
+    if fitting:
+        _say_count(chosen, len(fitting), len(gallery.images))
     ranking = _rank(search, order, fitting) if fitting else Ranking([])
     return FoundImages(ranking, len(gallery.images), chosen)
 

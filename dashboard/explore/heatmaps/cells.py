@@ -10,6 +10,7 @@ from torch import Tensor
 
 from core.attribution.external import ImageRecord, reads_heatmaps
 from core.classifier import Classifier
+from core.names import format_probability
 from core.views import View, view
 from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
@@ -83,7 +84,7 @@ class ClassifiedImage:
 
     def format_confidence(self, k: int) -> str:
         """Format a class with its predicted probability."""
-        return f"{plain(self.classifier.categories[k])} {float(self.probabilities[k]):.1%}"
+        return f"{plain(self.classifier.categories[k])} {format_probability(float(self.probabilities[k]))}"
 
     def column(self, *lines: str) -> Column:
         """Return its column in a table."""
@@ -126,4 +127,6 @@ def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     if cell.faithfulness is None or reads_heatmaps(cell.request.heatmap_method):
         return cell
     job = asking(make_robustness_task(cell.request))
+    if job is None:
+        asking.action = "Run the stability tests"
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell

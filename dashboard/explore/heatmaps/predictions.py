@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.names import format_probability
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
@@ -17,4 +18,4 @@ def show_top_predictions(seen: ClassifiedImage, target: int | None) -> None:
     for k in seen.ranked_classes[:TOP]:
         name = escape_markdown(plain(seen.classifier.categories[k]))
         probability = float(seen.probabilities[k])
-        st.progress(probability, f"{f'**{name}**' if k == target else name} {probability:.1%}")
+        st.progress(probability, f"{f'**{name}**' if k == target else name} {format_probability(probability)}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from core.attribution.signs import sign_of
 from core.names import format_name
 from core.rendering import scale_of
-from dashboard.explore import facts, figures
+from dashboard.explore import figures
 from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
@@ -21,6 +23,8 @@ from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
 
+SUBSTRATES = {"mean": "the mean colour", "blur": "a blurred image"}
+"""What pixels are replaced by, in words."""
 CLIP = 0.5
 """Percentage of pixels in full colour: as participants see a heatmap."""
 
@@ -113,7 +117,7 @@ def _curves(faithfulness: Faithfulness) -> None:
         figure.add_scatter(
             x=100 * curve.fractions.numpy(),
             y=curve.values[0].numpy(),
-            name=curve.measure,
+            name=curve.measure.capitalize(),
             line={"color": colour},
             fill="tozeroy" if curve is faithfulness.deletion else None,
         )
@@ -121,17 +125,46 @@ def _curves(faithfulness: Faithfulness) -> None:
         height=230,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         xaxis={"title": "Pixels removed or added, %", "range": [0, 100]},
-        yaxis={"title": faithfulness.deletion.output, "range": [0, 1.02]},
+        yaxis={"title": faithfulness.deletion.output.capitalize(), "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    places = ", ".join(facts.format_localisation(faithfulness))
-    st.caption(
-        f"Area under the curve: {facts.format_area(faithfulness.deletion)}, smaller is better; "
-        f"{facts.format_area(faithfulness.insertion)}, larger is better."
-        + (f" Localisation: {places}." if places else "")
-        + f" {facts.format_infidelity(faithfulness).capitalize()}."
+    st.table(tabulate_faithfulness(faithfulness), border="horizontal", hide_index=True)
+    st.caption(_describe_settings(faithfulness))
+
+
+def _describe_settings(faithfulness: Faithfulness) -> str:
+    """Say how faithfulness was measured."""
+    removed, added, how = faithfulness.deletion, faithfulness.insertion, faithfulness.infidelity
+    near = f" The strongest pixel may be {faithfulness.tolerance} px next to the object." if faithfulness.hit else ""
+    return (
+        f"{len(removed.fractions) - 1} steps: deletion replaces pixels by {SUBSTRATES[removed.substrate]}, insertion "
+        f"adds them to {SUBSTRATES[added.substrate]}. Infidelity: {how.samples} squares, replaced by "
+        f"{SUBSTRATES[how.substrate]}, at the scale that fits best.{near}"
     )
+
+
+def tabulate_faithfulness(faithfulness: Faithfulness) -> pd.DataFrame:
+    """Return each measure of faithfulness with its value, and which values are better."""
+    how = faithfulness.infidelity
+    empty = float(how.empty[0])
+    rows = [
+        ("Area under the deletion curve", f"{float(faithfulness.deletion.area[0]):.3f}", "smaller"),
+        ("Area under the insertion curve", f"{float(faithfulness.insertion.area[0]):.3f}", "larger"),
+        (
+            "Infidelity, relative to an empty heatmap's",
+            f"{float(how.value[0]) / empty:.2f}" if empty else "undefined",
+            "smaller; 1 is no better than empty",
+        ),
+    ]
+    if faithfulness.mass is not None and faithfulness.rank is not None:
+        mass = "no evidence" if np.isnan(faithfulness.mass) else f"{faithfulness.mass:.0%}"
+        rows += [
+            ("Relevance mass on the object", mass, "larger"),
+            ("Relevance rank on the object", f"{faithfulness.rank:.0%}", "larger"),
+            ("Strongest pixel on the object", "yes" if faithfulness.hit else "no", "yes"),
+        ]
+    return pd.DataFrame(rows, columns=["Measure", "Value", "Better"])
 
 
 def _robust(robustness: Robustness) -> None:

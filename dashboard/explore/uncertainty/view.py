@@ -9,12 +9,16 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.classifier import Classifier
 from core.names import format_name
 from core.uncertainty import SAMPLERS
+from core.uncertainty.passes import explain_refusal
 from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
+from dashboard.shared import links
 from dashboard.shared.live import draw_when_ready
+from dashboard.shared.messages import escape_markdown
 
 NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
@@ -35,9 +39,12 @@ UNITS = {"entropy": math.log(2), "mutual_information": math.log(2)}
 def show(seen: ClassifiedImage, seed: int) -> None:
     """Choose the noise, and show the predictions under it."""
     st.subheader("Uncertainty of the prediction", anchor=False)
+    refusals = _explain_refusals(seen.classifier.fingerprint, seen.classifier)
+    fitting = [name for name in OFFERED if not refusals[name]]
+    links.check("noise", [format_name(name) for name in [NOT, *fitting]], "noise")
     chosen = st.selectbox(
-        f"{PASSES} repeated passes, under noise",
-        [NOT, *OFFERED],
+        f"Noise for {PASSES} repeated passes",
+        [NOT, *fitting],
         format_func=format_name,
         key="noise",
         bind="query-params",
@@ -46,10 +53,19 @@ def show(seen: ClassifiedImage, seed: int) -> None:
         "differ, the network is uncertain. The command `uncertainty` does this for whole sets and tests whether "
         "uncertainty detects errors.",
     )
+    for why in dict.fromkeys(filter(None, refusals.values())):
+        names = [format_name(name) for name in OFFERED if refusals[name] == why]
+        st.caption(escape_markdown(f"Not offered: {', '.join(names)}. {why}"))
     if chosen == NOT:
         return
     task = make_uncertainty_task(seen.classifier, chosen, seen.inputs, seed)
     draw_when_ready(task, lambda result: _draw_result(seen, result), "_uncertainty")
+
+
+@st.cache_data(max_entries=50, show_spinner=False)  # the page is drawn after every click
+def _explain_refusals(fingerprint: str, _classifier: Classifier) -> dict[str, str]:  # noqa: ARG001
+    """Say of each sampler why it does not fit a network; empty if it does."""
+    return {name: explain_refusal(_classifier, SAMPLERS[name]) for name in OFFERED}
 
 
 def _draw_result(seen: ClassifiedImage, result: UncertaintyResult) -> None:

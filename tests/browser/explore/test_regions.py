@@ -22,7 +22,9 @@ SHEET = "/explore?view=Grid&methods=Gradient&images=standard%2F0%2C1%2C2%2C3&sou
 def test_a_lasso_around_points_shows_their_images_and_a_click_their_map(explorer: Server, page: Page) -> None:
     """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
     open_explore(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
-    expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text(re.compile(r"200 images; \d+ of 200 predictions are correct"))).to_be_visible(
+        timeout=PATIENCE_MS
+    )
     field = page.locator(".nsewdrag").first
     field.scroll_into_view_if_needed()
     box = field.bounding_box()

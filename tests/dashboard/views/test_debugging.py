@@ -126,7 +126,7 @@ def test_likely_label_errors_with_what_to_make_of_them(view, found) -> None:
     right = found.predictions.correct.mean()
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
     assert said.startswith(f"Likely label errors by confident learning: {len(doubtful)} of {FEW}.")
-    assert f"right about {right:.0%}" in said
+    assert f"{right:.1%} of the predictions are correct" in said
     assert found.read is None  # the set is small
     assert debugging.NO_READER in said
     assert right < debugging.HARDLY

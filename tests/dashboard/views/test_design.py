@@ -274,7 +274,7 @@ def test_fields_of_a_heatmap_method_say_what_they_mean(open_page: Open, mine: Pa
 def test_a_study_that_begins_in_explore_has_its_network_images_and_method(open_page: Open, workspace: Path) -> None:
     (workspace / "pictures" / "flat" / "bird").mkdir(parents=True)
     app = open_page(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")
-    assert "Grad CAM" in app.info[0].value
+    assert "Grad-CAM" in app.info[0].value
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
     named(app.button, "Make the study").click()  # type: ignore[attr-defined]
     settle(app)

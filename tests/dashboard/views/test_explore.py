@@ -150,7 +150,7 @@ def test_a_refused_parameter_is_one_sentence_in_the_maps_place(opened) -> None:
 
 
 def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened) -> None:
-    app = opened(method="Score CAM")
+    app = opened(method="Score-CAM")
     assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.load_classifier("scenes").layers]
     assert any(
         c.value.startswith("A heatmap takes about 128 forward and 1 forward and backward passes") for c in app.caption
@@ -197,11 +197,13 @@ def test_faithfulness_is_measured_when_asked_for(opened) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not app.get("plotly_chart") and time.monotonic() < deadline:
         app.run()
-    (said,) = [c.value for c in app.caption if c.value.startswith("Area under the curve")]
-    assert "deletion" in said
-    assert "(probability, blur instead, 50 steps), larger is better" in said
-    assert "relevance mass on the object" in said
-    assert "of an empty heatmap's (128 squares, mean instead, best scale)" in said
+    (table,) = [one.value.set_index("Measure") for one in app.table if "Better" in one.value.columns]
+    assert table.loc["Area under the deletion curve", "Better"] == "smaller"
+    assert table.loc["Area under the insertion curve", "Better"] == "larger"
+    assert 0 < float(table.loc["Area under the insertion curve", "Value"]) < 1
+    assert table.loc["Strongest pixel on the object", "Value"] in ("yes", "no")
+    assert "Relevance mass on the object" in table.index
+    assert any("50 steps: deletion replaces pixels by the mean" in caption.value for caption in app.caption)
     while time.monotonic() < deadline and not any("layers re-initialised" in c.value for c in app.caption):
         app.run()
     (said,) = [c.value for c in app.caption if "layers re-initialised" in c.value]
@@ -215,7 +217,7 @@ def grid(opened, **query: str) -> AppTest:
 def test_a_grid_of_methods_by_images(opened) -> None:
     app = grid(opened)
     found = numbers(app)
-    assert list(found["method"]) == [m for m in ("Gradient", "Grad CAM", "Bayesian teaching") for _ in range(3)]
+    assert list(found["method"]) == [m for m in ("Gradient", "Grad-CAM", "Bayesian teaching") for _ in range(3)]
     assert found["probability"].notna().all()
     assert found["image"].nunique() == 3
     app.session_state[IMAGES_KEY] = "adversarial/7,9"
@@ -234,7 +236,7 @@ def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(op
 def test_a_method_that_does_not_apply_leaves_the_others_their_maps(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + FLAT)
-    app = opened(view="Compare models", method="Grad CAM")
+    app = opened(view="Compare models", method="Grad-CAM")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/flat.py:build"]
     assert found["note"][1].startswith("flat has no layer with feature maps (B, K, h, w)")
@@ -267,7 +269,9 @@ def test_without_another_file_the_built_in_networks_are_compared(opened) -> None
 def test_all_images_and_how_many_the_ai_gets_right(opened) -> None:
     app = opened(view="Gallery")
     right = int(gallery_of("scenes", "adversarial").predictions.correct.sum())
-    assert f"{FEW} images; the AI is right about {right} of them ({right / FEW:.1%})." in [c.value for c in app.caption]
+    assert f"{FEW} images; {right} of {FEW} predictions are correct ({right / FEW:.1%})." in [
+        c.value for c in app.caption
+    ]
 
 
 @pytest.mark.parametrize("start", range(0, len(METHODS), MOST_FORMS))

@@ -12,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 from scipy.stats import mannwhitneyu
+from streamlit.testing.v1 import AppTest
 
 from dashboard.explore.find.confusion import count_confusions
 from dashboard.explore.find.filters import ANY, ImageFilter
@@ -70,7 +71,7 @@ def test_a_link_brings_the_filters_and_the_page_says_how_many_images_are_left(op
     count = sum(row[0] == truth for row in wrong)
     app = opened(view="Gallery", **{"filter.truth": truth, "filter.verdict": "Wrong"})
     assert f"{count} of {FEW} images fit the filters." in [c.value for c in app.caption]
-    assert f"{count} images; the AI is right about 0 of them (0.0%)." in [c.value for c in app.caption]
+    assert f"{count} images; 0 of {count} predictions are correct (0.0%)." in [c.value for c in app.caption]
     (clear,) = [button for button in app.button if button.label == "Clear filters"]
     clear.click().run()
     assert app.selectbox(key="filter.truth").value == ANY
@@ -88,7 +89,21 @@ def test_a_single_image_is_one_that_fits_and_none_is_no_error(opened, gallery: G
     app = opened(method="Gradient", **{"filter.text": "nothing has this"})
     assert not app.exception
     assert not app.header
-    assert f"0 of {FEW} images fit the filters." in [c.value for c in app.caption]
+    _clear_filters(app)
+
+
+def test_a_gallery_without_a_match_says_so_and_offers_to_clear_the_filters(opened) -> None:
+    """Catches “no label is one of the network's classes” of images that only a filter leaves out."""
+    app = opened(view="Gallery", **{"filter.text": "nothing has this"})
+    assert not any("no label" in caption.value for caption in app.caption)
+    _clear_filters(app)
+    assert any(caption.value.startswith(f"{FEW} images; ") for caption in app.caption)
+
+
+def _clear_filters(app: AppTest) -> None:
+    assert [info.value for info in app.info] == ["No image matches the filters."]
+    next(button for button in app.button if button.label == "Clear the filters").click().run()
+    assert not app.info
 
 
 def test_every_cell_of_the_confusion_matrix_has_the_images_counted_by_hand(gallery: Gallery) -> None:

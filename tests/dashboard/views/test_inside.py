@@ -245,7 +245,7 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     )
     assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
     named = FIGURES["evidence"](erased.assign(method="grad_cam")).layout.xaxis.ticktext
-    assert list(named) == ["Grad CAM"]
+    assert list(named) == ["Grad-CAM"]
     attacked = pd.DataFrame({"attack": ["fgsm"], "grey_levels": 1, "right": 0.5, "right_low": 0.4, "right_high": 0.6})
     assert [line.name for line in FIGURES["attacks"](attacked).data] == ["FGSM"]
     (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data

@@ -79,9 +79,9 @@ def test_the_agreement_of_methods_is_the_mean_correlation_over_the_images(opened
         return float(spearmanr(*sizes).statistic)
 
     table = tabulate_agreement(shown).set_index("method")
-    assert list(table.index) == list(table.columns) == ["Gradient", "Grad CAM", "Input x gradient"]
+    assert list(table.index) == list(table.columns) == ["Gradient", "Grad-CAM", "Input x gradient"]
     both = np.mean([correlate("gradient", "input_x_gradient", k) for k in (0, 1)])
     assert table.loc["Gradient", "Input x gradient"] == table.loc["Input x gradient", "Gradient"]
     np.testing.assert_allclose(table.loc["Gradient", "Input x gradient"], both, rtol=1e-6)
-    np.testing.assert_allclose(table.loc["Gradient", "Grad CAM"], correlate("gradient", "grad_cam", 0), rtol=1e-6)
+    np.testing.assert_allclose(table.loc["Gradient", "Grad-CAM"], correlate("gradient", "grad_cam", 0), rtol=1e-6)
     np.testing.assert_allclose(np.diag(table), 1)
