@@ -98,9 +98,9 @@ def add_network(folder: Path, entries: Sequence[Entry], title: str = "") -> str:
                 shutil.copyfileobj(source, written)
         models = list_folder_models(place, "")
         if len(models) != 1:
-            found = f"Several files are networks ({', '.join(models)})" if models else "None of the files is a network"
+            why = f"Several files are networks ({', '.join(models)})" if models else "None of the files is a network"
             raise ForetellError(
-                f"{found.replace('/', '')}. Add one Python file with build(), or one exported program, and the files "
+                f"{why.replace('/', '')}. Add one Python file with build(), or one exported program, and the files "
                 "that it reads."
             )
         name = title or PurePosixPath(models[0]).stem
