@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.names import format_name
 from core.teaching.policies import POLICIES
 from core.types import TeachingSet
 from dashboard.explore import figures
@@ -74,7 +75,7 @@ def _show_saliency_map(mapped: SaliencyMapResult) -> None:
     if wanted:
         over.image(figures.draw_standard_error(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
     else:
-        over.image(drawing.draw_overlay(0.8), caption="The expected mask", width="stretch", alt="The expected mask")
+        over.image(drawing.draw_overlay(0.8), caption="Heatmap", width="stretch", alt="Heatmap")
     if error is None:
         st.caption("This method has no standard error.")
         return
@@ -91,11 +92,11 @@ def _facts(trial: Trial) -> None:
     facts = {
         "P before": (
             "p_prior",
-            "{:.3f}",
+            "{:.1%}",
             "Probability that the learner gives to the AI's prediction before any example.",
         ),
-        "P after": ("p_learner", "{:.3f}", "The same probability after the trial's four examples."),
-        "Rank": ("rank", "{:.1%}", "Share of the randomly drawn sets after which P is no higher."),
+        "P after": ("p_learner", "{:.1%}", "The same probability after the trial's four examples."),
+        "Better than": ("rank", "{:.1%} of sets", "Share of the randomly drawn sets after which P is no higher."),
         "Sets scored": ("sets_scored", "{:,}", "Sets of four examples for which P was computed."),
     }
     grid = st.grid(len(facts), min_column_width=120)
@@ -126,13 +127,15 @@ def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> 
         numbers.table(taught.set_table(), "teaching-sets")
     st.subheader("The example pool in the learner's space", anchor=False)
     policy = st.segmented_control(
-        "Show the set of", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
-    )
+        "Show the set of", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy",
+        format_func=format_name,
+    )  # fmt: skip
     numbers.chart(*teachingfigures.plane(taught, policy, (trial.target, trial.alternative)), "teaching-pool")
     st.caption(
         "Each mark is an image that could be an example. The figure shows the two main axes of the covariance by which "
-        "the learner generalises from one image to another (of its prior); they explain "
-        f"{taught.lesson.explained:.0%} of it. Images that are close together teach alike."
+        "the learner generalises from one image to another (of its prior). They explain "
+        f"{taught.lesson.explained:.0%} of it: images that are far apart here teach differently, but images that are "
+        "close together may differ in what is not shown."
     )
     _beliefs(taught.belief_table(), _own(taught, trial))
     _search(taught, trial)
@@ -148,7 +151,7 @@ def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, c
     """Show a policy's set; ``conditions`` of the study show it next to the study's own."""
     own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
     shown = "".join(f" :blue-badge[{name}]" for name in conditions)
-    st.markdown(f"**{policy}**: P\u00a0=\u00a0{chosen.p_learner:.3f}{own}{shown}")
+    st.markdown(f"**{format_name(policy)}**: P\u00a0=\u00a0{chosen.p_learner:.1%}{own}{shown}")
     st.caption(POLICIES[policy].reason.format(scored=chosen.scored))
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
@@ -165,6 +168,7 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
         policies,
         list(dict.fromkeys([own, *(name for name in policies if name == "random")])),
         key="belief_policies",
+        format_func=format_name,
     )
     chosen = table[table["policy"].isin(shown)]
     if not shown:
@@ -188,5 +192,5 @@ def _search(taught: LessonResult, trial: Trial) -> None:
     numbers.chart(*teachingfigures.search(chosen), "teaching-search")
     st.caption(
         f"{chosen.scored:,} sets of four examples were scored: P was computed after each. The line is the highest P so "
-        f"far. The study's set is at rank {chosen.rank:.1%}: the share of the random sets after which P is no higher."
+        f"far. The study's set is better than {chosen.rank:.1%} of the random sets: after those, P is no higher."
     )

@@ -73,7 +73,7 @@ def test_teaching_leads_to_drawn_figures(hand: Hand, server: Server) -> None:
     find_figure(hand, "Second axis")
     own = " ".join(sorted([*(example.source for example in trial.assets.examples), "target"]))
     page.wait_for_function(f"own => {DRAWN} === own", arg=own)
-    hand.click(page.get_by_role("radio", name="nearest", exact=True))
+    hand.click(page.get_by_role("radio", name="Nearest", exact=True))
     page.wait_for_function(f"own => ![own, undefined].includes({DRAWN})", arg=own)
     beliefs = find_figure(hand, "P of the AI")
     assert beliefs.evaluate("(figure) => figure.data.map((trace) => trace.name)") == ["best", "random"]

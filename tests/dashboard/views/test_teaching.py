@@ -95,7 +95,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
         told.text == box.value.removeprefix("The learner's prior, what it assumes about the AI before any example. ")
         for box in app.warning
     )
-    assert captions(app) == ["What the AI saw", "The expected mask"]
+    assert captions(app) == ["What the AI saw", "Heatmap"]
     made(app.toggle(key="map_error").set_value(True).run())
     assert captions(app) == ["What the AI saw", "Standard error"]
     other = bundle_named(workspace, "tiny").manifest.trials[1]
