@@ -73,10 +73,9 @@ BENCHMARKS = (
     Benchmark(
         "attribution",
         "Heatmap methods on a GPU against other libraries",
-        "The same on a GPU, in seconds, while other programs computed on half of the processor's cores. captum is "
-        "faster where a method takes one or few passes: Foretell then adds sums over channels, certificates and the "
-        "check for values that are no numbers, on the processor. The sums have been moved to the GPU since, which is "
-        "not measured yet. Methods of many passes are faster by far.",
+        "The same on a GPU, in seconds. captum is about as fast where a method takes one pass and faster where it "
+        "takes a few or, for occlusion, batches them: Foretell then adds certificates and the check for values that "
+        "are no numbers, on the processor. Methods of many passes are otherwise faster.",
         "--threads 4 --networks resnet50,swin_t,vit_b_16",
         tables.tabulate_attribution,
         tables.plot_attribution,
