@@ -33,7 +33,7 @@ def debug(
             DebuggingQuery(model, image_set, parse_settings(setting or [])), out, progress
         )
     if isinstance(results.slices, ErrorSlices):
-        say(describe_result(results.slices))
+        say(describe_result(results.slices, results.predictions))
         for k, one in enumerate(results.slices.slices, 1):
             say(format_slice(k, one, describe_slice(one, results.images, results.predictions, results.class_names)))
     else:

@@ -188,6 +188,7 @@ def _columns() -> str:
 
 def _whole_set(view: str) -> None:
     """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
+    part = debugging.choose_part() if view == DEBUGGING else ""
     controls = place_controls()
     with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
@@ -213,7 +214,7 @@ def _whole_set(view: str) -> None:
     else:
         debugging_results = await_result(work.start_debugging_job(model, of))
         if debugging_results is not None:
-            debugging.show(debugging_results, model, of, open_image, controls)
+            debugging.show(part, debugging_results, model, of, open_image, controls)
 
 
 def _choose_image_set(model: str) -> str | None:

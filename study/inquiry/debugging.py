@@ -36,6 +36,8 @@ FOLDS = 5
 Judge = Literal["predictions", "features", "both"]
 """Evidence by which labels are judged: the network's predictions, a linear probe of its features, or both."""
 
+ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+
 
 @dataclass(frozen=True)
 class DebuggingResults:
@@ -198,19 +200,22 @@ def ends_linearly(classifier: Classifier) -> bool:
 
 def label_evidence(results: DebuggingResults, i: int) -> list[str]:
     """Explain, line by line, why an image's label is likely to be wrong."""
-    assert results.labels is not None
     assert results.near is not None
-    predictions, labels, names = results.predictions, results.labels, results.class_names
-    own, other = int(predictions.truth[i]), _find_other_class(results, i)
+    predictions, names = results.predictions, results.class_names
+    own, other, predicted = int(predictions.truth[i]), _find_other_class(results, i), int(predictions.predicted[i])
     near = predictions.truth[results.near.indices[i].numpy()]
+    confidence = f"{predictions.probability[i]:.0%}"
+    is_predicted = other == predicted
     return [
-        f"labelled {results.label_names[i]}, rather {names[other]}",
-        f"The AI gives {names[own]} {predictions.truth_probability[i]:.0%}; images with this label get "
-        f"{labels.thresholds[own]:.0%} on average.",
-        f"It predicts {names[predictions.predicted[i]]}, {predictions.probability[i]:.0%}.",
-        *_read_evidence(results, i),
-        f"Of the {len(near)} nearest {(near == own).sum()} are labelled {names[own]}, {(near == other).sum()} "
-        f"{names[other]}.",
+        f"Label: {results.label_names[i]}. Suggested: {names[other]}{f' ({confidence})' if is_predicted else ''}",
+        " ".join(
+            [
+                *([] if is_predicted else [f"Prediction: {names[predicted]} ({confidence})."]),
+                *_read_evidence(results, i),
+                f"Neighbours: {(near == own).sum()} of {len(near)} {names[own]}, {(near == other).sum()} "
+                f"{names[other]}.",
+            ]
+        ),
     ]
 
 
@@ -223,9 +228,13 @@ def _find_other_class(results: DebuggingResults, i: int) -> int:
 def _read_evidence(results: DebuggingResults, i: int) -> list[str]:
     if results.read is None:
         return []
-    names, other = results.class_names, int(results.read.instead[i])
-    says = f"predicts {names[other]} instead" if results.read.likely[i] else "agrees with the label"
-    return [f"The linear probe {says}."]
+    suggested = results.class_names[int(results.read.instead[i])]
+    return [f"Linear probe: {suggested if results.read.likely[i] else results.label_names[i]}."]
+
+
+def format_ordinal(number: int) -> str:
+    """Format a number up to 20 as an ordinal."""
+    return f"{number}{ORDINALS.get(number, 'th')}"
 
 
 def outlier_evidence(results: DebuggingResults, i: int) -> list[str]:
@@ -236,8 +245,8 @@ def outlier_evidence(results: DebuggingResults, i: int) -> list[str]:
     same = int((results.images.labels[near] == results.images.labels[i]).sum())
     return [
         f"rank {results.near.rank[i]:,} of {len(away):,}",
-        f"Labelled {results.label_names[i]}; the AI predicts {results.class_names[results.predictions.predicted[i]]}, "
-        f"{results.predictions.probability[i]:.0%}{verdict}.",
-        f"Its {len(near)} nearest are within {away[i]:.2f}, of half of the images within {np.median(away):.2f}; "
-        f"{same} of them {'is' if same == 1 else 'are'} labelled as it is.",
+        f"Label: {results.label_names[i]}. Prediction: {results.class_names[results.predictions.predicted[i]]} "
+        f"({results.predictions.probability[i]:.0%}){verdict}.",
+        f"Distance to the {format_ordinal(len(near))} nearest: {away[i]:.2f} (median {np.median(away):.2f}). "
+        f"Same label: {same} of {len(near)}.",
     ]

@@ -82,15 +82,17 @@ def tabulate_slices(
     return pd.DataFrame(rows)
 
 
-def describe_result(error_slices: ErrorSlices) -> str:
+def describe_result(error_slices: ErrorSlices, predictions: Predictions) -> str:
     """Describe how many slices there are, and what they were measured on."""
     count = sum(one.is_found for one in error_slices.slices)
     said = "no slice has" if count == 0 else "1 slice has" if count == 1 else f"{count} slices have"
+    known = predictions.truth != UNMATCHED
     return (
         f"Of {len(error_slices.slices)} groups of similar images, {said} more errors than the others beyond chance "
-        f"(Fisher's exact test, Holm-corrected; overall the AI errs on {error_slices.overall.value:.1%}). Groups were "
-        f"found on half of the images, with their errors; what is shown are the other {len(error_slices.tested):,} "
-        "images, assigned by their features alone."
+        "(Fisher's exact test, Holm-corrected). The groups were found on half of the images, with their errors, and "
+        "are measured on the other half, assigned by features alone: the AI errs on "
+        f"{error_slices.overall.value:.1%} of these {len(error_slices.tested):,} images, and on "
+        f"{1 - predictions.correct[known].mean():.1%} of all {known.sum():,}."
     )
 
 

@@ -75,12 +75,29 @@ def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which
         assert [scale.limit for scale in made.scales(method)] == pytest.approx([limit] * 2, rel=1e-4)
         assert [scale.zero for scale in made.scales(method)] == [scale.zero for scale in own]
         assert replace(made, scaling="Own").scales(method) == own
-        assert f"+{made.scales(method)[0].limit:.3g} | shared by this row" in words(made)
+        assert f"+{made.scales(method)[0].limit:.3g} | shared scale" in words(made)
         assert all(f"scale ±{scale.limit:.3g}" in words(replace(made, scaling="Own")) for scale in own)
     gradient, rise = (made.scales(method)[0].limit for method in METHODS)
     assert gradient != rise
     assert "one scale for the heatmaps of a method" in words(made)
     assert "each heatmap on its own scale" in words(replace(made, scaling="Own"))
+
+
+def test_columns_below_each_other_fit_a_phone_and_keep_the_scales_of_their_row(made: HeatmapTable) -> None:
+    """Catches a phone that shows the first of several columns, and a shared scale of each column alone."""
+    wide, narrow = table.draw_sheet(made), table.draw_stacked_sheet(made)
+    assert narrow.width <= 358  # of 390 px, with the margins of the page
+    texts = [item.text for item in narrow.items if isinstance(item, canvas.Words)]
+    assert all(texts.count(column.lines[0]) == 1 for column in made.columns)
+    for method in made.rows:
+        assert texts.count(f"+{made.scales(method)[0].limit:.3g}") == len(made.columns)
+    images = [[item for item in sheet.items if isinstance(item, canvas.ImageItem)] for sheet in (wide, narrow)]
+    shown = [{np.asarray(item.image).tobytes() for item in items if item.width == table.SIDE} for items in images]
+    assert shown[0] == shown[1]
+    tops = [item.y for item in images[1] if item.width == table.SIDE]
+    assert tops == sorted(tops)
+    assert min(np.diff(tops)) > table.SIDE
+    assert all(0 <= item.x <= item.x + item.width <= narrow.width for item in images[1])
 
 
 def test_another_scale_makes_another_image(made: HeatmapTable) -> None:

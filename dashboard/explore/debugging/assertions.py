@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -15,19 +13,16 @@ from core.classifier import Classifier
 from core.names import format_name
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
-from dashboard.explore.figures import DELETION
+from dashboard.explore.debugging.rates import draw_rates
 from dashboard.shared import cache, links, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, format_message
-from study.analysis.plots import GRID
 from study.inquiry.assertions import CONFIDENCE, PREDICTED, AssertionResults
 from study.inquiry.debugging import DebuggingResults
 from study.workspace.workspace import home
 
 NOT = "None"
-WIDE = 26
-"""Letters of a rule's name in a line."""
 EXAMPLE = '''def same_when_mirrored(image, prediction):
     """The prediction does not change when the image is mirrored."""
     return prediction.to(ImageOps.mirror(image)).category == prediction.category'''
@@ -93,31 +88,8 @@ def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked:
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     """Draw the share of images that break each rule, with its interval."""
-    table = overall(report)
-    share = table["share"].to_numpy()
-    drawn = go.Figure(
-        go.Bar(
-            x=share,
-            y=["<br>".join(textwrap.wrap(format_name(rule), WIDE)) for rule in table["rule"]],
-            orientation="h",
-            marker={"color": DELETION},
-            error_x={
-                "symmetric": False,
-                "array": np.maximum(table["high"] - share, 0),
-                "arrayminus": np.maximum(share - table["low"], 0),
-                "color": "#777",
-            },
-            customdata=table[["broken", "applied"]],
-            hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} images: %{x:.1%}<extra></extra>",
-        )
-    )
-    drawn.update_layout(
-        height=90 + 56 * len(table),
-        margin={"l": 0, "r": 20, "t": 10, "b": 0},
-        xaxis={"title": "Broken", "tickformat": ".0%", "rangemode": "tozero", "gridcolor": GRID},
-        yaxis={"autorange": "reversed"},
-    )
-    return drawn
+    table = overall(report).rename(columns={"rule": "name", "broken": "count", "applied": "of"})
+    return draw_rates(table.assign(name=table["name"].map(format_name)), "Broken")
 
 
 def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

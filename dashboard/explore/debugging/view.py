@@ -22,7 +22,7 @@ from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, label_evidence, outlier_evidence
+from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, format_ordinal, label_evidence, outlier_evidence
 from study.workspace.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
@@ -53,11 +53,19 @@ NO_READER = f"There is no linear probe as a second judge, because some label has
 OnPick = Callable[[int], None]
 
 
-def show(results: DebuggingResults, model: str, name: str, picked: OnPick, controls: DeltaGenerator) -> None:
-    """Show one of `SECTIONS` of the set ``name``, chosen in ``controls``; a click on an image is ``picked``."""
-    section = controls.segmented_control(
+def choose_part() -> str:
+    """Choose one of `SECTIONS`, above the controls, which a phone hides in a drawer."""
+    part: str = st.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
+    return part
+
+
+def show(
+    section: str, results: DebuggingResults, model: str, name: str, picked: OnPick, controls: DeltaGenerator
+) -> None:
+    """Show one of `SECTIONS` of the set ``name``; a click on an image is ``picked``."""
+    st.header(section, anchor=False)
     gallery = Gallery(results.images, results.predictions, results.categories)
     if section == POINTS:
         with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -193,7 +201,7 @@ def _labels(results: DebuggingResults, gallery: Gallery, name: str, picked: OnPi
     st.caption(
         f"Likely label errors by confident learning: {len(likely):,} of {int(results.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
-        f"wrong label from a confident error; {right:.1%} of the predictions are correct. "
+        f"wrong label from a confident error; {right:.1%} of the predictions for these images are correct. "
         f"{NO_READER if results.read is None else READER} Inspect the images, the likeliest errors first, and "
         "the labels of their nearest neighbours in the AI's features."
     )
@@ -231,9 +239,9 @@ def _outliers(results: DebuggingResults, gallery: Gallery, name: str, picked: On
     if results.near is None:
         st.info("Finding outliers needs at least two images, and a network that ends in one linear layer.")
         return
-    ranked = results.outliers()
+    ranked, place = results.outliers(), format_ordinal(results.near.indices.shape[1])
     st.caption(
-        f"Farthest first, by the distance to the {results.near.indices.shape[1]}th nearest image in the AI's features "
+        f"Farthest first, by the distance to the {place} nearest image in the AI's features "
         "(0: the same; 1.41: nothing in common). Few training images may resemble them, or they do not belong here."
     )
     picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(results, i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,8 @@ from dashboard.explore.heatmap_jobs import Faithfulness
 from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
 
 SIDE, GAP, LABELS = 200, 14, 160
+NARROW_LABELS = 144
+"""Width of the labels of a stacked sheet, whose words keep their size on a phone."""
 SMALL, TINY = 12.5, 12
 """Sizes of text: on the page, a unit of the sheet is one pixel or more."""
 PER_LINE = 5
@@ -36,6 +39,19 @@ def draw_sheet(table: HeatmapTable) -> Sheet:
     y = drawing.draw_heads(y + 4)
     for method in table.rows:
         y = drawing.draw_row(method, y + GAP)
+    y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
+    return Sheet(width, y + GAP, tuple(drawing.items))
+
+
+def draw_stacked_sheet(table: HeatmapTable) -> Sheet:
+    """Draw the columns below each other, for a phone; the scales are those of the whole table."""
+    drawing = _Drawing(table, NARROW_LABELS)
+    width = NARROW_LABELS + SIDE + GAP
+    y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
+    for k in range(len(table.columns)):
+        y = drawing.draw_heads(y + GAP, [k])
+        for method in table.rows:
+            y = drawing.draw_row(method, y + GAP, [k])
     y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
     return Sheet(width, y + GAP, tuple(drawing.items))
 
@@ -68,21 +84,23 @@ class _Drawing:
     """What is drawn so far; each method draws below ``y`` and returns where it ends."""
 
     table: HeatmapTable
+    labels: int = LABELS
     items: list[Item] = field(default_factory=list)
 
     @property
     def left(self) -> list[int]:
-        """Left edges of the columns."""
-        return [LABELS + k * (SIDE + GAP) for k in range(len(self.table.columns))]
+        """Left edges of the columns, if they are side by side."""
+        return [self.labels + k * (SIDE + GAP) for k in range(len(self.table.columns))]
 
     def write(self, text: str, x: float, y: float, width: float = SIDE, *, size: float, colour: str = INK) -> float:
         words, end = write_lines(text, x, y, width, size=size, colour=colour)
         self.items += words
         return end
 
-    def draw_heads(self, y: float) -> float:
-        """Draw the network's input and the lines of each column."""
-        return max(self._draw_head(column, x, y) for column, x in zip(self.table.columns, self.left, strict=True))
+    def draw_heads(self, y: float, which: Sequence[int] | None = None) -> float:
+        """Draw the network's input and the lines of each column, or of the columns ``which``."""
+        columns = self.table.columns if which is None else [self.table.columns[k] for k in which]
+        return max(self._draw_head(column, x, y) for column, x in zip(columns, self.left, strict=False))
 
     def _draw_head(self, column: Column, x: float, y: float) -> float:
         height = _height(column)
@@ -92,11 +110,12 @@ class _Drawing:
             y = self.write(text, x, y, size=SMALL, colour=FAINT if k else INK)
         return y
 
-    def draw_row(self, method: str, y: float) -> float:
-        """Draw the heatmaps of one method."""
+    def draw_row(self, method: str, y: float, which: Sequence[int] | None = None) -> float:
+        """Draw the heatmaps of one method, or only those of the columns ``which``."""
         scales = self.table.scales(method)
-        cells = zip(self.table.columns, self.table.rows[method], scales, self.left, strict=True)
-        ends = [self._draw_cell(column, cell, scale, x, y) for column, cell, scale, x in cells]
+        cells = list(zip(self.table.columns, self.table.rows[method], scales, strict=True))
+        shown = cells if which is None else [cells[k] for k in which]
+        ends = [self._draw_cell(*of, x, y) for of, x in zip(shown, self.left, strict=False)]
         known = next((scale for scale in scales if scale is not None), None)
         return max(*ends, self._draw_label(method, known, y))
 
@@ -124,7 +143,7 @@ class _Drawing:
 
     def _draw_label(self, method: str, scale: Scale | None, y: float) -> float:
         """Draw the method's name and the colours of its row."""
-        width = LABELS - 2 * GAP
+        width = self.labels - 2 * GAP
         end = self.write(format_name(method), GAP, y, width, size=12)
         if scale is None or self.table.look.style == "Outline":
             return end + 60
@@ -133,12 +152,12 @@ class _Drawing:
 
     def _draw_bar(self, scale: Scale, y: float) -> None:
         """Draw the colours and their values in this row."""
-        width, own = LABELS - 2 * GAP, self.table.scaling == "Own"
+        width, own = self.labels - 2 * GAP, self.table.scaling == "Own"
         self.items.append(ImageItem(GAP, y, width, 10, draw_colour_bar(2 * width, 20)))
         ends = ("-", "0", "+") if own else (f"-{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
         for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
             self.items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
-        self.items.append(Words(GAP, y + 28, "each on its own scale" if own else "shared by this row", TINY, FAINT))
+        self.items.append(Words(GAP, y + 28, "own scale" if own else "shared scale", TINY, FAINT))
 
     def _write_facts(self, cell: Cell, scale: Scale, x: float, y: float) -> float:
         assert cell.certificate is not None

@@ -123,6 +123,23 @@ def texts(page: Page) -> list[str]:
     return [DURATION.sub("...", text) for text in found]
 
 
+def test_a_phone_shows_every_column_of_a_sheet_at_once(explorer: Server, page: Page) -> None:
+    """Catches a sheet of which a phone shows the first network, and nothing says that there is another one."""
+    page.set_viewport_size(PHONE)
+    open_explore(page, f"{explorer.url}/explore?view=Compare+models&method=Gradient")
+    drawn = page.get_by_role("img", name="Heatmaps:")
+    expect(drawn).to_have_count(1, timeout=PATIENCE_MS)
+    box = drawn.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= PHONE["width"]
+    assert box["height"] > 2 * box["width"]  # the networks are below each other
+    page.set_viewport_size(DESKTOP)
+    expect(drawn).to_have_count(1)
+    wide = drawn.bounding_box()
+    assert wide is not None
+    assert wide["height"] < 1.5 * wide["width"]
+
+
 def test_clicking_is_linking(explorer: Server, stranger: BrowserContext, page: Page) -> None:
     """What was clicked together, parameters too, is in the address and in the link that is offered."""
     open_explore(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")

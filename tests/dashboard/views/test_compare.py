@@ -42,6 +42,14 @@ def test_only_networks_with_common_classes_are_offered_and_the_others_named(open
     assert any(c.value.startswith("Purple: the heatmap of scenes is higher here") for c in app.caption)
 
 
+def test_a_sheet_too_large_to_be_drawn_twice_says_that_it_scrolls(opened, monkeypatch) -> None:
+    """Catches a phone that shows one of several columns, and no word of the others; wide screens hide the caption."""
+    sentence = "2 columns: scroll sideways."
+    assert sentence not in [c.value for c in opened(view="Compare models", method="Gradient").caption]
+    monkeypatch.setattr("dashboard.explore.heatmaps.grid.MOST_STACKED", 1)
+    assert sentence in [c.value for c in opened(view="Compare models", method="Gradient").caption]
+
+
 def test_the_difference_is_of_heatmaps_that_are_scaled_first(opened) -> None:
     """Planted: the second network relies on one more place and has a thousandfold unit; only that place differs."""
     seen = ClassifiedImage("scenes", open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3))

@@ -126,7 +126,7 @@ def test_likely_label_errors_with_what_to_make_of_them(view, found) -> None:
     right = found.predictions.correct.mean()
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
     assert said.startswith(f"Likely label errors by confident learning: {len(doubtful)} of {FEW}.")
-    assert f"{right:.1%} of the predictions are correct" in said
+    assert f"{right:.1%} of the predictions for these images are correct" in said
     assert found.read is None  # the set is small
     assert debugging.NO_READER in said
     assert right < debugging.HARDLY
@@ -226,13 +226,24 @@ CONVOLVED = "torch.nn.Conv2d(3, 16, 5, 8), torch.nn.AdaptiveAvgPool2d(1), torch.
 
 
 def test_error_slices_are_the_engines(view, workspace: Path, monkeypatch) -> None:
-    """The printed sentences against the engine asked directly. Catches slices of another set."""
+    """The printed sentences against the engine asked directly.
+
+    Catches slices of another set, no overview of them, and an error rate without its images, which is another one
+    elsewhere on the page.
+    """
     monkeypatch.setattr(cache, "SCENE_COUNT", 320)
     images = gallery_of("scenes", "standard").images
     found = debug_classifier(cache.load_classifier("scenes"), images, workspace / "other", silent)
     app = view(name="standard", source="Standard", part="Error slices")
     assert not app.exception
-    assert describe_result(found.slices) in [one.value.replace("\\", "") for one in app.markdown]
+    said = describe_result(found.slices, found.predictions)
+    assert said in [one.value.replace("\\", "") for one in app.markdown]
+    tested, errors = found.slices.tested, ~found.predictions.correct
+    assert f"errs on {errors[tested].mean():.1%} of these {len(tested)} images" in said
+    assert f"on {errors.mean():.1%} of all {len(images)}." in said
+    (chart,) = app.get("plotly_chart")
+    bars = json.loads(chart.proto.spec)["data"][0]
+    np.testing.assert_allclose(_numbers(bars["x"]), [one.errors / len(one.members) for one in found.slices.slices])
     (box,) = [one for one in app.selectbox if one.label == "Slice"]
     told = [describe_slice(one, images, found.predictions, found.class_names) for one in found.slices.slices]
     assert box.options == [
@@ -245,3 +256,18 @@ def test_without_slices_the_page_says_why(view, monkeypatch) -> None:
     monkeypatch.setattr("core.debugging.slices.LEAST", 10_000)
     app = view(part="Error slices")
     assert any(one.value.startswith("Error slices need at least 10000 images") for one in app.info)
+
+
+def test_the_part_is_chosen_above_the_controls_and_named_over_its_results(view) -> None:
+    """Catches a choice in the drawer of a phone, where no word says which part is shown."""
+    for part in debugging.SECTIONS[:4]:
+        app = view(part=part)
+        assert [one.value for one in app.header] == [part]
+    keys = [getattr(one, "key", "") for one in _walk(app.main)]
+    assert keys.index("part") < keys.index("classifier")
+
+
+def _walk(block):
+    """All elements of a block in their order on the page."""
+    for one in block.children.values():
+        yield from _walk(one) if hasattr(one, "children") else [one]

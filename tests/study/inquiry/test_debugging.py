@@ -74,8 +74,13 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     assert named.sum() > PLANTED / 2
     own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
     assert read.interval[0] > own.area
-    (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "linear probe" in said]
-    assert "The linear probe predicts " in line
+    first = found.find_label_errors("features")[0]
+    suggested = found.class_names[found.read.instead[first]]
+    label, predicted = found.label_names[first], found.class_names[found.predictions.predicted[first]]
+    title, said = label_evidence(found, first)
+    assert title == f"Label: {label}. Suggested: {suggested}"  # without the confidence, which is that of the label
+    assert said.startswith(f"Prediction: {predicted} ({found.predictions.probability[first]:.0%}). ")
+    assert f"Linear probe: {suggested}. " in said
 
 
 def _by_heart(net, inputs, labels):
@@ -103,23 +108,22 @@ def test_both_judges_suspect_what_they_agree_on(planted):
 
 
 def test_evidence_is_what_the_images_say(planted):
+    """Two short lines. Catches a card of a paragraph, and numbers of another image."""
     found, _ = planted["standard"]
     network, i = scene_net(), found.find_label_errors()[0]
     answer = network.probabilities(network.preprocess(found.images.open(i))[None])[0].numpy()
     label = found.images.categories[found.images.labels[i]]
-    own = network.categories.index(label)
-    lines = label_evidence(found, i)
-    assert lines[0] == f"labelled {label}, rather {network.categories[answer.argmax()]}"
-    assert f"gives {label} {answer[own]:.0%};" in lines[1]
-    assert lines[2] == f"It predicts {network.categories[answer.argmax()]}, {answer.max():.0%}."
+    title, said = label_evidence(found, i)
+    assert title == f"Label: {label}. Suggested: {network.categories[answer.argmax()]} ({answer.max():.0%})"
     near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
     rather = network.categories[answer.argmax()]
     assert near.count(rather) > near.count(label)
-    assert lines[3].startswith("The linear probe ")
-    assert lines[4] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
+    assert said.startswith("Linear probe: ")
+    assert said.endswith(f". Neighbours: {near.count(label)} of 10 {label}, {near.count(rather)} {rather}.")
 
 
 def test_an_outlier_is_told_with_its_rank(planted):
+    """Catches the sentence about distances that could not be parsed, and the distances of another image."""
     found, _ = planted["standard"]
     ranked = found.outliers()
     away = found.near.isolation
@@ -127,9 +131,9 @@ def test_an_outlier_is_told_with_its_rank(planted):
     assert (np.diff(away[ranked]) <= 0).all()
     lines = outlier_evidence(found, ranked[2])
     assert lines[0] == f"rank 3 of {SIZE}"
-    assert f"within {away[ranked[2]]:.2f}, of half of the images within {np.median(away):.2f}; " in lines[2]
     same = (found.images.labels[found.near.indices[ranked[2]].numpy()] == found.images.labels[ranked[2]]).sum()
-    assert f"; {same} of them " in lines[2]
+    distances = f"{away[ranked[2]]:.2f} (median {np.median(away):.2f})"
+    assert lines[2] == f"Distance to the 10th nearest: {distances}. Same label: {same} of 10."
 
 
 def test_the_table_is_of_every_image_in_order(planted):
@@ -151,7 +155,7 @@ def test_a_set_without_labels_has_neighbours_and_no_verdict(tmp_path):
     assert found.find_label_errors() == []
     assert found.table()["correct"].isna().all()
     assert len(found.outliers()) == 16
-    assert outlier_evidence(found, 0)[1].endswith("%.")  # neither right nor wrong
+    assert outlier_evidence(found, 0)[1].endswith("%).")  # neither right nor wrong
 
 
 def test_a_network_without_a_last_linear_layer_is_still_asked(tmp_path):
