@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,54 +11,78 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.names import format_name
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.debugging.rates import draw_rates
-from dashboard.shared import cache, links, numbers
+from dashboard.shared import cache, links, numbers, service
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from dashboard.shared.messages import escape_markdown, format_message
-from study.inquiry.assertions import CONFIDENCE, PREDICTED, AssertionResults
+from dashboard.shared.messages import escape_markdown, show_errors
+from study.collection.permissions import Permission
+from study.inquiry import ready_rules
+from study.inquiry.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
 from study.inquiry.debugging import DebuggingResults
+from study.inquiry.rules import RuleProcess
+from study.workspace.modelfiles import add_file, remove_file
 from study.workspace.workspace import home
 
 NOT = "None"
-EXAMPLE = '''def same_when_mirrored(image, prediction):
-    """The prediction does not change when the image is mirrored."""
-    return prediction.to(ImageOps.mirror(image)).category == prediction.category'''
+READY = "Mirror image (ready-made)"
+EXAMPLE = Path(ready_rules.__file__).read_text(encoding="utf-8").partition("\n\n")[2]
 OnPick = Callable[[int], None]
 
 
 def show(classifier: Classifier, results: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
-    """Choose a file and show its results; without a file, say where to put one."""
-    offered = cache.list_rule_files()
-    if not offered:
-        st.info(
-            format_message(
-                f"There is no file of assertions. Put a Python file of functions (image, prediction) into "
-                f"{home() / cache.RULES}, as docs/how-to/debug-a-model.md shows."
-            )
-        )
-        st.code(
-            f"from PIL import ImageOps\n\n\n{EXAMPLE}", language=None, wrap_lines=True
-        )  # colours too faint, and no way to scroll
-        return
+    """Choose the ready-made assertion or a file, or add a file, and show the results."""
+    with st.expander("Add a file of assertions", icon=":material/add:"), show_errors():
+        _show_adding()
     chosen = st.selectbox(
         "Rules",
-        [NOT, *offered],
+        [NOT, READY, *cache.list_rule_files()],
         key="rules",
         bind="query-params",
         width=320,
-        help="The Python files in the workspace's folder `rules/`. The selected file is executed.",
+        help="A ready-made assertion, or a Python file in the workspace's folder `rules/`, which is executed.",
     )
     if chosen == NOT:
+        st.caption(f"Choose **{READY}** to test whether predictions change when the images are mirrored.")
         return
-    file = home() / cache.RULES / chosen
+    file = Path(ready_rules.__file__) if chosen == READY else home() / cache.RULES / chosen
     task = make_assertions_task(classifier, file, file.read_bytes(), results.images)
     asserted: AssertionResults | None = get_result(task, "_assertions")
     if asserted is not None:
         _draw_report(asserted, gallery, f"{name}.{file.stem}", picked)
+
+
+def _show_adding() -> None:
+    """Draw the upload of a file, for accounts that may run code on this machine; one that is added is chosen."""
+    refusal = service.get_acting_researcher().explain_refusal(Permission.ADMINISTER)
+    if refusal is not None:  # what runs here can read every response
+        st.info(escape_markdown(f"A file is run on this machine. {refusal}"))
+        return
+    st.warning(
+        "The file is run on this machine, with the rights of the user who runs Foretell. Add only files that you trust."
+    )
+    st.code(EXAMPLE, language=None, wrap_lines=True)  # colours too faint, and no way to scroll
+    file = st.file_uploader("A Python file of functions (image, prediction)", "py", key="rules_file")
+    if st.button("Add", type="primary", key="rules_add", disabled=file is None):
+        assert file is not None
+        st.session_state["rules"] = _add_file(file.name, file.getvalue())
+
+
+def _add_file(name: str, content: bytes) -> str:
+    """Add a file to the workspace and load it; one that cannot be loaded is removed. Return its name."""
+    if not name.lower().endswith(".py"):
+        raise ForetellError(f"{name} is no Python file. Add a file that ends in .py.")
+    path = add_file(home() / cache.RULES, name, content)
+    try:
+        RuleProcess(path, COLUMNS).close()
+    except ForetellError:
+        remove_file(path.parent, path.name)
+        raise
+    return path.name
 
 
 def _draw_report(results: AssertionResults, gallery: Gallery, name: str, picked: OnPick) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,22 +112,46 @@ def test_only_the_owners_files_are_offered_and_none_is_run_unasked(view, workspa
     (rules.parent / "gone.py").symlink_to(workspace / "nothing.py")
     for link in ({}, {"rules": "../elsewhere.py"}, {"rules": str(workspace / "elsewhere.py")}):
         app = view(**LINK, **link)
-        assert app.selectbox(key="rules").options == [assertions.NOT, "mine.py", "other.py"]
+        assert app.selectbox(key="rules").options == [assertions.NOT, assertions.READY, "mine.py", "other.py"]
         assert app.selectbox(key="rules").value == assertions.NOT
-        assert not app.get("file_uploader")
     assert not ran.exists()
     app = settled(app.selectbox(key="rules").select("other.py").run())
     assert ran.exists()
     assert "No image breaks it." in [caption.value for caption in app.caption]
 
 
-def test_where_there_is_no_file_the_page_says_where_to_put_one(view, workspace: Path) -> None:
+def test_a_ready_made_assertion_runs_without_a_file(view, told) -> None:
+    """Catches a view that needs a shell; its rule is the how-to page's, which the command has run."""
+    table, report = told
+    app = view(**LINK, rules=assertions.READY)
+    shown = next(one.value for one in app.table if "Rule" in one.value.columns)
+    mirrored = report["same_when_mirrored"]
+    assert shown["Broken by"][0].startswith(f"{mirrored['broken']} of {FEW}: ")
+    assert (table["same_when_mirrored"] > 0).sum() == mirrored["broken"]
+
+
+def test_a_file_is_added_in_the_browser_and_run(view, workspace: Path) -> None:
+    """Catches an upload that is lost or not chosen, and a broken file that stays. The example is such a file."""
     app = view(**LINK)
-    assert str(workspace / "rules") in app.info[0].value.replace("\\", "")
-    namespace: dict[str, object] = {}
-    exec(app.code[0].value, namespace)  # the example is a program
-    assert callable(namespace["same_when_mirrored"])
-    assert app.code[0].value.split("\n\n\n")[1] in RULES
+    app.file_uploader(key="rules_file").set_value(("broken.py", b"x = 1\n", "text/x-python")).run()
+    app = settled(app.button(key="rules_add").click().run())
+    assert any("has no assertion" in error.value for error in app.error)
+    assert not list((workspace / "rules").glob("*"))
+    example = app.code[0].value.encode()
+    app.file_uploader(key="rules_file").set_value(("example.py", example, "text/x-python")).run()
+    app = settled(app.button(key="rules_add").click().run())
+    assert (workspace / "rules" / "example.py").read_bytes() == example
+    assert app.selectbox(key="rules").value == "example.py"
+    assert any("Broken: the share" in caption.value for caption in app.caption)
+
+
+def test_an_account_that_may_not_run_code_adds_no_file(view, monkeypatch) -> None:
+    """Catches an upload by an account that could read every response by it."""
+    refuser = SimpleNamespace(explain_refusal=lambda *_: "Ask an administrator.")
+    monkeypatch.setattr(assertions.service, "get_acting_researcher", lambda: refuser)
+    app = view(**LINK)
+    assert not app.get("file_uploader")
+    assert any(one.value.endswith("Ask an administrator.") for one in app.info)
 
 
 @pytest.mark.parametrize(
