@@ -53,15 +53,16 @@ STYLE = """<style>
 /* The words of a sheet of heatmaps keep their size: a wide one scrolls. */
 [class*=st-key-explore_sheet] { overflow-x: auto; }
 :is([class*=st-key-explore_sheet], .st-key-explore_stacked) img { width: 100% !important; max-width: none !important; }
-.stApp [data-testid=stLayoutWrapper]:has(> :is(.st-key-explore_stacked, .st-key-explore_sideways)) { display: none; }
+.stApp [data-testid=stLayoutWrapper]:has(
+  > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: none; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   .stVerticalBlock > :has(~ [data-testid=stLayoutWrapper] > .st-key-explore_look) { order: -2; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_heatmap) { order: -1; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_controls) { position: absolute; }
-  .stApp [data-testid=stLayoutWrapper]:has(> :is(.st-key-explore_stacked, .st-key-explore_sideways)) {
-    display: flex; }
+  .stApp [data-testid=stLayoutWrapper]:has(
+    > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: flex; }
   [data-testid=stLayoutWrapper]:has(> [class*=st-key-explore_sheet]):has(
     + [data-testid=stLayoutWrapper] > .st-key-explore_stacked) { display: none; }
   .st-key-explore_filters > * { flex: 1 1 40%; }

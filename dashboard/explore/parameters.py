@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.attribution import METHODS
 from core.attribution.families import FAMILIES
 from core.classifier import Classifier
 from core.names import format_name
@@ -21,10 +20,6 @@ from dashboard.shared.messages import escape_markdown
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
-LABELS = {(question, "images"): "Images measured" for question in ("margins", "bands")}
-"""Of parameters whose names mean something else on the page."""
-LISTS: dict[tuple[str, str], Sequence[str]] = {("evidence", "methods"): tuple(METHODS)}
-"""Parameters that are names of a known list, separated by commas."""
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 MOST_FORMS = 12
@@ -99,13 +94,29 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
     return f"A heatmap takes about {said} passes{speed}."
 
 
-def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
-    """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
-    label = LABELS.get((owner, parameter.name)) or format_name(parameter.name)
+def show_parameter(
+    owner: str,
+    parameter: Parameter,
+    classifier: Classifier,
+    *,
+    label: str = "",
+    several: Sequence[str] = (),
+    format_value: Callable[[str], str] = format_name,
+) -> Any:
+    """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link.
+
+    Parameters
+    ----------
+    label
+        Its label; by default its name.
+    several
+        The names that it may list, separated by commas; empty if it is no such list.
+    """
+    label = label or format_name(parameter.name)
     key, meaning = f"{owner}.{parameter.name}", escape_markdown(parameter.help) or None
-    if (offered := parameter.choices or LISTS.get((owner, parameter.name))) is not None:
+    if offered := parameter.choices or several:
         draw = links.selectbox if parameter.choices else links.multiselect
-        return draw(label, offered, parameter.default, key=key, help=meaning, format_func=format_name)
+        return draw(label, offered, parameter.default, key=key, help=meaning, format_func=format_value)
     options: dict[str, Any] = {"key": key, "bind": "query-params", "help": meaning}
     if parameter.name in ("layer", "heatmap_layer"):
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)

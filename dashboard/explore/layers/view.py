@@ -12,10 +12,11 @@ from PIL import Image
 from core.classifier import Classifier
 from core.layers.consistency import ORDERS
 from core.names import format_name
-from core.parameters import list_parameters, summary
+from core.parameters import Parameter, list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads
+from dashboard.explore.layers import words
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache, files, links, numbers
@@ -98,7 +99,15 @@ WHOLE = {
 def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
     """Choose the question with its parameters, and the classifier to compare with."""
     links.check("question", map(format_name, QUESTIONS), "question")
-    question = st.selectbox("Question", list(QUESTIONS), format_func=format_name, key="question", bind=BIND)
+    question = st.selectbox(
+        "Question",
+        [name for group in words.GROUPS.values() for name in group],
+        format_func=format_name,
+        key="question",
+        bind=BIND,
+        help=words.describe_questions(),
+    )
+    st.caption(f"**{words.find_group(question)}.** {escape_markdown(summary(QUESTIONS[question]))}")
     layers = _layers("Layers", classifier, "layers") if question in LAYERED else ()
     other, other_layers = model, layers[:0]
     if question in COMPARING:
@@ -133,15 +142,27 @@ def _form(question: str, classifier: Classifier) -> dict[str, str]:
     if not fields:
         return {}
     with st.form(f"question_{question}", border=False):
-        given = {field.name: str(parameters.show_parameter(question, field, classifier)) for field in fields}
+        given = {field.name: str(_show_field(question, field, classifier)) for field in fields}
         st.form_submit_button("Apply", width="stretch")
     return given
+
+
+def _show_field(question: str, field: Parameter, classifier: Classifier) -> Any:
+    return parameters.show_parameter(
+        question,
+        field,
+        classifier,
+        label=words.find_label(question, field.name),
+        several=words.LISTS.get((question, field.name), ()),
+        format_value=words.format_value,
+    )
 
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """Show the result as a figure and a table, once it is computed."""
     st.header(format_name(asked.question), anchor=False)
-    st.caption(escape_markdown(summary(QUESTIONS[asked.question])))
+    with st.container(key="layers_about"):  # on a phone, whose controls are in a drawer
+        st.caption(escape_markdown(summary(QUESTIONS[asked.question])))
     same = classifier.fingerprint == compared.fingerprint
     if asked.question in PAIRED and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(
