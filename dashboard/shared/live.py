@@ -150,7 +150,7 @@ def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> 
         elif job is not None and job.state == "failed":
             st.error(format_message(job.error))
         else:
-            st.caption(describe_state(job))
+            st.caption(describe_state(job or pool().find(task.key)))
 
     draw_live(collect, part, name)
 
@@ -178,6 +178,9 @@ def describe_state(job: Job | None) -> str:
         return "Not computed yet."
     if job.state == "failed":
         return job.error
+    if job.state == "cancelled":
+        done, total, _ = job.progress
+        return f"Stopped at {done:,} of {total:,}." if total else "Stopped."
     return "Computing …" if job.state == "running" else "Waiting …"
 
 

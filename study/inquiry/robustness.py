@@ -56,8 +56,12 @@ def attacks(
             raise ForetellError(f"radii={radii!r}: a radius is more than 0 and at most {LEVELS} grey levels.")
     inputs = inspected.inputs[shown]
     predictions = inspected.classifier.logits(inputs).argmax(1)
-    rows = []
+    correct = (predictions == classes).numpy()
+    unchanged = [0.0, *_share(correct), *_share(np.zeros_like(correct))]
+    rows: list[list[Any]] = []
     for name, radius in chosen:
+        if all(row[0] != name for row in rows):
+            rows.append([name, *unchanged])
 
         def attack_block(block: range, name: str = name, radius: float = radius) -> dict[str, NDArray[Any]]:
             picked = list(block)
@@ -72,8 +76,10 @@ def attacks(
             return {"fooled": search.fooled.numpy()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
-        fooled = kept.join(attack_block, progress, f"{name}, {radius:g} grey levels")["fooled"]
-        right = (predictions == classes).numpy() & ~fooled
+        fooled = kept.join(attack_block, progress, f"{name}, {radius:g} grey level{'' if radius == 1 else 's'}")[
+            "fooled"
+        ]
+        right = correct & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
         kept.forget()
     parts = ("", "_low", "_high")

@@ -6,6 +6,9 @@ import time
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard.shared.jobs import Job
+from dashboard.shared.live import describe_state
+
 
 def script() -> None:
     import time
@@ -89,6 +92,14 @@ def test_work_that_is_stopped_while_it_is_collected_waits_for_a_click() -> None:
     app = AppTest.from_function(stopping).run(timeout=30)
     assert [text.value for text in app.text] == ["waits"]
     assert [button.label for button in app.button] == ["Compute"]
+
+
+def test_stopped_work_says_how_much_was_done() -> None:
+    """Catches the same words as for work that never began."""
+    job = Job("stopped", lambda _: None, 0.0)
+    assert describe_state(None) == "Not computed yet."
+    job.state, job.progress = "cancelled", (3, 12, "searching")
+    assert describe_state(job) == "Stopped at 3 of 12."
 
 
 def resuming() -> None:

@@ -36,8 +36,10 @@ REFINED = 45
 """Gradients of one image that the refinement of a layer costs, about: mostly the probes, which grow with the images."""
 PROBE_S, PERCEPTRON = 0.007, 2.5
 """Seconds of a linear probe of a layer per image, about, and how many times longer a perceptron takes."""
-UNMEASURED = frozenset({"decomposition", "recognition"})
-"""Questions that do not run the network, whose speed says nothing about them."""
+LEARNING_S: Mapping[str, tuple[float, int]] = {"decomposition": (0.2, 48), "recognition": (0.22, 32)}
+"""Of the questions that do not run the network: seconds per image of a side, about, and that side, px."""
+EPOCHS = 8
+"""Epochs of these times."""
 PROBING = frozenset({"probes", "information"})
 """Questions that train probes of each layer."""
 QUERIES = 100
@@ -91,10 +93,10 @@ class LayerRequest:
     def estimate(self) -> float | None:
         """Estimate the seconds of the passes at most, and of probes; what else is computed from them is left out."""
         defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.query.question])}
-        if self.query.question in UNMEASURED:
-            return None
-        passes = PASSES.get(self.query.question, _each_layer)
         given = defaults | dict(self.query.parameters)
+        if self.query.question in LEARNING_S:
+            return _estimate_learning(self, given)
+        passes = PASSES.get(self.query.question, _each_layer)
         seconds = estimate_seconds(self.classifier, passes(self, given))
         return None if seconds is None else seconds + _estimate_probes(self, given)
 
@@ -110,6 +112,13 @@ def _estimate_probes(request: LayerRequest, given: Mapping[str, Any]) -> float:
         return 0.0
     layers = len(request.query.layers) or len(blocks(request.classifier))
     return PROBE_S * layers * request.image_count * (PERCEPTRON if int(given.get("hidden", 0)) else 1)
+
+
+def _estimate_learning(request: LayerRequest, given: Mapping[str, Any]) -> float:
+    """Estimate the seconds of learning filters from images, which does not run the network."""
+    seconds, side = LEARNING_S[request.query.question]
+    images = min(request.image_count, int(given["images"]))
+    return seconds * images * (int(given["side"]) / side) ** 2 * int(given["epochs"]) / EPOCHS
 
 
 def _each_layer(request: LayerRequest, _: Mapping[str, Any]) -> Cost:

@@ -75,6 +75,8 @@ WORDS: dict[str, numbers.Words] = {
     "memorisation": {"kind": format_name},
 }
 """How the codes of a question's table are written."""
+COMPARED = frozenset({"recognition"})
+"""Questions whose notes are results, such as no difference from chance, and no warnings."""
 NOTED = {"x_features": "x_feature"}
 """The column that tells what a note is about, of the questions whose notes do not name it; "all" is the whole."""
 DRAWN = {
@@ -182,8 +184,12 @@ def _draw_result(request: LayerRequest, result: LayerResult) -> None:
     if question in FIGURES and len(result.table):
         st.plotly_chart(FIGURES[question](result.table), key="layers_figure", config={"displaylogo": False})
         st.caption(f"{READ.get(question, '')} {_count_images(request, result)}")
-    for note in list_notes(question, result.table):
-        st.warning(escape_markdown(note))
+    notes = [escape_markdown(note) for note in list_notes(question, result.table)]
+    if question in COMPARED:
+        st.caption("\n".join(f"- {note}" for note in notes))
+    else:
+        for note in notes:
+            st.warning(note)
     widest = max((image.width for image in result.drawings.values()), default=0)
     for caption, image in result.drawings.items():
         text = describe_drawing(question, caption)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
+import pytest
 
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import LayerRequest
+from dashboard.explore.layers.jobs import LEARNING_S, LayerRequest
 from study.inquiry.layers import LayerQuery
 from tests.commands import run
 from tests.core.scenes import scene_net
@@ -42,7 +45,11 @@ def test_the_figure_has_both_kinds_of_filters_by_layer() -> None:
 def test_its_duration_is_not_that_of_the_network() -> None:
     """Catches an estimate of seconds from the speed of a network that is not asked."""
     network = scene_net()
-    assert LayerRequest(LayerQuery("decomposition"), network, network, range(48), 8).estimate() is None
+    request = LayerRequest(LayerQuery("decomposition"), network, network, range(48), 8)
+    seconds, _ = LEARNING_S["decomposition"]
+    assert request.estimate() == pytest.approx(8 * seconds)
+    large = LayerQuery("decomposition", parameters={"side": "96", "epochs": "16"})
+    assert replace(request, query=large).estimate() == pytest.approx(8 * seconds * 4 * 2)
 
 
 def test_the_command_writes_table_and_drawings_or_refuses(workspace, tmp_path) -> None:

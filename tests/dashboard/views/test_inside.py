@@ -176,6 +176,15 @@ def test_long_questions_wait_for_a_click(opened) -> None:
     assert not app.dataframe
 
 
+@pytest.mark.parametrize("question", ["decomposition", "recognition"])
+def test_questions_that_do_not_run_the_network_wait_for_a_click_too(opened, question) -> None:
+    """Catches minutes of work that start unasked, without an estimate."""
+    query = {"layers.images": "200", f"{question}.epochs": "80", f"{question}.images": "200"}
+    app = opened(view="Layers", question=question.capitalize(), **query)
+    assert any(button.label.startswith("Compute (about") for button in app.button)
+    assert not app.dataframe
+
+
 def test_every_question_has_a_figure_and_says_how_to_read_it() -> None:
     assert set(FIGURES) == set(inside.READ) == set(QUESTIONS)
     assert set(PASSES) < set(QUESTIONS)

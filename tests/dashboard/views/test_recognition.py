@@ -25,7 +25,7 @@ def write_two_classes(folder: Path, count: int) -> None:
 
 
 def test_the_page_shows_every_kind_of_features_with_its_chance(opened, workspace) -> None:
-    """Catches a parameter that does not arrive, and a page that calls the network into it."""
+    """Catches a parameter that does not arrive, and a page that calls the network into it or results warnings."""
     write_two_classes(workspace / "pictures" / "two", 9)
     link = {"view": "Layers", "question": "Recognition", "source": "two"}
     app = begun(opened(**link, **{f"recognition.{name}": value for name, value in SMALL.items()}))
@@ -34,6 +34,9 @@ def test_the_page_shows_every_kind_of_features_with_its_chance(opened, workspace
     assert found["chance"].tolist() == [0.5] * 5
     assert found["images"].tolist() == [6] * 5
     assert len(app.get("plotly_chart")) == 1
+    assert not app.warning
+    notes = "\n".join(f"- {note}" for note in found["note"].dropna())
+    assert notes in [said.value.replace("\\", "") for said in app.caption]
     assert any("Dotted: chance" in said.value and "18 of the 18 images" in said.value for said in app.caption)
 
 
