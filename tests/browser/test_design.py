@@ -67,7 +67,7 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, s
     hand.see("divided images")
     go_to(hand, "Trials")
     hand.write(page.get_by_role("spinbutton", name="Number of categories"), "2")
-    expect(page.get_by_text("6 trials")).to_be_visible()
+    expect(page.get_by_text("6 trials for each participant")).to_be_visible()
     go_to(hand, "Explanations")
     press("Preview a trial")
     expect(page.get_by_text("Participants do not see this.")).to_be_visible()

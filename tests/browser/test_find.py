@@ -231,7 +231,7 @@ def test_arrow_keys_go_to_the_next_image_but_not_while_typing(page: Page) -> Non
 @on_desktop
 def test_cells_are_compared_by_the_keyboard(tab: Page, explorer: Server) -> None:
     """Catches a cell that zooms or moves alone, keys without effect, and names that a screen reader lacks."""
-    page = open_explore(tab, f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad+CAM")
+    page = open_explore(tab, f"{explorer.url}/explore?view=Grid&closer=true&methods=Gradient&methods=Grad-CAM")
     cells = page.get_by_role("group", name=re.compile("^(Gradient|Grad-CAM), "))
     expect(cells).to_have_count(6)
     heatmaps = page.locator(".layer.over img")

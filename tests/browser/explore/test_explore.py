@@ -63,7 +63,7 @@ PHONE, DESKTOP = ViewportSize(width=390, height=844), ViewportSize(width=1280, h
 
 LINKS = {
     "method=LIME&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0&faithfulness=true": True,
-    "view=Grid&methods=Gradient&methods=Layer+CAM&scale=Own&images=standard%2F3%2C8&source=Standard": True,
+    "view=Grid&methods=Gradient&methods=LayerCAM&scale=Own&images=standard%2F3%2C8&source=Standard": True,
     "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&image=adversarial%2F9": False,
     "view=Compare+models&method=Gradient&opacity=0.5&order=Most+uncertain+first": False,
     "view=Gallery&source=Standard&order=Largest+error+first": False,
