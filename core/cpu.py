@@ -230,8 +230,14 @@ def convolve(named: Mapping[str, Any]) -> Tensor | None:
     x, padding = named["input"], named.get("padding", 0)
     if isinstance(padding, str) or not onednn_takes(x):
         return None
-    steps = (named.get("stride", 1), named.get("dilation", 1), named.get("groups", 1))
-    return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
+    steps = _both(named.get("stride", 1)), _both(named.get("dilation", 1)), named.get("groups", 1)
+    return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), _both(padding), *steps)
+
+
+def _both(size: int | Sequence[int]) -> tuple[int, ...]:
+    """Return a size of both directions, for which ``conv2d`` takes one number too, and oneDNN does not."""
+    given = (size,) if isinstance(size, int) else tuple(size)
+    return given * 2 if len(given) == 1 else given
 
 
 def multiply(x: Tensor, weight: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import nn
 
 from core.attribution.common import gradient_and_logits
 from core.classifier import Classifier
-from core.cpu import Onednn, _Convolution, _Linear, multiply
+from core.cpu import Onednn, _Convolution, _Linear, convolve, multiply
 from tests.core.networks import pictures, unit
 from tests.core.tokens import torchvision_vit
 
@@ -132,3 +132,20 @@ def test_products_with_weights_are_those_of_float64_and_keep_their_gradient():
     x.requires_grad_()
     (gradient,) = torch.autograd.grad(multiply(x, weight).sum(), x)
     torch.testing.assert_close(gradient, weight.sum(0).expand_as(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"padding": 1},
+        {"padding": (1,), "stride": 2},
+        {"padding": (2, 1), "stride": (1, 2), "dilation": 2},
+        {"dilation": (2,), "groups": 3},
+        {},
+    ],
+)
+def test_a_convolution_takes_what_torch_takes(given):
+    """Catches one number for both directions, as in ``conv2d(x, weight, padding=1)``, which oneDNN refuses."""
+    x, weight = torch.randn(2, 6, 9, 8), torch.randn(3, 6 // given.get("groups", 1), 3, 3)
+    found = convolve({"input": x, "weight": weight, **given})
+    torch.testing.assert_close(found, nn.functional.conv2d(x, weight, **given), rtol=1e-5, atol=1e-4)
