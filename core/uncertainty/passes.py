@@ -135,6 +135,8 @@ def explain_refusal(classifier: Classifier, sample: Sampler) -> str:
             _first(classifier, module, classifier.fill("black")[None].to(classifier.device), kind, 0, 0)
     except ForetellError as error:
         return str(error)
+    except (RuntimeError, TypeError, ValueError) as error:  # a network of the user's that cannot run under this noise
+        return f"{classifier.name} cannot run under this noise: {error}"
     return ""
 
 
