@@ -10,7 +10,7 @@ import streamlit as st
 from core.errors import ForetellError
 from core.names import format_name
 from dashboard.design.editor import Editor, change, keep_errors
-from dashboard.design.fields import show_faults
+from dashboard.design.fields import follow, show_faults
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import list_separate_conditions
 from study.plan.draft import MISSING
@@ -36,7 +36,7 @@ def choose_contrasts(editor: Editor) -> None:
         show_faults(editor, CONTRASTS)
         return
     key = f"design.{editor.name}.contrasts"
-    st.session_state[key] = OWN if rows else DEFAULTS
+    follow(key, OWN if rows else DEFAULTS)
 
     def start() -> None:
         chosen = [_make_first(editor)] if st.session_state[key] == OWN else MISSING
@@ -81,7 +81,7 @@ def _choose_sides(
     sides = (("more", "Condition", "none"), ("less", "Compared with", "none"))
     for place, (side, label, default) in zip(columns, sides, strict=False):
         value = contrast.get(side, default)
-        st.session_state[f"{key}.{side}"] = value
+        follow(f"{key}.{side}", value)
         place.selectbox(
             label,
             conditions if value in conditions else [*conditions, value],
@@ -89,7 +89,7 @@ def _choose_sides(
             format_func=format_name,
             on_change=lambda side=side: write({side: st.session_state[f"{key}.{side}"]}),
         )
-    st.session_state[f"{key}.types"] = list(contrast.get("trial_types", TRIAL_TYPES))
+    follow(f"{key}.types", list(contrast.get("trial_types", TRIAL_TYPES)))
     columns[2].multiselect(
         "Trial types",
         TRIAL_TYPES,
@@ -113,7 +113,7 @@ def choose_stopping(editor: Editor) -> None:
     """Draw the interim analyses: whether there are any, their sizes, their bounds and the contrast they test."""
     value = editor.draft.get(STOPPING)
     key = f"design.{editor.name}.stopping"
-    st.session_state[key] = value is not MISSING
+    follow(key, value is not MISSING)
 
     def write() -> None:
         planned = _plan_looks(int(editor.value("allocation.per_condition")))
@@ -133,7 +133,7 @@ def _plan_looks(people: int) -> dict[str, Any]:
 def _show_schedule(editor: Editor, key: str, rule: Mapping[str, Any]) -> None:
     """Draw the sizes, the rule and the contrast of interim analyses."""
     sizes, spending = st.columns(2)
-    st.session_state[f"{key}.looks"] = ", ".join(str(look) for look in rule.get("looks", ()))
+    follow(f"{key}.looks", ", ".join(str(look) for look in rule.get("looks", ())))
 
     def write_looks() -> None:
         with keep_errors():
@@ -146,7 +146,7 @@ def _show_schedule(editor: Editor, key: str, rule: Mapping[str, Any]) -> None:
         on_change=write_looks,
         help="Whole numbers from 2, with commas, in increasing order; the last is the planned end.",
     )
-    st.session_state[f"{key}.spending"] = rule.get("spending", "obrien_fleming")
+    follow(f"{key}.spending", rule.get("spending", "obrien_fleming"))
     spending.selectbox(
         "Bounds",
         list(SPENDING),

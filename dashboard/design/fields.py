@@ -68,6 +68,16 @@ def show_faults(editor: Editor, place: str) -> None:
         st.caption(f":red[{escape_markdown(text[:1].upper() + text[1:])}]")
 
 
+def follow(key: str, value: Any) -> None:
+    """Show a value of the file in a widget, unless it shows it already.
+
+    What is set is sent to the browser: sent by a run that began before a change, the former value would take the
+    change's place there, and the next run would write it into the file.
+    """
+    if st.session_state.get(key, MISSING) != value:
+        st.session_state[key] = value
+
+
 def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
     choices = setting.options or rule.choices
     key, named = options["key"], setting.names
@@ -76,23 +86,23 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
         return str(named.get(choice, choice))
 
     if choices:
-        st.session_state[key] = value
+        follow(key, value)
         offered = choices if value in choices else (*choices, value)
         st.selectbox(setting.label, offered, format_func=name, width=WIDEST, **options)
     elif rule.kind == "boolean":
-        st.session_state[key] = bool(value)
+        follow(key, bool(value))
         st.toggle(setting.label, **options)
     elif rule.kind in ("integer", "number"):
         _draw_number(setting, rule, value, options)
     elif rule.kind == "array":
-        st.session_state[key] = "\n".join(value or ())
+        follow(key, "\n".join(value or ()))
         height = 30 + 28 * max(3, setting.lines)
         st.text_area(setting.label, height=height, placeholder=setting.placeholder or None, **options)
     elif setting.lines > 1:
-        st.session_state[key] = str(value or "")
+        follow(key, str(value or ""))
         st.text_area(setting.label, height=30 + 28 * setting.lines, **options)
     else:
-        st.session_state[key] = str(value or "")
+        follow(key, str(value or ""))
         st.text_input(setting.label, width=WIDEST, **options)
 
 
@@ -104,7 +114,7 @@ def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, An
             form[name] = kind(limit)
     if rule.optional:  # a field that may be emptied again
         form |= {"value": None, "placeholder": "not set"}
-    st.session_state[options["key"]] = None if value is None else kind(value)
+    follow(options["key"], None if value is None else kind(value))
     st.number_input(setting.label, width=WIDEST, **form, **options)
 
 

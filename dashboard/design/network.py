@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import WIDEST, show, show_faults
+from dashboard.design.fields import WIDEST, follow, show, show_faults
 from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
 from dashboard.shared import cache
@@ -71,7 +71,7 @@ def _choose_network(editor: Editor) -> None:
     value = str(editor.value("classifier.model"))
     offered = dict.fromkeys([*known, value])
     key = f"design.{editor.name}.classifier"
-    st.session_state[key] = value
+    follow(key, value)
 
     def write() -> None:
         change(editor.path, {"classifier.model": st.session_state[key]})
@@ -100,7 +100,7 @@ def _choose_role(editor: Editor, role: str) -> None:
         named = describe_set(current)
     offered = list(dict.fromkeys([*([named] if named else []), *own, OTHER]))
     key = f"design.{editor.name}.{place}"
-    st.session_state[key] = named or OTHER
+    follow(key, named or OTHER)
 
     def write() -> None:
         chosen = st.session_state[key]

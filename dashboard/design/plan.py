@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.design.contrasts import choose_contrasts, choose_stopping
 from dashboard.design.editor import Editor, change, find_study
-from dashboard.design.fields import show_all, show_faults
+from dashboard.design.fields import follow, show_all, show_faults
 from dashboard.design.settings import EXCLUSIONS, PLAN
 from dashboard.power import planning
 from dashboard.shared.messages import show_errors
@@ -48,7 +48,7 @@ def _choose_models(editor: Editor) -> None:
     slopes = {name: f"{fixed}{RANDOM}" for name, fixed in NESTED.items()}
     current = INTERCEPTS if value in (MISSING, NESTED) else SLOPES if value == slopes else OWN
     key = f"design.{editor.name}.models"
-    st.session_state[key] = current
+    follow(key, current)
 
     def write() -> None:
         chosen = st.session_state[key]

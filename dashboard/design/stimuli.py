@@ -12,7 +12,7 @@ from core.names import format_name
 from core.parameters import list_parameters, summary
 from core.types import Progress
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import WIDEST, Setting, show, show_all, show_faults
+from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
 from dashboard.explore.parameters import HIDDEN
@@ -46,7 +46,7 @@ def show_stimuli(editor: Editor) -> None:
 def _choose_conditions(editor: Editor) -> None:
     key = f"design.{editor.name}.conditions"
     value = list(editor.value("conditions") or ())
-    st.session_state[key] = value
+    follow(key, value)
 
     def write() -> None:
         chosen = sorted(st.session_state[key], key=list(CONDITIONS).index)
@@ -69,7 +69,8 @@ def _choose_conditions(editor: Editor) -> None:
 def _choose_method(editor: Editor) -> None:
     """Choose the heatmap method and its parameters; another method begins with its own defaults."""
     key = f"design.{editor.name}.method"
-    st.session_state[key] = value = str(editor.value("saliency.method"))
+    value = str(editor.value("saliency.method"))
+    follow(key, value)
 
     def write() -> None:
         change(editor.path, {"saliency.method": st.session_state[key], PARAMETERS: {}})

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.names import format_name
 from dashboard.design.editor import Editor, change
+from dashboard.design.fields import follow
 from dashboard.design.settings import LANGUAGES
 from dashboard.server.drafts import make_address
 from dashboard.shared.keys import digest
@@ -94,7 +95,7 @@ def _edit_text(editor: Editor, key: str) -> None:
     value = editor.draft.get(place)
     name = f"design.{editor.name}.{place}"
     default = CATALOGUES.get(language, DEFAULTS).get(key, DEFAULTS[key])
-    st.session_state[name] = default if value is MISSING else str(value)
+    follow(name, default if value is MISSING else str(value))
     shown = _find_page(editor, key)
 
     def write() -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.design import build_check
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import Setting, show, show_all
+from dashboard.design.fields import Setting, follow, show, show_all
 from dashboard.design.schema import Rule
 from dashboard.design.settings import STRATA, TRIALS
 from study.bundle import TRIAL_TYPES
@@ -30,7 +30,7 @@ def show_trials(editor: Editor) -> None:
 def _choose_categories(editor: Editor) -> None:
     value = editor.value("trials.categories")
     key = f"design.{editor.name}.by"
-    st.session_state[key] = NAMED if isinstance(value, list | tuple) else NUMBER
+    follow(key, NAMED if isinstance(value, list | tuple) else NUMBER)
 
     def switch() -> None:
         chosen: list[str] | int = [] if st.session_state[key] == NAMED else DEFAULT
@@ -46,7 +46,8 @@ def _choose_categories(editor: Editor) -> None:
 def _choose_strata(editor: Editor) -> None:
     """Spread the targets over an image measure, or not."""
     key = f"design.{editor.name}.strata"
-    st.session_state[key] = has_strata = editor.draft.get("trials.strata") is not MISSING
+    has_strata = editor.draft.get("trials.strata") is not MISSING
+    follow(key, has_strata)
 
     def switch() -> None:
         chosen = {"measure": "margin"} if st.session_state[key] else MISSING
