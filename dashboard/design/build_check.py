@@ -128,7 +128,7 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
         warnings = len(building.list_warnings(checked, editor.config)) if editor.config is not None else 0
-        noted = f" :orange[:material/warning: {count_of(warnings, 'warning')} in the section Trials.]"
+        noted = f" :orange[:material/warning: {count_of(warnings, 'warning')}, listed in Trials.]"
         st.markdown(
             f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.{noted if warnings else ''}"
         )

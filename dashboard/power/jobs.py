@@ -257,20 +257,24 @@ def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, curr
 def tabulate_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> pd.DataFrame:
     """Tabulate, for each test and effect, the smallest size whose whole interval of power is above the target."""
     needed = power.enough(table)
-    people = needed["per_condition"] * conditions
+    people, smallest = needed["per_condition"] * conditions, float(table["per_condition"].min())
     columns = {
         "To show that": [describe_hypothesis(*test.split(" - ", 1)) for test in needed["test"]],
         "Test": needed["test"].map(power.name_test),
         "Effects": needed["effect"].map("× {:g}".format),
-        "Participants per condition": _write_counts(needed["per_condition"]),
-        "In all": _write_counts(people),
+        "Participants per condition": _write_counts(needed["per_condition"], smallest),
+        "In all": _write_counts(people, smallest * conditions),
     }
-    return pd.DataFrame(columns | ({f"Pay, {currency}": _write_counts(people * pay)} if pay else {}))
+    if pay:
+        columns[f"Pay, {currency}"] = _write_counts(people * pay, smallest * conditions * pay)
+    return pd.DataFrame(columns)
 
 
-def _write_counts(counts: pd.Series[float]) -> list[str]:
-    """Write numbers of participants or amounts, and a dash where no size is enough."""
-    return ["–" if count != count else _format_amount(count) for count in counts]
+def _write_counts(counts: pd.Series[float], smallest: float) -> list[str]:
+    """Write numbers of participants or amounts: at most the smallest that was tried; a dash where no size is enough."""
+    return [
+        "–" if count != count else f"{'≤ ' if count == smallest else ''}{_format_amount(count)}" for count in counts
+    ]
 
 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:

@@ -116,8 +116,8 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
     st.markdown("**Participants needed for a power of 80%**")
     st.table(work.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
     st.caption(
-        "The smallest of these sizes at which the whole 95% interval of power is above 80%. A dash: none of them; try "
-        "larger sizes or more simulated studies."
+        "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
+        "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."
     )
     priced = power.with_cost(table, conditions, pay)
     by_size, by_cost = st.columns(2, gap="large") if pay > 0 else (st.container(), None)

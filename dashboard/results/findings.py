@@ -24,7 +24,7 @@ CONTRAST_ORDER = (
 """First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
 CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}
 """Headings of the widest table, which fits a screen of 1,280 pixels; its caption says the coverage."""
-EFFECTS = {"variable": "Explanation"}
+EFFECTS = {"variable": "Explanation", "effect": "% points"}
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
 
@@ -136,6 +136,17 @@ def _name_factor(name: str) -> str:
     return headline.CONDITION_LABELS.get(name, name)
 
 
+def _write_points(share: float) -> str:
+    """Write a difference of probabilities in percentage points; the file has the probabilities."""
+    return f"{100 * share:.1f}".replace("-", "−")
+
+
+EFFECT_FORMS: numbers.Words = {
+    "variable": _name_factor,
+    **dict.fromkeys(("effect", "se", "low", "high"), _write_points),
+}
+
+
 def show_contrasts(result: AnalysisResult) -> None:
     """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
     numbers.heading("Contrasts", result.label)
@@ -149,15 +160,15 @@ def show_contrasts(result: AnalysisResult) -> None:
             f"The difference and the estimate in log-odds each have their {headline.coverage_text(result.level)} "
             "interval (from, to), uncorrected; p (Holm) is corrected for the number of contrasts."
         )
-    numbers.heading("Average effects on the probability", "exploratory")
+    numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(
         work.make_effects_task(result),
         lambda table: numbers.table(
-            table, "effects", {**IN_WORDS, "variable": _name_factor}, headings=EFFECTS, order=EFFECT_ORDER
+            table, "effects", {**IN_WORDS, **EFFECT_FORMS}, headings=EFFECTS, order=EFFECT_ORDER
         ),
         "effects",
     )
     st.caption(
-        "Change in the probability of a correct prediction when the explanation is shown, against when it is not; "
-        "averaged over participants and categories; 95% intervals."
+        "Change in the probability of a correct prediction, in percentage points, when the explanation is shown, "
+        "against when it is not; averaged over participants and categories; 95% intervals."
     )

@@ -22,7 +22,7 @@ def show(data: Responses) -> None:
     counts = {
         "Participants": data.frame["participant"].nunique(),
         "Responses": len(data.frame),
-        "Target categories": data.frame["category"].nunique(),
+        "Predicted classes": data.frame["category"].nunique(),
         "Rows excluded": data.dropped,
     }
     grid = st.grid(len(counts), min_column_width=130)

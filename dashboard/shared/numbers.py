@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,8 @@ CHANCES = ("p", "p_holm")
 """p values, unless a table calls them something else."""
 POINTS = ("points", "points_low", "points_high")
 """Percentage points: more than one digit says nothing."""
-Words = Mapping[str, Callable[[str], str]]
-"""How the codes of a column are written in words, by the name of the column."""
+Words = Mapping[str, Callable[[Any], str]]
+"""How the codes of a column are written in words, or its numbers in another unit, by the name of the column."""
 Forms = Mapping[str, Callable[[float], str]]
 """How the numbers of a column are written, by the name of the column."""
 SAME_AS_EXPORTED = ("participant", "condition", "item", "trial_type")

@@ -81,9 +81,10 @@ def _opening(study: Study, bundle: Bundle) -> None:
     is_raised = label == "Raise the quota"
     least = quota + 1 if is_raised else max(quota, 1)
     configured = int(bundle.manifest.config.get("allocation", {}).get("per_condition", Allocation().per_condition))
-    key = f"people_{study.name}_{least}"  # another field after each change, which begins above the quota
+    key = f"people_{study.name}_{least}"  # another field after each change, which begins at the quota
+    asked = f"New quota per condition (now {quota:,})" if is_raised else "Participants per condition"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input("Participants per condition", 1, 10_000, least if quota else configured, 1, key=key, width=220)
+        st.number_input(asked, 1, 10_000, quota or configured, 1, key=key, width=260)
         st.button(
             label,
             type="secondary" if is_raised else "primary",

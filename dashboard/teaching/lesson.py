@@ -96,7 +96,7 @@ def _facts(trial: Trial) -> None:
             "Probability that the learner gives to the AI's prediction before any example.",
         ),
         "P after": ("p_learner", "{:.1%}", "The same probability after the trial's four examples."),
-        "Better than": ("rank", "{:.1%} of sets", "Share of the randomly drawn sets after which P is no higher."),
+        "Better than (of sets)": ("rank", "{:.1%}", "Share of the randomly drawn sets after which P is no higher."),
         "Sets scored": ("sets_scored", "{:,}", "Sets of four examples for which P was computed."),
     }
     grid = st.grid(len(facts), min_column_width=120)

@@ -86,12 +86,12 @@ FORMS: Mapping[str, str] = {
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
 SHARES = ("accuracy", "accuracy_more", "accuracy_less")
 """Columns that are written in percent, as in the sentences."""
-LIMITS = ("low", "high")
+OF_ACCURACIES = ("low", "high", "chance")
 
 
 def is_share(name: str, columns: Iterable[str]) -> bool:
-    """Whether a column of a table with these columns is written in percent: an accuracy, or the limits of one."""
-    return name in SHARES or (name in LIMITS and "accuracy" in set(columns))
+    """Whether a column of a table with these columns is written in percent: an accuracy, its limits, or chance."""
+    return name in SHARES or (name in OF_ACCURACIES and "accuracy" in set(columns))
 
 
 def format_heading(name: str, coverage: str = "95%") -> str:

@@ -21,7 +21,7 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 
 
 _HYPOTHESES = {
-    ("null", "explanation"): "explanations change how often participants predict the AI",
+    ("null", "explanation"): "explanations change how often participants predict the AI correctly",
     ("explanation", "interaction"): (
         "the effect of explanations depends on the trial type or on the other explanation"
     ),

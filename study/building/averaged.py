@@ -89,9 +89,10 @@ class AveragedAccuracy:
         less, well = ("less", "less well") if gap > 0 else ("more", "better")
         limits = sorted((abs(low), abs(high)))
         return (
-            f"The learner is {abs(gap):.1f} points {less} accurate (95% interval {limits[0]:.1f} to {limits[1]:.1f}), "
-            f"so examples are chosen for a learner that knows these classes {well} than the network. To bring the two "
-            "together, set a larger teaching.damping in the study file, or estimate the prior from more images."
+            f"The learner is {abs(gap):.1f} percentage points {less} accurate than the network (95% interval "
+            f"{limits[0]:.1f} to {limits[1]:.1f}), so examples are chosen for a learner that knows these classes "
+            f"{well}. To bring the two together, set a larger teaching.damping in the study file, or estimate the prior from "
+            "more images."
         )
 
 

@@ -14,7 +14,7 @@ from study.workspace.workspace import ROOT, bundles, study_files, study_name
 ARCHIVE = "archive"
 """The folder, next to the study files, of those that are put away."""
 TEMPLATES = {
-    "demo": "The demo: drawn scenes and their network, ready to build",
+    "demo": "The demo: drawn scenes and their network",
     "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
     "two-ais-scenes": "Two AIs, first study: this AI reads the context of an object",
     "two-ais-blind": "Two AIs, second study: this AI cannot read the context",

@@ -154,7 +154,7 @@ class _Drawing:
         """Draw the colours and their values in this row."""
         width, own = self.labels - 2 * GAP, self.table.scaling == "Own"
         self.items.append(ImageItem(GAP, y, width, 10, draw_colour_bar(2 * width, 20)))
-        ends = ("-", "0", "+") if own else (f"-{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
+        ends = ("−", "neutral", "+") if own else (f"−{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
         for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
             self.items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
         self.items.append(Words(GAP, y + 28, "own scale" if own else "shared scale", TINY, FAINT))
@@ -168,9 +168,10 @@ class _Drawing:
     def _format_scale(self, scale: Scale) -> str:
         if self.table.look.style == "Outline":
             return ""
-        zero = f"zero {scale.zero:.3g}" if scale.zero else ""
-        limit = f"scale ±{scale.limit:.3g}" if self.table.scaling == "Own" else ""
-        return " ".join(part for part in (zero, limit) if part)
+        if self.table.scaling != "Own":
+            return f"neutral: {scale.zero:.3g}" if scale.zero else ""
+        neutral = f"{scale.zero:.3g} " if scale.zero else ""
+        return f"full colour: {neutral}± {scale.limit:.3g}"
 
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""

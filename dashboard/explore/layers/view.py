@@ -30,7 +30,8 @@ BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
 """Images of a question: at least, by default, and at most."""
 READ = {
-    "probes": "Bars: 95% intervals over held-out images. Dotted: chance. hidden: units of a perceptron; 0 is linear.",
+    "probes": "Bars: 95% intervals over held-out images. Dotted: chance. A perceptron with 0 hidden units is a linear "
+    "probe.",
     "information": "95% intervals. Labels: a lower bound, at most the dotted entropy. Image: an estimate.",
     "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
     "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images. Shares add "

@@ -139,12 +139,12 @@ def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path,
     """Catches a warning that is one grey line of many below a line that says that all is well."""
     before = [one.value for one in app.warning]
     assert before
-    assert f"{len(before)} warnings in the section Trials." in lines(app)
+    assert f"{len(before)} warnings, listed in Trials." in lines(app)
     draft = StudyDraft.read(tiny)
     draft.set("texts.question", "Which {nam} did it choose?")
     draft.set("texts.feedback", "It said {name}.")
     draft.save(tiny)
     app = checked(open_page(study="tiny", part="Trials"))
-    assert f"{len(before) + 1} warnings in the section Trials." in lines(app)
+    assert f"{len(before) + 1} warnings, listed in Trials." in lines(app)
     (new,) = {one.value for one in app.warning} - set(before)
     assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."

@@ -62,10 +62,12 @@ def list_previews(app: AppTest) -> list[str]:
 
 
 def test_a_quota_that_is_not_raised_is_said(open_studies: Open, tiny: Path) -> None:
-    """Catches a button that does nothing and says nothing, and a field that begins at what is too low."""
+    """Catches a button that does nothing and says nothing, and a number that is not the quota and becomes it by a
+    click.
+    """
     service.get_service().researcher.open_study(tiny, 4)
     app = open_studies(study="tiny")
-    assert app.number_input[0].value == 5
+    assert (app.number_input[0].value, app.number_input[0].label) == (4, "New quota per condition (now 4)")
     for people in (4, 3):
         app.number_input[0].set_value(people)
         press(app, "Raise the quota")
@@ -73,7 +75,7 @@ def test_a_quota_that_is_not_raised_is_said(open_studies: Open, tiny: Path) -> N
     app.number_input[0].set_value(6)
     press(app, "Raise the quota")
     assert [said.value for said in app.success] == ["The study is open. Quota per condition: 6."]
-    assert (app.number_input[0].value, list(app.table[-1].value["Quota"])) == (7, [6, 6, 6, 6])
+    assert (app.number_input[0].value, list(app.table[-1].value["Quota"])) == (6, [6, 6, 6, 6])
 
 
 def test_the_preview_is_of_the_newest_build(open_studies: Open, tiny: Path, workspace: Path) -> None:

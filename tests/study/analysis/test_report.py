@@ -83,7 +83,7 @@ def test_table_has_infinite_estimates_as_such() -> None:
     [
         (
             RatioTest("null", "explanation", 45.37, 2, 1.4e-10),
-            "There is evidence that explanations change how often participants predict the AI "
+            "There is evidence that explanations change how often participants predict the AI correctly "
             "(χ²(2) = 45.37, p < .001).",
         ),
         (RatioTest("null", "explanation", 3.0, 2, 0.223), "There is no clear evidence that"),

@@ -52,7 +52,7 @@ def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
     assert {m.label: m.value for m in app.metric} == {
         "Participants": "24",
         "Responses": "432",
-        "Target categories": "8",
+        "Predicted classes": "8",
         "Rows excluded": "0",
     }
     assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
