@@ -91,8 +91,8 @@ class AveragedAccuracy:
         return (
             f"The learner is {abs(gap):.1f} percentage points {less} accurate than the network (95% interval "
             f"{limits[0]:.1f} to {limits[1]:.1f}), so examples are chosen for a learner that knows these classes "
-            f"{well}. To bring the two together, set a larger teaching.damping in the study file, or estimate the prior from "
-            "more images."
+            f"{well}. To bring the two together, set a larger teaching.damping in the study file, or estimate the "
+            "prior from more images."
         )
 
 
