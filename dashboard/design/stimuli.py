@@ -38,7 +38,8 @@ def show_stimuli(editor: Editor) -> None:
     _choose_method(editor)
     show_all(editor, HEATMAPS, 3)
     st.header("Examples", anchor=False)
-    show_all(editor, TEACHING, 3)
+    uses_threshold = editor.value("teaching.policy") == "first"
+    show_all(editor, [one for one in TEACHING if uses_threshold or one.place != "teaching.threshold"], 3)
     st.header("Preview", anchor=False)
     _show_preview(editor)
 

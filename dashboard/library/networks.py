@@ -74,7 +74,7 @@ def _list(described: Sequence[_Described], facts: dict[str, NetworkFacts | str])
         left.markdown(
             f"**{escape_markdown(one.title)}**{code}{said}  \n:small[{_format_facts(one, facts.get(one.name))}]"
         )
-        with right.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        with right.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", gap="small"):
             if one.name.startswith(PREFIX):
                 with st.popover("Details"):
                     st.markdown(describe_card(read_card(one.name)))

@@ -85,6 +85,16 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
     assert not sent
 
 
+def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path) -> None:
+    """Catches a setting without effect: only the policy First stops at a probability."""
+    for policy in ("best", "first"):
+        draft = StudyDraft.read(mine)
+        draft.set("teaching.policy", policy)
+        draft.save(mine)
+        labels = [one.label for one in open_page(study="mine", part="Explanations").number_input]
+        assert ("Learner's probability must exceed" in labels) is (policy == "first")
+
+
 def test_a_text_that_is_written_stays_where_it_is(open_page: Open, mine: Path) -> None:
     """Catches a field that moves to the top once it is written, so that the next words go into another one."""
     app = open_page(study="mine", part="Texts")
