@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.errors import ForetellError
 from core.names import format_name
-from dashboard.design.editor import Editor, change, keep_errors
+from dashboard.design.editor import Editor, change, keep_errors, read_now
 from dashboard.design.fields import follow, show_faults
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import list_separate_conditions
@@ -40,6 +40,8 @@ def choose_contrasts(editor: Editor) -> None:
 
     def start() -> None:
         chosen = [_make_first(editor)] if st.session_state[key] == OWN else MISSING
+        if (read_now(editor.path, CONTRASTS) in (MISSING, [])) == (chosen is MISSING):
+            return
         change(editor.path, {CONTRASTS: chosen})
 
     st.radio("Planned contrasts", (DEFAULTS, OWN), key=key, on_change=start, horizontal=True)
@@ -116,6 +118,8 @@ def choose_stopping(editor: Editor) -> None:
     follow(key, value is not MISSING)
 
     def write() -> None:
+        if (read_now(editor.path, STOPPING) is not MISSING) == st.session_state[key]:
+            return
         planned = _plan_looks(int(editor.value("allocation.per_condition")))
         change(editor.path, planned if st.session_state[key] else dict.fromkeys(planned, MISSING))
 

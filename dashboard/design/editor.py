@@ -55,6 +55,15 @@ class Editor:
         return [fault.text for fault in self.faults if fault.place == place or fault.place.startswith(f"{place}.")]
 
 
+def read_now(path: Path, place: str) -> Any:
+    """Read a place of a study file as it is now; `MISSING` where the file leaves it out.
+
+    For callbacks that write more than what was chosen: Streamlit calls one again for a choice that the page had dropped
+    and the browser sends once more.
+    """
+    return StudyDraft.read(path).get(place)
+
+
 def change(path: Path, changes: Mapping[str, Any]) -> None:
     """Write new values into a study file; `MISSING` removes one, and a default that the file leaves out stays out."""
     with keep_errors():

@@ -11,7 +11,7 @@ from core.attribution.opening import is_external, open_registered
 from core.names import format_name
 from core.parameters import list_parameters, summary
 from core.types import Progress
-from dashboard.design.editor import Editor, change
+from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, TEACHING
@@ -74,6 +74,8 @@ def _choose_method(editor: Editor) -> None:
     follow(key, value)
 
     def write() -> None:
+        if read_now(editor.path, "saliency.method") == st.session_state[key]:
+            return  # its parameters stay
         change(editor.path, {"saliency.method": st.session_state[key], PARAMETERS: {}})
 
     st.selectbox(

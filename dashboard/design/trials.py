@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.design import build_check
-from dashboard.design.editor import Editor, change
+from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all
 from dashboard.design.schema import Rule
 from dashboard.design.settings import STRATA, TRIALS
@@ -34,6 +34,8 @@ def _choose_categories(editor: Editor) -> None:
 
     def switch() -> None:
         chosen: list[str] | int = [] if st.session_state[key] == NAMED else DEFAULT
+        if isinstance(read_now(editor.path, "trials.categories"), list | tuple) == isinstance(chosen, list):
+            return
         change(editor.path, {"trials.categories": chosen})
 
     st.radio("Categories", (NUMBER, NAMED), key=key, horizontal=True, on_change=switch)
@@ -51,6 +53,8 @@ def _choose_strata(editor: Editor) -> None:
 
     def switch() -> None:
         chosen = {"measure": "margin"} if st.session_state[key] else MISSING
+        if (read_now(editor.path, "trials.strata") is MISSING) == (chosen is MISSING):
+            return
         change(editor.path, {"trials.strata": chosen})
 
     st.toggle("Spread the targets over a measure", key=key, on_change=switch)

@@ -113,8 +113,11 @@ def _facts(trial: Trial) -> None:
 def _prior_accuracy(told: str | None) -> None:
     """Show how accurate the learner's prior is as a classifier, where the study was built with it."""
     if told is not None:
-        text = f"The learner's prior, what it assumes about the AI before any example. {escape_markdown(told)}"
-        st.warning(text) if WARNING in told else st.caption(text)
+        facts, _, warning = told.partition(WARNING)
+        st.caption(f"The learner's prior, what it assumes about the AI before any example. {escape_markdown(facts)}")
+        if warning:
+            said = warning.strip()
+            st.warning(escape_markdown(said[:1].upper() + said[1:]))
 
 
 def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> None:

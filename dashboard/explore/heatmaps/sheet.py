@@ -18,8 +18,8 @@ from dashboard.explore.heatmap_jobs import Faithfulness
 from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
 
 SIDE, GAP, LABELS = 200, 14, 160
-NARROW_LABELS = 144
-"""Width of the labels of a stacked sheet, whose words keep their size on a phone."""
+WIDE_SIDE = 330
+"""Side of the images of a stacked sheet, which fill a phone, where a unit is one pixel."""
 SMALL, TINY = 12.5, 12
 """Sizes of text: on the page, a unit of the sheet is one pixel or more."""
 PER_LINE = 5
@@ -45,13 +45,13 @@ def draw_sheet(table: HeatmapTable) -> Sheet:
 
 def draw_stacked_sheet(table: HeatmapTable) -> Sheet:
     """Draw the columns below each other, for a phone; the scales are those of the whole table."""
-    drawing = _Drawing(table, NARROW_LABELS)
-    width = NARROW_LABELS + SIDE + GAP
+    drawing = _Drawing(table, labels=GAP, side=WIDE_SIDE)
+    width = WIDE_SIDE + 2 * GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
     for k in range(len(table.columns)):
         y = drawing.draw_heads(y + GAP, [k])
         for method in table.rows:
-            y = drawing.draw_row(method, y + GAP, [k])
+            y = drawing.draw_titled(method, k, y + GAP)
     y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
     return Sheet(width, y + GAP, tuple(drawing.items))
 
@@ -85,15 +85,18 @@ class _Drawing:
 
     table: HeatmapTable
     labels: int = LABELS
+    side: int = SIDE
     items: list[Item] = field(default_factory=list)
 
     @property
     def left(self) -> list[int]:
         """Left edges of the columns, if they are side by side."""
-        return [self.labels + k * (SIDE + GAP) for k in range(len(self.table.columns))]
+        return [self.labels + k * (self.side + GAP) for k in range(len(self.table.columns))]
 
-    def write(self, text: str, x: float, y: float, width: float = SIDE, *, size: float, colour: str = INK) -> float:
-        words, end = write_lines(text, x, y, width, size=size, colour=colour)
+    def write(
+        self, text: str, x: float, y: float, width: float | None = None, *, size: float, colour: str = INK
+    ) -> float:
+        words, end = write_lines(text, x, y, self.side if width is None else width, size=size, colour=colour)
         self.items += words
         return end
 
@@ -103,21 +106,29 @@ class _Drawing:
         return max(self._draw_head(column, x, y) for column, x in zip(columns, self.left, strict=False))
 
     def _draw_head(self, column: Column, x: float, y: float) -> float:
-        height = _height(column)
-        self.items.append(ImageItem(x, y, SIDE, height, column.seen.draw((2 * SIDE, 2 * height))))
+        side, height = self.side, _height(column, self.side)
+        self.items.append(ImageItem(x, y, side, height, column.seen.draw((2 * side, 2 * height))))
         y += height + 5
         for k, text in enumerate(column.lines):
             y = self.write(text, x, y, size=SMALL, colour=FAINT if k else INK)
         return y
 
-    def draw_row(self, method: str, y: float, which: Sequence[int] | None = None) -> float:
-        """Draw the heatmaps of one method, or only those of the columns ``which``."""
+    def draw_row(self, method: str, y: float) -> float:
+        """Draw the heatmaps of one method."""
         scales = self.table.scales(method)
-        cells = list(zip(self.table.columns, self.table.rows[method], scales, strict=True))
-        shown = cells if which is None else [cells[k] for k in which]
-        ends = [self._draw_cell(*of, x, y) for of, x in zip(shown, self.left, strict=False)]
+        cells = zip(self.table.columns, self.table.rows[method], scales, strict=True)
+        ends = [self._draw_cell(*of, x, y) for of, x in zip(cells, self.left, strict=True)]
         known = next((scale for scale in scales if scale is not None), None)
         return max(*ends, self._draw_label(method, known, y))
+
+    def draw_titled(self, method: str, k: int, y: float) -> float:
+        """Draw the heatmap of one method in column ``k`` under its name, in the first column with its colours."""
+        scale = self.table.scales(method)[k]
+        y = self.write(format_name(method), GAP, y, size=12)
+        if k == 0 and scale is not None and self.table.look.style != "Outline":
+            self._draw_bar(scale, y + 4, self.side)
+            y = self.write(sign_of(method).words("the class"), GAP, y + 48, size=TINY, colour=FAINT)
+        return self._draw_cell(self.table.columns[k], self.table.rows[method][k], scale, GAP, y + 4)
 
     def draw_tile(self, method: str | None, x: float, y: float) -> float:
         """Draw the heatmap of a method under its name, or, for None, the image; there is one column."""
@@ -131,13 +142,13 @@ class _Drawing:
         return self.write(sign_of(method).words("the class"), x, y, size=TINY, colour=FAINT)
 
     def _draw_cell(self, column: Column, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
-        height = _height(column)
+        side, height = self.side, _height(column, self.side)
         if cell.explanation is None or scale is None:
-            self.items.append(Rectangle(x, y, SIDE, height, BLANK))
-            self.write(cell.note, x + 8, y + 8, SIDE - 16, size=SMALL, colour=FAINT)
+            self.items.append(Rectangle(x, y, side, height, BLANK))
+            self.write(cell.note, x + 8, y + 8, side - 16, size=SMALL, colour=FAINT)
             return y + height
         drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
-        self.items.append(ImageItem(x, y, SIDE, height, drawing.draw(self.table.look)))
+        self.items.append(ImageItem(x, y, side, height, drawing.draw(self.table.look)))
         y = self._write_facts(cell, scale, x, y + height + 4)
         return self._draw_measures(cell.faithfulness, x, y) if cell.faithfulness else y
 
@@ -147,12 +158,12 @@ class _Drawing:
         end = self.write(format_name(method), GAP, y, width, size=12)
         if scale is None or self.table.look.style == "Outline":
             return end + 60
-        self._draw_bar(scale, end + 8)
+        self._draw_bar(scale, end + 8, width)
         return self.write(sign_of(method).words("the class"), GAP, end + 54, width, size=TINY, colour=FAINT) + 6
 
-    def _draw_bar(self, scale: Scale, y: float) -> None:
+    def _draw_bar(self, scale: Scale, y: float, width: int) -> None:
         """Draw the colours and their values in this row."""
-        width, own = self.labels - 2 * GAP, self.table.scaling == "Own"
+        own = self.table.scaling == "Own"
         self.items.append(ImageItem(GAP, y, width, 10, draw_colour_bar(2 * width, 20)))
         ends = ("−", "neutral", "+") if own else (f"−{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
         for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
@@ -175,9 +186,9 @@ class _Drawing:
 
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
-        self.items.append(Rectangle(x, y + 3, SIDE, CURVES, PALE))
+        self.items.append(Rectangle(x, y + 3, self.side, CURVES, PALE))
         curves = ((faithfulness.deletion, DELETION), (faithfulness.insertion, INSERTION))
-        self.items += [Line(_place_curve(curve, x, y + 3), colour, 1.2) for curve, colour in curves]
+        self.items += [Line(_place_curve(curve, x, y + 3, self.side), colour, 1.2) for curve, colour in curves]
         y += CURVES + 6
         for curve, colour in curves:
             y = self.write(format_area(curve), x, y, size=TINY, colour=colour)
@@ -185,12 +196,12 @@ class _Drawing:
         return self.write(inside, x, y, size=TINY, colour=FAINT)
 
 
-def _place_curve(curve: Curve, x: float, y: float) -> tuple[tuple[float, float], ...]:
+def _place_curve(curve: Curve, x: float, y: float, side: int) -> tuple[tuple[float, float], ...]:
     values = np.clip(curve.values[0].numpy(), 0, 1)
     points = zip(curve.fractions.tolist(), values.tolist(), strict=True)
-    return tuple((x + share * SIDE, y + (1 - value) * CURVES) for share, value in points)
+    return tuple((x + share * side, y + (1 - value) * CURVES) for share, value in points)
 
 
-def _height(column: Column) -> int:
+def _height(column: Column, side: int) -> int:
     height, width = column.classifier.input_shape[1:]
-    return round(SIDE * height / width)
+    return round(side * height / width)

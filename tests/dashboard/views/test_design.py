@@ -85,6 +85,32 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
     assert not sent
 
 
+@pytest.mark.parametrize(
+    ("section", "widget", "choice", "settings"),
+    [
+        ("Trials", "by", "By name", {"trials.categories": ["fish", "boat"]}),
+        ("Trials", "strata", True, {"trials.strata": {"measure": "entropy"}}),
+        ("Explanations", "method", "gradient", {"saliency.method": "gradient", "saliency.parameters": {"noise": 0.1}}),
+        ("Plan", "contrasts", "Contrasts of your own", {"analysis.contrasts": [{"more": "both", "less": "saliency"}]}),
+        ("Plan", "stopping", True, {"analysis.stopping": {"looks": [7, 40], "contrast": {"more": "both"}}}),
+    ],
+)
+def test_a_choice_that_the_file_has_already_changes_nothing(
+    open_page: Open, mine: Path, section: str, widget: str, choice: object, settings: dict[str, Any]
+) -> None:
+    """Catches a choice that begins anew what the file has: made in another window, or sent once more by the browser."""
+    app = open_page(study="mine", part=section)
+    draft = StudyDraft.read(mine)
+    for place, value in settings.items():
+        draft.set(place, value)
+    draft.save(mine)
+    before = mine.read_text()
+    key = f"design.mine.{widget}"
+    next(one for one in (*app.radio, *app.toggle, *app.selectbox) if one.key == key).set_value(choice)  # type: ignore[union-attr]
+    settle(app)
+    assert mine.read_text() == before
+
+
 def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path) -> None:
     """Catches a setting without effect: only the policy First stops at a probability."""
     for policy in ("best", "first"):

@@ -91,10 +91,8 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     assert {m.label: m.value for m in app.metric}["Sets scored"] == "20"
     told = compare(planner.prior, planner.material.pool.features, planner.material.pool.truth, planner.seed)
     assert told.is_far  # a prior over so few images
-    assert any(
-        told.text == box.value.removeprefix("The learner's prior, what it assumes about the AI before any example. ")
-        for box in app.warning
-    )
+    assert told.warning in [box.value for box in app.warning]
+    assert any(told.facts in box.value for box in app.caption)
     assert captions(app) == ["What the AI saw", "Heatmap"]
     made(app.toggle(key="map_error").set_value(True).run())
     assert captions(app) == ["What the AI saw", "Standard error"]
