@@ -77,21 +77,24 @@ def open_replacement(path: Path) -> Iterator[IO[bytes]]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.parent / f"{secrets.token_hex(8)}.partial"
-    with whole.open("xb") as file:
-        try:
-            yield file
-            file.flush()
-        except BaseException as error:
-            with suppress(OSError):  # closing flushes again
-                file.close()
-            whole.unlink()
-            if isinstance(error, OSError) and error.errno in FULL:
-                raise ForetellError(
-                    f"The disk or quota of {path.parent} is full. Free some space and run the same command again: "
-                    "finished work is saved."
-                ) from None
-            raise
-    whole.replace(path)
+    try:
+        with whole.open("xb") as file:
+            try:
+                yield file
+                file.flush()
+            except BaseException:
+                with suppress(OSError):  # closing flushes again
+                    file.close()
+                raise
+        whole.replace(path)
+    except BaseException as error:  # also one between two lines: a helper of a build may be stopped at any moment
+        whole.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise ForetellError(
+                f"The disk or quota of {path.parent} is full. Free some space and run the same command again: "
+                "finished work is saved."
+            ) from None
+        raise
 
 
 def write_whole(path: Path, content: bytes) -> Path:
