@@ -83,7 +83,7 @@ def _list(described: Sequence[_Described], facts: dict[str, NetworkFacts | str])
 
 
 def _format_facts(one: _Described, facts: NetworkFacts | str | None) -> str:
-    """Format what is known of a network: classes, input, weights and source; or why it cannot be loaded."""
+    """Describe a network by its classes, input size, parameters and source, or say why it cannot be loaded."""
     if isinstance(facts, str):
         return f":orange[{escape_markdown(facts)}]"
     parts = [one.source]

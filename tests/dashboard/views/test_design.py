@@ -98,7 +98,7 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
 def test_a_choice_that_the_file_has_already_changes_nothing(
     open_page: Open, mine: Path, section: str, widget: str, choice: object, settings: dict[str, Any]
 ) -> None:
-    """Catches a choice that begins anew what the file has: made in another window, or sent once more by the browser."""
+    """Catches a choice that resets what the file has already: made in another window, or sent twice by the browser."""
     app = open_page(study="mine", part=section)
     draft = StudyDraft.read(mine)
     for place, value in settings.items():

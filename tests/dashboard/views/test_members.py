@@ -52,19 +52,23 @@ def labels(app: AppTest) -> set[str]:
     return {button.label for button in app.button}
 
 
+ACTIONS = {
+    "Close the study",
+    "Pause",
+    "Unblind and log",
+    "Exclude this participant",
+    "Withdraw and erase",
+    "Send and log",
+}
+"""All buttons of the Monitor that act."""
+
+
 @pytest.mark.parametrize(
     ("role", "shown", "hidden"),
     [
         (
             "owner",
-            {
-                "Close the study",
-                "Pause",
-                "Unblind and log",
-                "Exclude this participant",
-                "Withdraw and erase",
-                "Send and log",
-            },
+            ACTIONS,
             set(),
         ),
         (
@@ -80,14 +84,7 @@ def labels(app: AppTest) -> set[str]:
         (
             "viewer",
             set(),
-            {
-                "Close the study",
-                "Pause",
-                "Unblind and log",
-                "Exclude this participant",
-                "Withdraw and erase",
-                "Send and log",
-            },
+            ACTIONS,
         ),
     ],
 )
