@@ -72,16 +72,17 @@ Item = ImageItem | Words | Line | Rectangle
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is drawn, the later over the earlier, on white; sizes in units."""
+    """What is drawn, the later over the earlier, on a ground of one colour; sizes in units."""
 
     width: float
     height: float
     items: tuple[Item, ...]
+    ground: str = "white"
 
 
 def render_png(sheet: Sheet, pixels: int = PIXELS) -> Image.Image:
     """Render the sheet as an image with so many pixels per unit."""
-    drawn = Image.new("RGB", (round(sheet.width * pixels), round(sheet.height * pixels)), "white")
+    drawn = Image.new("RGB", (round(sheet.width * pixels), round(sheet.height * pixels)), sheet.ground)
     draw = ImageDraw.Draw(drawn)
     for item in sheet.items:
         match item:
@@ -110,7 +111,7 @@ def render_svg(sheet: Sheet) -> bytes:
     root = ElementTree.Element(
         "svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "viewBox": view, "font-family": FONT}
     )
-    ElementTree.SubElement(root, "rect", {**size, "fill": "white"})
+    ElementTree.SubElement(root, "rect", {**size, "fill": sheet.ground})
     for item in sheet.items:
         element = _element(item)
         node = ElementTree.SubElement(root, element[0], element[1])

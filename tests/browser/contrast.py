@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
-LEAST = 4.5
-"""WCAG 2.2, 1.4.3, of words that are not large."""
+from tests.contrast import LEAST, measure_contrast
+
 READ_WORDS = """() => [...document.querySelectorAll(".js-plotly-plot text")].filter((text) => {
   const { width, height } = text.getBoundingClientRect();
   return text.textContent.trim() && width && height && getComputedStyle(text).visibility === "visible";
@@ -34,16 +34,3 @@ def find_faint_error_bars(page: Page) -> tuple[int, list[str]]:
     read: list[list[str]] = page.evaluate(READ_ERROR_BARS)
     grounds = [(line, ground) for line, *both in read for ground in both]
     return len(read), [f"{line} on {ground}" for line, ground in grounds if measure_contrast(line, ground) < 3]
-
-
-def measure_contrast(ink: str, ground: str) -> float:
-    """Return the contrast, from 1 to 21, of two colours ``rgb(r, g, b)``, by the formula of WCAG 2.2."""
-    low, high = sorted(_measure_luminance(colour) for colour in (ink, ground))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _measure_luminance(colour: str) -> float:
-    assert colour.startswith("rgb("), colour  # opaque
-    red, green, blue = (int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(","))
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in (red, green, blue)]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -8,13 +8,14 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageColor
 
 from core import sheet as canvas
 from core.attribution import METHODS as ALL_METHODS
@@ -33,6 +34,7 @@ from dashboard.explore.source import open_from_set, open_upload
 from dashboard.explore.table import Cell, Column, HeatmapTable, Source
 from dashboard.pages import SHEET_WIDTHS
 from study.workspace.workspace import ROOT
+from tests.contrast import LEAST, measure_contrast
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
 from tests.dashboard.views.conftest import OTHER
@@ -101,6 +103,21 @@ def test_columns_below_each_other_fit_a_phone_and_keep_the_scales_of_their_row(m
     assert tops == sorted(tops)
     assert min(np.diff(tops)) > table.WIDE_SIDE
     assert all(0 <= item.x <= item.x + item.width <= narrow.width for item in images[1])
+
+
+def test_the_sheet_of_a_dark_page_has_its_ground_and_can_be_read(made: HeatmapTable) -> None:
+    """Catches a white sheet on a dark page, and text or curves in the light page's colours."""
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    for name, palette in (("light", table.LIGHT), ("dark", table.DARK)):
+        ground = theme[name]["backgroundColor"]
+        for draw in (table.draw_sheet, table.draw_stacked_sheet):
+            sheet = draw(made, palette)
+            assert canvas.render_png(sheet, 1).getpixel((0, 0)) == ImageColor.getrgb(ground)
+            inks = {item.colour for item in sheet.items if isinstance(item, canvas.Words)}
+            inks |= {palette.warning, palette.deletion, palette.insertion}
+            faint = {ink for ink in inks if measure_contrast(ink, ground) < LEAST}
+            assert not faint
+    assert b'fill="white"' in canvas.render_svg(table.draw_sheet(made)), "files end on paper"
 
 
 def test_another_scale_makes_another_image(made: HeatmapTable) -> None:

@@ -25,40 +25,56 @@ SMALL, TINY = 12.5, 12
 PER_LINE = 5
 """Heatmaps side by side where there are more methods, of one image."""
 CURVES = 44
-WARNING = "#a33c00"
-BLANK, PALE = "#eef0f4", "#f7f8fa"
 
 
-def draw_sheet(table: HeatmapTable) -> Sheet:
+@dataclass(frozen=True)
+class Palette:
+    """Colours of a sheet, text and curves with a contrast of 4.5 on the ground."""
+
+    ground: str
+    ink: str
+    faint: str
+    warning: str
+    blank: str
+    pale: str
+    deletion: str
+    insertion: str
+
+
+LIGHT = Palette("white", INK, FAINT, "#a33c00", "#eef0f4", "#f7f8fa", DELETION, INSERTION)
+"""Of files, which end on paper, and of the light page."""
+DARK = Palette("#14161b", "#e9ebf0", "#a3aab8", "#ffb27a", "#262b35", "#1f232c", "#f0a06a", "#8ab8ec")
+"""Of the dark page, whose ground is the sheet's (.streamlit/config.toml)."""
+
+
+def draw_sheet(table: HeatmapTable, palette: Palette = LIGHT) -> Sheet:
     """Draw the whole table; many methods of one image are drawn side by side."""
     if len(table.columns) == 1 and len(table.rows) > PER_LINE:
-        return _draw_tiles(table)
-    drawing = _Drawing(table)
+        return _draw_tiles(table, palette)
+    drawing = _Drawing(table, palette)
     width = drawing.left[-1] + SIDE + GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
     y = drawing.draw_heads(y + 4)
     for method in table.rows:
         y = drawing.draw_row(method, y + GAP)
-    y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
-    return Sheet(width, y + GAP, tuple(drawing.items))
+    return drawing.finish(width, y + GAP)
 
 
-def draw_stacked_sheet(table: HeatmapTable) -> Sheet:
+def draw_stacked_sheet(table: HeatmapTable, palette: Palette = LIGHT) -> Sheet:
     """Draw the columns below each other, for a phone; the scales are those of the whole table."""
-    drawing = _Drawing(table, labels=GAP, side=WIDE_SIDE)
+    drawing = _Drawing(table, palette, labels=GAP, side=WIDE_SIDE)
     width = WIDE_SIDE + 2 * GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
     for k in range(len(table.columns)):
         y = drawing.draw_heads(y + GAP, [k])
         for method in table.rows:
             y = drawing.draw_titled(method, k, y + GAP)
-    y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
-    return Sheet(width, y + GAP, tuple(drawing.items))
+    return drawing.finish(width, y + GAP)
 
 
-def _draw_tiles(table: HeatmapTable) -> Sheet:
+def _draw_tiles(table: HeatmapTable, palette: Palette) -> Sheet:
     """Draw the image and the heatmap of each method, line by line."""
-    drawing = _Drawing(table)
+    drawing = _Drawing(table, palette)
     left = [GAP + k * (SIDE + GAP) for k in range(PER_LINE)]
     width = left[-1] + SIDE + GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14) + GAP
@@ -66,8 +82,7 @@ def _draw_tiles(table: HeatmapTable) -> Sheet:
     for start in range(0, len(tiles), PER_LINE):
         line = zip(tiles[start : start + PER_LINE], left, strict=False)
         y = max(drawing.draw_tile(method, x, y) for method, x in line) + GAP
-    y = drawing.write(_legend(table), GAP, y, width - 2 * GAP, size=SMALL, colour=FAINT)
-    return Sheet(width, y + GAP, tuple(drawing.items))
+    return drawing.finish(width, y)
 
 
 def _legend(table: HeatmapTable) -> str:
@@ -84,6 +99,7 @@ class _Drawing:
     """What is drawn so far; each method draws below ``y`` and returns where it ends."""
 
     table: HeatmapTable
+    palette: Palette
     labels: int = LABELS
     side: int = SIDE
     items: list[Item] = field(default_factory=list)
@@ -94,11 +110,17 @@ class _Drawing:
         return [self.labels + k * (self.side + GAP) for k in range(len(self.table.columns))]
 
     def write(
-        self, text: str, x: float, y: float, width: float | None = None, *, size: float, colour: str = INK
+        self, text: str, x: float, y: float, width: float | None = None, *, size: float, colour: str | None = None
     ) -> float:
-        words, end = write_lines(text, x, y, self.side if width is None else width, size=size, colour=colour)
+        wide, ink = self.side if width is None else width, colour or self.palette.ink
+        words, end = write_lines(text, x, y, wide, size=size, colour=ink)
         self.items += words
         return end
+
+    def finish(self, width: int, y: float) -> Sheet:
+        """Draw the legend below everything and return the sheet."""
+        y = self.write(_legend(self.table), GAP, y, width - 2 * GAP, size=SMALL, colour=self.palette.faint)
+        return Sheet(width, y + GAP, tuple(self.items), self.palette.ground)
 
     def draw_heads(self, y: float, which: Sequence[int] | None = None) -> float:
         """Draw the network's input and the lines of each column, or of the columns ``which``."""
@@ -110,7 +132,7 @@ class _Drawing:
         self.items.append(ImageItem(x, y, side, height, column.seen.draw((2 * side, 2 * height))))
         y += height + 5
         for k, text in enumerate(column.lines):
-            y = self.write(text, x, y, size=SMALL, colour=FAINT if k else INK)
+            y = self.write(text, x, y, size=SMALL, colour=self.palette.faint if k else None)
         return y
 
     def draw_row(self, method: str, y: float) -> float:
@@ -127,7 +149,7 @@ class _Drawing:
         y = self.write(format_name(method), GAP, y, size=12)
         if k == 0 and scale is not None and self.table.look.style != "Outline":
             self._draw_bar(scale, y + 4, self.side)
-            y = self.write(sign_of(method).words("the class"), GAP, y + 48, size=TINY, colour=FAINT)
+            y = self._write_sign(method, GAP, y + 48)
         return self._draw_cell(self.table.columns[k], self.table.rows[method][k], scale, GAP, y + 4)
 
     def draw_tile(self, method: str | None, x: float, y: float) -> float:
@@ -139,13 +161,13 @@ class _Drawing:
         y = self._draw_cell(column, cell, scale, x, self.write(format_name(method), x, y, size=12))
         if scale is None or self.table.look.style == "Outline":
             return y
-        return self.write(sign_of(method).words("the class"), x, y, size=TINY, colour=FAINT)
+        return self._write_sign(method, x, y)
 
     def _draw_cell(self, column: Column, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
         side, height = self.side, _height(column, self.side)
         if cell.explanation is None or scale is None:
-            self.items.append(Rectangle(x, y, side, height, BLANK))
-            self.write(cell.note, x + 8, y + 8, side - 16, size=SMALL, colour=FAINT)
+            self.items.append(Rectangle(x, y, side, height, self.palette.blank))
+            self.write(cell.note, x + 8, y + 8, side - 16, size=SMALL, colour=self.palette.faint)
             return y + height
         drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
         self.items.append(ImageItem(x, y, side, height, drawing.draw(self.table.look)))
@@ -159,7 +181,10 @@ class _Drawing:
         if scale is None or self.table.look.style == "Outline":
             return end + 60
         self._draw_bar(scale, end + 8, width)
-        return self.write(sign_of(method).words("the class"), GAP, end + 54, width, size=TINY, colour=FAINT) + 6
+        return self._write_sign(method, GAP, end + 54, width) + 6
+
+    def _write_sign(self, method: str, x: float, y: float, width: float | None = None) -> float:
+        return self.write(sign_of(method).words("the class"), x, y, width, size=TINY, colour=self.palette.faint)
 
     def _draw_bar(self, scale: Scale, y: float, width: int) -> None:
         """Draw the colours and their values in this row."""
@@ -167,14 +192,14 @@ class _Drawing:
         self.items.append(ImageItem(GAP, y, width, 10, draw_colour_bar(2 * width, 20)))
         ends = ("−", "neutral", "+") if own else (f"−{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
         for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
-            self.items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
-        self.items.append(Words(GAP, y + 28, "own scale" if own else "shared scale", TINY, FAINT))
+            self.items.append(Words(x, y + 13, text, TINY, self.palette.faint, anchor))
+        self.items.append(Words(GAP, y + 28, "own scale" if own else "shared scale", TINY, self.palette.faint))
 
     def _write_facts(self, cell: Cell, scale: Scale, x: float, y: float) -> float:
         assert cell.certificate is not None
         facts = [fact for fact in [self._format_scale(scale), *format_facts(cell.certificate)] if fact]
-        y = self.write(" · ".join(facts), x, y, size=TINY, colour=FAINT)
-        return self.write(" ".join(cell.certificate.warnings), x, y, size=TINY, colour=WARNING)
+        y = self.write(" · ".join(facts), x, y, size=TINY, colour=self.palette.faint)
+        return self.write(" ".join(cell.certificate.warnings), x, y, size=TINY, colour=self.palette.warning)
 
     def _format_scale(self, scale: Scale) -> str:
         if self.table.look.style == "Outline":
@@ -186,14 +211,17 @@ class _Drawing:
 
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
-        self.items.append(Rectangle(x, y + 3, self.side, CURVES, PALE))
-        curves = ((faithfulness.deletion, DELETION), (faithfulness.insertion, INSERTION))
+        self.items.append(Rectangle(x, y + 3, self.side, CURVES, self.palette.pale))
+        curves = (
+            (faithfulness.deletion, self.palette.deletion),
+            (faithfulness.insertion, self.palette.insertion),
+        )
         self.items += [Line(_place_curve(curve, x, y + 3, self.side), colour, 1.2) for curve, colour in curves]
         y += CURVES + 6
         for curve, colour in curves:
             y = self.write(format_area(curve), x, y, size=TINY, colour=colour)
         inside = " · ".join([format_infidelity(faithfulness), *format_localisation(faithfulness)])
-        return self.write(inside, x, y, size=TINY, colour=FAINT)
+        return self.write(inside, x, y, size=TINY, colour=self.palette.faint)
 
 
 def _place_curve(curve: Curve, x: float, y: float, side: int) -> tuple[tuple[float, float], ...]:

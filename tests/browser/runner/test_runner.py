@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, Response, Route, expect
 from study.bundle import Bundle, Trial
 from tests.browser.participation import TOUCH_MS, agree, newest, query, wait_for_trial
 from tests.browser.runner.conftest import DESKTOP, MAIN, PRACTICE, to_main
+from tests.contrast import LEAST, measure_contrast
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -263,16 +264,5 @@ def test_text_has_enough_contrast(chromium: Browser, server: Server, scheme: Any
         *((text, ground) for text in ("ink", "quiet") for ground in ("ground", "card", "soft")),
         ("on-accent", "accent"), ("warn", "ground"),
     ]:  # fmt: skip
-        assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground, colour)
+        assert measure_contrast(colour[text], colour[ground]) >= LEAST, (text, ground, colour)
     context.close()
-
-
-def contrast(one: str, two: str) -> float:
-    lights = sorted((luminance(one), luminance(two)))
-    return (lights[1] + 0.05) / (lights[0] + 0.05)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from study.analysis import figures, plots, responses
+from tests.contrast import LEAST, measure_contrast
 from tests.study.analysis.simulated import study
 
 
@@ -37,17 +38,9 @@ def test_series_differ_in_color_and_in_shape() -> None:
     assert len(set(figures.COLORS.values())) == len(set(figures.SYMBOLS.values())) == 3
 
 
-def luminance(color: str) -> float:
-    """Relative luminance (WCAG 2.2)."""
-    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
 @pytest.mark.parametrize("background", ["#FFFFFF", "#000000"])
 def test_ink_is_legible_on_light_and_dark(background: str) -> None:
-    light, dark = sorted((luminance(plots.INK), luminance(background)), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
+    assert measure_contrast(plots.INK, background) >= LEAST
 
 
 def test_absent_trial_type_has_no_series() -> None:
