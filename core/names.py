@@ -34,6 +34,11 @@ def format_probability(value: float) -> str:
     return "< 0.1%" if 0 < value < 0.0005 else f"{value:.1%}"
 
 
+def lower_first(text: str) -> str:
+    """Write a text as part of a sentence, with its first letter small."""
+    return text[:1].lower() + text[1:]
+
+
 def format_name(name: str) -> str:
     """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``; names of files stay."""
     if ":" in name:

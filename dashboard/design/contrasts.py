@@ -8,11 +8,10 @@ from typing import Any
 import streamlit as st
 
 from core.errors import ForetellError
-from core.names import format_name
 from dashboard.design.editor import Editor, change, keep_errors, read_now
 from dashboard.design.fields import follow, show_faults
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
-from study.conditions import list_separate_conditions
+from study.conditions import format_condition, list_separate_conditions
 from study.plan.draft import MISSING
 
 CONTRASTS, STOPPING, PARTICIPANTS = "analysis.contrasts", "analysis.stopping", "analysis.participants"
@@ -88,7 +87,7 @@ def _choose_sides(
             label,
             conditions if value in conditions else [*conditions, value],
             key=f"{key}.{side}",
-            format_func=format_name,
+            format_func=format_condition,
             on_change=lambda side=side: write({side: st.session_state[f"{key}.{side}"]}),
         )
     follow(f"{key}.types", list(contrast.get("trial_types", TRIAL_TYPES)))

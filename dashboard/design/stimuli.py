@@ -22,7 +22,7 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
 from study.building.preview import TrialPreview, preview_trial
-from study.conditions import CONDITIONS
+from study.conditions import CONDITIONS, format_condition
 from study.plan.texts import complete_texts
 from study.workspace.workspace import home
 
@@ -56,7 +56,7 @@ def _choose_conditions(editor: Editor) -> None:
     st.multiselect(
         "Conditions",
         list(dict.fromkeys([*CONDITIONS, *value])),
-        format_func=format_name,
+        format_func=format_condition,
         key=key,
         on_change=write,
         help="Each participant is allocated to one condition.",
@@ -64,7 +64,7 @@ def _choose_conditions(editor: Editor) -> None:
     show_faults(editor, "conditions")
     with st.expander("What participants see in each condition"):
         for name in CONDITIONS:
-            st.markdown(f"**{format_name(name)}**: {escape_markdown(CONDITIONS.describe(name))}")
+            st.markdown(f"**{format_condition(name)}**: {escape_markdown(CONDITIONS.describe(name))}")
 
 
 def _choose_method(editor: Editor) -> None:
@@ -141,7 +141,7 @@ def draw_preview(preview: TrialPreview) -> None:
     for name in config.conditions:
         shown = CONDITIONS[name].shown(trial)
         with grid.container(border=True):
-            st.markdown(f"**{format_name(name)}**")
+            st.markdown(f"**{format_condition(name)}**")
             images = [shown.target, *([shown.target_map] if shown.target_map else [])]
             options = {name: [preview.asset(a) for a in shown.examples.get(name, ())] for name in trial.options}
             draw_screen([preview.asset(image) for image in images], texts["question"], options)

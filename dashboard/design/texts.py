@@ -13,7 +13,7 @@ from dashboard.design.settings import LANGUAGES
 from dashboard.server.drafts import make_address
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
-from study.conditions import CONDITIONS
+from study.conditions import CONDITIONS, format_condition
 from study.locales import CATALOGUES
 from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions
 from study.plan.draft import MISSING
@@ -155,5 +155,5 @@ def _choose_condition(editor: Editor) -> str:
     names = list_conditions(editor.draft.content)
     if st.session_state.get(CONDITION_KEY) not in names:
         st.session_state[CONDITION_KEY] = find_fullest(names)
-    chosen: str = st.selectbox("Condition", names, format_func=format_name, key=CONDITION_KEY, width=180)
+    chosen: str = st.selectbox("Condition", names, format_func=format_condition, key=CONDITION_KEY, width=180)
     return chosen

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.names import format_name
 from dashboard.monitor.choosing import choose_participant, require_chosen
 from dashboard.monitor.watching import PAGES
 from dashboard.shared import files
@@ -16,6 +15,7 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.screens import draw_screen
 from study.bundle import TYPE_LABELS, Bundle
 from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
+from study.conditions import format_condition
 from study.plan.texts import texts_of
 from study.workspace.spreadsheets import csv_text
 
@@ -50,7 +50,7 @@ def show_replay(study: str, participants: Sequence[str]) -> None:
 
 @st.fragment
 def _draw(replay: Replay, key: str) -> None:
-    condition = "not allocated" if replay.condition is None else format_name(replay.condition)
+    condition = "not allocated" if replay.condition is None else format_condition(replay.condition)
     st.markdown(f"**{replay.participant}**, condition: {condition}, last page: {PAGES[replay.stage]}")
     st.plotly_chart(draw_timeline(replay), key=f"{key}_timeline", config=PLAIN)
     given = [trial for trial in replay.trials if trial.choice is not None]

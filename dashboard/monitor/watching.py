@@ -20,6 +20,7 @@ from dashboard.shared.unblinding import ask_reason
 from study.collection.monitor import STEP_NS, Monitor, Where
 from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
+from study.conditions import format_condition
 
 MIB = 1 << 20
 LEAST_STEPS = 12
@@ -136,7 +137,7 @@ def show_counts(seen: Monitor) -> None:
 def show_allocation(seen: Monitor) -> None:
     """Show the quotas by condition."""
     st.header("Quotas", anchor=False)
-    st.table(seen.places.rename(columns=QUOTAS), border="horizontal", hide_index=True)
+    st.table(_write_conditions(seen.places).rename(columns=QUOTAS), border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:
@@ -253,4 +254,8 @@ def show_unblinding_form(study: str) -> None:
                 st.warning(
                     f"Logged: the outcomes of {escape_markdown(study)} were viewed. Interim, and not preregistered."
                 )
-                st.dataframe(table, hide_index=True, column_config=OUTCOMES)
+                st.dataframe(_write_conditions(table), hide_index=True, column_config=OUTCOMES)
+
+
+def _write_conditions(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(condition=table["condition"].map(format_condition))

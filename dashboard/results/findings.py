@@ -15,6 +15,7 @@ from study.analysis import figures, headline, nested, random_effects, report
 from study.analysis.records import MixedModel
 from study.analysis.sentences import words
 from study.analysis.wording import IN_WORDS
+from study.conditions import format_condition
 
 CONTRAST_ORDER = (
     "contrast",
@@ -132,17 +133,13 @@ def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     numbers.table(deviations.drop(columns="method"), "variance_profiles")
 
 
-def _name_factor(name: str) -> str:
-    return headline.CONDITION_LABELS.get(name, name)
-
-
 def _write_points(share: float) -> str:
     """Write a difference of probabilities in percentage points; the file has the probabilities."""
     return f"{100 * share:.1f}".replace("-", "−")
 
 
 EFFECT_FORMS: numbers.Words = {
-    "variable": _name_factor,
+    "variable": format_condition,
     **dict.fromkeys(("effect", "se", "low", "high"), _write_points),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.names import lower_first
 from data.scenes.zoo.weights import PREFIX, read_card
 
 CLASSES = {"true_class": "the true class", "predicted_class": "the predicted class"}
@@ -23,7 +24,7 @@ def show_card(model: str) -> None:
 def name_card(card: dict[str, Any]) -> str:
     """Return what a card says in a few words: how its network differs from the built-in one."""
     title = card["title"]
-    return f"How it differs: {title[:1].lower()}{title[1:]}"
+    return f"How it differs: {lower_first(title)}"
 
 
 def describe_card(card: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import segno
 import streamlit as st
 
 from core.errors import ForetellError
+from core.names import lower_first
 from dashboard.shared import links, service
 from dashboard.shared.closing import offer_close
 from dashboard.shared.messages import show_errors
@@ -20,6 +21,7 @@ from dashboard.studies.workspace_studies import Study
 from study.bundle import Bundle
 from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
+from study.conditions import format_condition
 from study.plan.config import Allocation
 
 COLLECTION = " collection"
@@ -67,7 +69,8 @@ def _previews(study: Study, bundle: Bundle) -> None:
     )
     with st.container(horizontal=True):
         for condition in bundle.manifest.conditions:
-            st.link_button(f"Preview: {condition}", f"{_link(study)}?preview={quote(condition)}")
+            label = f"Preview: {lower_first(format_condition(condition))}"
+            st.link_button(label, f"{_link(study)}?preview={quote(condition)}")
 
 
 def _opening(study: Study, bundle: Bundle) -> None:

@@ -11,7 +11,7 @@ from core.names import format_name
 from dashboard.shared.messages import escape_markdown
 from study.analysis.headings import format_headings
 from study.bundle import TYPE_LABELS, Bundle, Trial
-from study.conditions import CONDITIONS
+from study.conditions import CONDITIONS, format_condition
 from study.conditions.condition import Condition
 
 PER_PAGE = 6
@@ -49,6 +49,7 @@ def _choose_condition(conditions: tuple[str, ...]) -> Condition | None:
     chosen = st.selectbox(
         "Explanations",
         [TRUE, *offered],
+        format_func=lambda name: name if name == TRUE else format_condition(name),
         key="trial_placebo",
         width=280,
         help="Participants of a condition see its own images instead of the study's. A placebo is uninformative about "
@@ -85,7 +86,7 @@ def _show_condition(bundle: Bundle, trial: Trial, condition: Condition) -> None:
     """Show exactly what participants of the condition see, and what they take it for."""
     shown = condition.shown(trial)
     kind, how = ("Placebo", "Placebo, presented as what the AI calls") if condition.placebo else ("Condition", "With")
-    _show_images(bundle, shown.target, shown.target_map, f"{kind}: {condition.name}")
+    _show_images(bundle, shown.target, shown.target_map, f"{kind}: {format_condition(condition.name)}")
     for category, samples in shown.examples.items():
         if samples:
             st.caption(f"{how} {escape_markdown(category)}")

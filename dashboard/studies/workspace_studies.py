@@ -13,6 +13,7 @@ from core.errors import ForetellError
 from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
+from study.conditions import format_condition
 from study.plan import config
 from study.plan.studyfiles import templates
 from study.workspace.templates import load_templates
@@ -174,7 +175,7 @@ def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.Dat
     places = status.slots.get("live", {})
     rows = [
         {
-            "Condition": condition,
+            "Condition": format_condition(condition),
             "Quota": sum(places.get(condition, {}).values()),
             "Started": sum(live.get(condition, {}).values()),
             "Completed": live.get(condition, {}).get("done", 0),

@@ -16,7 +16,7 @@ from dashboard.teaching import jobs as work
 from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
 from study.building.averaged import AVERAGED, WARNING
 from study.bundle import TYPE_LABELS, Bundle, Trial
-from study.conditions import CONDITIONS
+from study.conditions import CONDITIONS, format_condition
 
 ERROR = "Standard error"
 EXAMPLE = 76
@@ -153,7 +153,7 @@ def _own(taught: LessonResult, trial: Trial) -> str:
 def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, conditions: list[str]) -> None:
     """Show a policy's set; ``conditions`` of the study show it next to the study's own."""
     own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
-    shown = "".join(f" :blue-badge[{name}]" for name in conditions)
+    shown = "".join(f" :blue-badge[{format_condition(name)}]" for name in conditions)
     st.markdown(f"**{format_name(policy)}**: P\u00a0=\u00a0{chosen.p_learner:.1%}{own}{shown}")
     st.caption(POLICIES[policy].reason.format(scored=chosen.scored))
     half = len(chosen.indices) // 2

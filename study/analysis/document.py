@@ -20,6 +20,7 @@ from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
 from study.analysis.wording import IN_WORDS
 from study.bundle import Manifest
+from study.conditions import format_condition
 from study.plan.preregistration import AnalysisPlan
 from study.workspace.provenance import code_digest
 from study.workspace.templates import load_templates
@@ -75,9 +76,10 @@ def summarise_data(data: Responses) -> str:
     """Count responses, participants of each condition, and categories in one sentence."""
     frame = data.frame
     people = frame.groupby("condition")["participant"].nunique()
+    by_condition = ", ".join(f"{format_condition(name)}: {count}" for name, count in people.items())
     return (
         f"{len(frame):,} responses of {frame['participant'].nunique():,} participants "
-        f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
+        f"({by_condition}) to {frame['category'].nunique():,} "
         f"target categories; {data.dropped:,} rows left out."
     )
 

@@ -9,12 +9,14 @@ import plotly.graph_objects as go
 from study.analysis import bootstrap, plots
 from study.analysis.responses import MODES, Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.conditions import format_condition
 
 # Okabe & Ito (2008): told apart with any common colour blindness; these three also on black and on white.
 COLORS = {"adv_incorrect": "#D55E00", "std_incorrect": "#E69F00", "std_correct": "#0072B2"}
 SYMBOLS = {"adv_incorrect": "diamond", "std_incorrect": "square", "std_correct": "circle"}
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
 SPREAD = 0.2
+HOVERED = ["condition", "low", "high", "participants", "responses"]
 
 
 def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
@@ -44,12 +46,13 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
         y=cell["accuracy"],
         error_y=plots.whiskers(cell, "accuracy", color),
         mode="markers+text",
+        cliponaxis=False,
         marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
         name=TYPE_LABELS[trial_type],
         text=[f"{value:.0%}" for value in cell["accuracy"]],
         textposition=SIDES[trial_type],
         textfont={"color": plots.INK, "size": 13},
-        customdata=cell[["condition", "low", "high", "participants", "responses"]].to_numpy(),
+        customdata=cell.assign(condition=cell["condition"].map(format_condition))[HOVERED].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
             "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + TYPE_LABELS[trial_type] + "</extra>"
@@ -63,8 +66,10 @@ def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(conditions))),
-        ticktext=conditions,
-        range=[-0.95, len(conditions) - 0.05],
+        ticktext=plots.label("condition", conditions),
+        tickangle=0,
+        tickfont_size=11,  # of two lines side by side, on a phone too
+        range=[-0.95, len(conditions) - 0.1],
         title="Explanation shown",
         showgrid=False,
         zeroline=False,

@@ -9,17 +9,10 @@ import plotly.graph_objects as go
 from study.analysis import plots
 from study.analysis.responses import MODES
 from study.analysis.sentences import p_text
-from study.bundle import TYPE_LABELS
+from study.analysis.wording import write_contrast
 
 LEVEL = 0.05
 """The p-value below which a test counts as evidence, unless a plan sets another."""
-CONDITION_LABELS = {
-    "none": "no explanation",
-    "saliency": "saliency maps",
-    "examples": "examples",
-    "both": "both explanations",
-}
-"""The conditions of the paper in words."""
 ROW = 48
 """Height of one contrast in the forest plot, px."""
 
@@ -35,11 +28,8 @@ def coverage_text(level: float) -> str:
 
 
 def words(contrast: str) -> str:
-    """Write a contrast in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
-    pair, _, kinds = contrast.partition(", ")
-    sides = [CONDITION_LABELS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
-    where = " and ".join(TYPE_LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
-    return f"{' vs '.join(sides)}, {where}"
+    """Write a contrast in words: ``"Saliency maps vs no explanation, all trials"``."""
+    return write_contrast(contrast) + ("" if ", " in contrast else ", all trials")
 
 
 def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
@@ -51,9 +41,9 @@ def _sentence(row: dict[str, object], level: float) -> str:
     points, low, high, p = (_float(row[name]) for name in ("points", "points_low", "points_high", "p_holm"))
     name = words(str(row["contrast"]))
     if np.isnan(points):
-        return f"{name[:1].upper()}{name[1:]}: cannot be estimated from these data."
+        return f"{name}: cannot be estimated from these data."
     accuracy = f"accuracy {_float(row['accuracy_more']):.0%} vs {_float(row['accuracy_less']):.0%}"
-    difference = f"{name[:1].upper()}{name[1:]}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
+    difference = f"{name}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
         return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
     text = p_text(None if np.isnan(p) else p)

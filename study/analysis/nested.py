@@ -15,10 +15,12 @@ import pandas as pd
 from scipy.stats import chi2
 
 from core.errors import ForetellError
+from core.names import lower_first
 from core.types import Progress, silent
 from study.analysis import mixed, random_effects, responses
 from study.analysis.records import MixedModel
 from study.bundle import TYPE_LABELS
+from study.conditions import format_condition
 from study.plan.preregistration import NESTED
 
 RANDOM = random_effects.INTERCEPTS
@@ -154,10 +156,11 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def cell_name(cell: Mapping[str, Any]) -> str:
-    """Return a cell of the design in words: ``"AI right in condition both"``."""
+    """Return a cell of the design in words: ``"AI right with both explanations"``."""
     if "trial_type" not in cell:
         return mixed.plain_cell(cell)
     words: str = TYPE_LABELS[str(cell["trial_type"])]
     if not {"saliency", "examples"} <= set(cell):
         return words
-    return f"{words} in condition {responses.CONDITION_OF_FACTORS[int(cell['saliency']), int(cell['examples'])]}"
+    condition = responses.CONDITION_OF_FACTORS[int(cell["saliency"]), int(cell["examples"])]
+    return f"{words} with {lower_first(format_condition(condition))}"

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from study.conditions import format_condition
+
 INK = "#767676"
 """Mid-grey: contrast 4.5:1 on white and on black alike, because the background is the page's."""
 # Okabe & Ito (2008), those of contrast enough on white and on black, each with a mark of its own.
@@ -25,13 +27,20 @@ def intervals(
     """Plot estimates with intervals (columns ``low``, ``high``), side by side for each value of `by`."""
     values, series = list(dict.fromkeys(table[x])), list(dict.fromkeys(table[by]))
     figure = go.Figure()
-    for k, name in enumerate(series):
-        part = table[table[by] == name]
+    for k, (value, name) in enumerate(zip(series, label(by, series), strict=True)):
+        part = table[table[by] == value]
         shift = 0.0 if len(series) < 2 else _SPREAD * (k / (len(series) - 1) - 0.5)
-        figure.add_trace(_points(part, [values.index(v) + shift for v in part[x]], y, str(name), k, percent))
+        figure.add_trace(_points(part, [values.index(v) + shift for v in part[x]], y, name, k, percent))
     if line is not None:
         figure.add_hline(y=line, line=DOTTED)
-    figure.update_xaxes(tickmode="array", tickvals=list(range(len(values))), ticktext=values, showgrid=False)
+    angle = 0 if x == "condition" else None  # two short lines; names of layers need the slope
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(values))),
+        ticktext=label(x, values),
+        tickangle=angle,
+        showgrid=False,
+    )
     return apply_layout(figure, title, percent)
 
 
@@ -40,8 +49,9 @@ def curves(
 ) -> go.Figure:
     """Plot a line with intervals (columns ``low``, ``high``) for each value of `by`."""
     figure = go.Figure()
-    for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
-        trace = _points(part, list(part[x]), y, str(name), k, percent)
+    for k, (value, part) in enumerate(table.groupby(by, sort=False, observed=True)):
+        (name,) = label(by, [value])
+        trace = _points(part, list(part[x]), y, name, k, percent)
         trace.update(mode="lines+markers", line={"color": PALETTE[k % len(PALETTE)], "width": 2})
         figure.add_trace(trace)
     figure.update_xaxes(title=x_title, showgrid=False)
@@ -51,13 +61,19 @@ def curves(
 def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title: str, title: str) -> go.Figure:
     """Plot one mark for each row, named on hovering."""
     figure = go.Figure()
-    for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
+    for k, (value, part) in enumerate(table.groupby(by, sort=False, observed=True)):
+        (name,) = label(by, [value])
         marker = {"color": PALETTE[k % len(PALETTE)], "symbol": MARKS[k % len(MARKS)], "size": 9, "opacity": 0.85}
-        figure.add_trace(
-            go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=str(name), text=part[text])
-        )
+        figure.add_trace(go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=name, text=part[text]))
     figure.update_xaxes(title=x_title, showgrid=False)
     return apply_layout(figure, title, percent=True)
+
+
+def label(column: str, values: Sequence[object]) -> list[str]:
+    """Write the values of a column as a figure's labels: conditions in words, on two lines if they are two words."""
+    if column != "condition":
+        return [str(value) for value in values]
+    return [format_condition(str(value)).replace(" ", "<br>", 1) for value in values]
 
 
 def mark(figure: go.Figure, words: str) -> None:

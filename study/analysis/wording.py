@@ -5,23 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from core.names import lower_first
 from study.analysis.detection import DETECTION_MEASURES
 from study.analysis.headings import format_heading
 from study.analysis.sentences import words
 from study.bundle import TYPE_LABELS
+from study.conditions import CONDITIONS, format_condition
 
 TYPES = re.compile("|".join(TYPE_LABELS))
 
 
-def _write_contrast(text: str) -> str:
-    return TYPES.sub(lambda kind: TYPE_LABELS[kind[0]], text.replace(" - ", " vs "))
+def write_contrast(name: str) -> str:
+    """Write a contrast, or two nested models, in words: ``"Saliency maps vs no explanation, AI right"``."""
+    pair, comma, kinds = name.partition(", ")
+    first, *others = (format_condition(side) if side in CONDITIONS else side for side in pair.split(" - "))
+    sides = " vs ".join([first[:1].upper() + first[1:], *map(lower_first, others)])
+    return f"{sides}{comma}{TYPES.sub(lambda kind: TYPE_LABELS[kind[0]], kinds)}"
 
 
 IN_WORDS: Mapping[str, Callable[[str], str]] = {
-    "contrast": _write_contrast,
-    "result": _write_contrast,
+    "contrast": write_contrast,
+    "result": write_contrast,
+    "condition": format_condition,
     "trial_type": lambda kind: str(TYPE_LABELS.get(kind, kind)),
     "term": words,
     "measure": lambda name: format_heading(name) if name in DETECTION_MEASURES else name,
 }
-"""The columns whose codes are written in words; conditions keep their short names."""
+"""The columns whose codes are written in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.names import format_name
 from core.registry import Registry
 
 CONDITIONS = Registry(
@@ -25,6 +26,14 @@ CONDITIONS = Registry(
     },
     "foretell.conditions",
 )
+
+LABELS = {"none": "No explanation", "saliency": "Saliency maps", "both": "Both explanations"}
+"""In words, where the name says too little; the others are read as `format_condition` writes them."""
+
+
+def format_condition(name: str) -> str:
+    """Write a condition's name in words, the same on every page: ``"none"`` -> ``"No explanation"``."""
+    return LABELS.get(name) or format_name(name)
 
 
 def placebos() -> tuple[str, ...]:

@@ -149,7 +149,7 @@ def test_a_study_leads_to_its_preview(researcher: Server, page: Page) -> None:
     page.get_by_role("link", name="aquarium", exact=True).click()
     expect(page.get_by_role("heading", name="aquarium")).to_be_visible()
     finished(page)
-    link = page.get_by_role("link", name="Preview: both").get_attribute("href")
+    link = page.get_by_role("link", name="Preview: both explanations").get_attribute("href")
     assert link == f"{researcher.url}/run/aquarium?preview=both"
     page.goto(link)
     expect(page.get_by_text("Preview: answers do not count")).to_be_visible()

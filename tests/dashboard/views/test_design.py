@@ -37,17 +37,19 @@ def test_a_preview_follows_the_file_once_it_was_asked_for(open_page: Open, mine:
     app = open_page(study="mine", part="Explanations")
     assert not shown_conditions(app)
     named(app.button, "Preview a trial").click()  # type: ignore[attr-defined]
-    assert shown_conditions(made(settle(app))) == ["None"]
+    assert shown_conditions(made(settle(app))) == ["No explanation"]
     draft.set("conditions", ["none", "saliency"])
     draft.save(mine)
-    assert shown_conditions(made(settle(app))) == ["None", "Saliency"]
+    assert shown_conditions(made(settle(app))) == ["No explanation", "Saliency maps"]
     assert named(app.button, "Another category")
 
 
 def shown_conditions(app: AppTest) -> list[str]:
     """The conditions of which a trial is drawn."""
     return [
-        name for one in app.markdown if (name := one.value.strip("*")) in ("None", "Saliency") and name != one.value
+        name
+        for one in app.markdown
+        if (name := one.value.strip("*")) in ("No explanation", "Saliency maps") and name != one.value
     ]
 
 

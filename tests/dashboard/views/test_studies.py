@@ -154,10 +154,10 @@ def test_trials_of_a_placebo_show_what_participants_see(open_studies: Open, work
     folder = workspace / "bundles" / "fair-0123456789ab"
     write_bundle(folder, name="fair", conditions=conditions, trials=3, practice=0)
     app = open_studies(study="fair", section="Trials")
-    assert app.selectbox(key="trial_placebo").options == ["True explanations", "random_maps", "wrong_examples"]
+    assert app.selectbox(key="trial_placebo").options == ["True explanations", "Random maps", "Wrong examples"]
     trials = Bundle(folder).manifest.trials
     for name, per_trial in (("random_maps", 2), ("wrong_examples", 5)):
-        app.selectbox(key="trial_placebo").select(name).run()
+        app.selectbox(key="trial_placebo").set_value(name).run()
         assert not app.exception
         expected = [p for trial in trials for p in (trial.assets.target, *trial.assets.by_condition[name].every)]
         assert len(expected) == 3 * per_trial

@@ -24,7 +24,12 @@ def test_points_and_bars_are_the_numbers(drawn) -> None:
         np.testing.assert_allclose(np.array(trace.y) + trace.error_y.array, cell["high"], atol=1e-12)
         np.testing.assert_allclose(np.array(trace.y) - trace.error_y.arrayminus, cell["low"], atol=1e-12)
         np.testing.assert_array_equal(np.round(np.array(trace.x)), [0, 1, 2, 3])
-    assert list(figure.layout.xaxis.ticktext) == ["none", "saliency", "examples", "both"]
+    assert list(figure.layout.xaxis.ticktext) == [
+        "No<br>explanation",
+        "Saliency<br>maps",
+        "Examples",
+        "Both<br>explanations",
+    ]
 
 
 def test_chance_is_marked_and_the_background_is_the_pages(drawn) -> None:

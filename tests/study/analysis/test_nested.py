@@ -135,12 +135,12 @@ def test_agrees_with_the_reference(real: Path, name: str) -> None:
     ("name", "said"),
     [
         ("zero_variance", "Boundary (singular) fit: the standard deviation between levels of participant is"),
-        ("separation", "AI right in condition none: all 1,200 responses are correct"),
+        ("separation", "AI right with no explanation: all 1,200 responses are correct"),
         (
             "absent_condition",
             "saliency × examples, AI wrong (standard) × saliency × examples, AI right × saliency × examples.",
         ),
-        ("tiny", "AI right in condition none: all 8 responses are correct"),
+        ("tiny", "AI right with no explanation: all 8 responses are correct"),
     ],
 )
 def test_what_not_to_believe_is_said(real: Path, name: str, said: str) -> None:
@@ -166,5 +166,5 @@ def test_separation_in_a_study_is_named_in_its_words() -> None:
     cell = (frame["trial_type"] == "std_correct") & (frame["saliency"] == 1) & (frame["examples"] == 1)
     frame.loc[cell, "correct"] = 1
     model = nested.analyze(frame).models["interaction"]
-    assert f"AI right in condition both: all {int(np.sum(cell))} responses are correct" in model.messages[0]
+    assert f"AI right with both explanations: all {int(np.sum(cell))} responses are correct" in model.messages[0]
     assert dict(model.diverging) == {TERMS[11]: 1}

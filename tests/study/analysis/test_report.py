@@ -128,7 +128,7 @@ def test_files(tmp_path: Path) -> None:
     for part in (
         data.sha256,
         "768 responses of 32 participants",
-        "Separation: AI right in condition both",
+        "Separation: AI right with both explanations",
         "χ²(2)",
     ):
         assert part in said
@@ -170,7 +170,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         assert part in page
         assert part in (tmp_path / "planned" / "report.md").read_text()
     assert "<td>&lt; .001</td>" in page  # escaped once
-    for said in ("<th>p (Holm)</th>", "<td>saliency vs none, AI wrong (adversarial)</td>"):
+    for said in ("<th>p (Holm)</th>", "<td>Saliency maps vs no explanation, AI wrong (adversarial)</td>"):
         assert said in page, "names and codes of the files are in words"
     tables = re.sub(r"<script.*?</script>", "", page, flags=re.S)
     assert not re.findall(r"<t[hd]>[^<]*(?:std_|adv_|p_holm|accuracy_)[^<]*<", tables)

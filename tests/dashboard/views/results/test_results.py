@@ -99,7 +99,7 @@ def test_tables_write_trial_types_in_words() -> None:
         .to_string(delimiter="|")
         .splitlines()[1]
     )
-    assert shown == "both vs none, AI wrong (adversarial)|AI right|−0.150|−3.1"
+    assert shown == "Both explanations vs no explanation, AI wrong (adversarial)|AI right|−0.150|−3.1"
     assert frame["points"].tolist() == [-3.15]
 
 
