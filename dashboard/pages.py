@@ -31,11 +31,15 @@ STYLE = """<style>
 .door { position: fixed; z-index: 999990; inset: 0 1rem auto auto; height: 3.75rem; margin: 0;
   display: flex; align-items: center; gap: .75rem; font-size: .85rem; }
 .door a { color: inherit; padding-block: .25rem; }
-.stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem;
+.stApp [class*=st-key-go_] a { padding: .3125rem .75rem; font-size: .875rem; border-radius: .7rem; background: none;
   border: 1px solid light-dark(#dde1e8, #343a46); }
+.stApp [class*=st-key-go_] a * { font-weight: 400; } /* also one to the page that is open */
 .stApp [class*=st-key-go_] a:is(:hover, :focus-visible) { border-color: currentColor; }
 /* What is drawn elsewhere or nowhere leaves no gap above the title. */
 .stMainBlockContainer .stElementContainer:has(> .stHtml > :is(.door, .drawer, script)) { position: absolute; }
+/* Long words of a wide table fit the window of a phone. */
+[data-testid=stDialog] table { table-layout: fixed; width: 100%; }
+[data-testid=stDialog] :is(td, th) { overflow-wrap: anywhere; }
 /* A link within a sentence is not told by its colour alone: WCAG 2.2, 1.4.1. */
 .stApp [data-testid=stMarkdownContainer] :is(p, li) a { text-decoration: underline; text-underline-offset: .15em; }
 /* What copies a link or a command is there without a mouse over it, too. */

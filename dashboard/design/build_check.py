@@ -54,6 +54,12 @@ def show_report(editor: Editor) -> None:
     st.fragment(lambda: _draw_report(editor), run_every=POLL_S if polled else None)()
 
 
+def find_checked(editor: Editor) -> StudyCheck | None:
+    """Return what the last check found; None before one ended."""
+    job = _find_last(editor)
+    return job.result if job is not None else None
+
+
 def _ask(editor: Editor) -> Job | None:
     """Check the file as it is now; None where that would download a network that nobody has asked for yet.
 
@@ -90,7 +96,7 @@ def _draw_report(editor: Editor) -> None:
         st.caption("It is shown here as soon as the check at the top of this page has ended.")
         return
     if editor.config is not None:
-        building.show_material(job.result, editor.config)
+        building.show_images(job.result)
     st.button(
         "Check again",
         key=_key(editor, "again"),
@@ -127,11 +133,17 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         about = f"{format_duration(checked.seconds or 0.0)} to build"
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
-        warnings = len(building.list_warnings(checked, editor.config)) if editor.config is not None else 0
-        noted = f" :orange[:material/warning: {count_of(warnings, 'warning')}, listed in Trials.]"
-        st.markdown(
-            f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.{noted if warnings else ''}"
-        )
+        st.markdown(f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.")
+    _show_warnings(editor, checked)
+
+
+def _show_warnings(editor: Editor, checked: StudyCheck) -> None:
+    """Show in a fold, on every section, what makes the study worse than its file says."""
+    warnings = building.list_warnings(checked, editor.config) if editor.config is not None else []
+    if warnings:
+        with st.expander(f":orange[:material/warning: {count_of(len(warnings), 'warning')}]"):
+            for line in warnings:
+                st.warning(format_message(line))
 
 
 def _find_last(editor: Editor) -> Job | None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.design import build_check, file, manage, network, participants, plan, stimuli, texts, trials
 from dashboard.design.editor import ERROR, Editor, can_undo, find_study, find_unsaved, list_own, undo
-from dashboard.design.fields import show_all
+from dashboard.design.fields import follow, show_all
 from dashboard.design.settings import CONTACT, STUDY
 from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
@@ -20,7 +20,8 @@ from dashboard.studies import building
 from study.plan.studyfiles import templates
 from study.workspace.workspace import home
 
-SECTION_KEY = "part"
+SECTION_KEY, SHOWN = "part", "design_shown"
+"""In the session: the section, and the study that the address named after the last run."""
 
 
 def page() -> None:
@@ -32,7 +33,6 @@ def page() -> None:
     )
     with show_errors():
         own = {path.stem: path for path in list_own(home())}
-        _check_link(own)
         name = _choose_study(own)
         links.show()
         error = st.session_state.pop(ERROR, None)
@@ -45,26 +45,38 @@ def page() -> None:
 
 
 def _choose_study(own: Mapping[str, Path]) -> str:
-    """Draw the choice of a study, with a button for a new one, and return its name."""
+    """Draw the choice of a study, with a button for a new one, and return its name, which the address always says.
+
+    The widget is not bound to the address: Streamlit takes a bound parameter out of links to other pages, too.
+    """
+    _follow_link(own)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name: str = st.selectbox("Study", [*own, NEW], key="study", bind="query-params", width=420)
+        name: str = st.selectbox("Study", [*own, NEW], key="study", width=420)
         if name != NEW:
             st.button(
                 "New study", icon=":material/add:", key="design_new", on_click=st.session_state.update,
                 args=({"study": NEW},),
             )  # fmt: skip
+    if st.query_params.get("study") != name:
+        st.query_params["study"] = name
+    st.session_state[SHOWN] = name
     return name
 
 
-def _check_link(own: dict[str, Path]) -> None:
-    """Note a study of the link that is none of the workspace's own; of one that came with Foretell, begin a copy."""
-    shipped = {path.stem: path for path in templates()}
-    given = st.query_params.get("study", "")
-    if given in own or given not in shipped:
-        links.check("study", [NEW, *own], "study file")
-        return
-    links.note("study", f"“{given}” came with Foretell and stays as it is. Make a study of your own from it.")
-    st.session_state.setdefault("new_template", shipped[given])
+def _follow_link(own: Mapping[str, Path]) -> None:
+    """Open the study that a link names; of one that came with Foretell, offer a copy."""
+    given, chosen = st.query_params.get("study"), st.session_state.get("study")
+    examples = {path.stem: path for path in templates()}
+    if given is None or given == st.session_state.get(SHOWN):  # as this page wrote it: no link was followed
+        follow("study", chosen if chosen in own or chosen == NEW else next(iter(own), NEW))
+    elif given in own:
+        follow("study", given)
+    else:
+        follow("study", NEW)
+        if given in examples:
+            st.session_state["new_template"] = examples[given]
+        elif given != NEW:
+            links.note("study", f"There is no study file “{given}” here.")
 
 
 def _edit(path: Path, *, is_saved: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dashboard.shared import cache
@@ -15,7 +16,7 @@ def image_settings(name: str) -> dict[str, Any]:
     return {"set": "folder", "path": f"{UP}/{cache.find_sets_folder().name}/{name}"}
 
 
-def describe_set(settings: dict[str, Any]) -> str:
+def describe_set(settings: Mapping[str, Any]) -> str:
     """Describe an image set of a study file in one line."""
     rest = ", ".join(f"{key} {value}" for key, value in settings.items() if key != "set")
     return f"{settings.get('set', '?')}: {rest}" if rest else str(settings.get("set", "?"))

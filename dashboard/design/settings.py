@@ -5,8 +5,10 @@ from __future__ import annotations
 from core.names import format_name
 from core.teaching.policies import POLICIES
 from dashboard.design.fields import Setting
+from study.bundle import TYPE_LABELS
 from study.plan.measures import IMAGE_MEASURES
 
+TYPES = tuple(TYPE_LABELS.values())
 LANGUAGES = {"en": "English", "de": "German"}
 STUDY = (
     Setting("study.title", "Title", "What participants read at the top of the first page."),
@@ -28,12 +30,13 @@ RESIZE = Setting(
     names={"transforms": "The network's own transforms", "whole": "The whole image, squashed to the input"},
 )
 TRIALS = (
-    Setting("trials.per_type", "Trials of each type in each category"),
+    Setting("trials.per_type", "Trials of each type in each category", f"The trial types are: {'; '.join(TYPES)}."),
     Setting("trials.practice", "Practice trials"),
     Setting(
         "trials.spread",
-        "Categories are spread over",
-        names={"ranks": "the order by accuracy", "accuracy": "accuracy itself"},
+        "Balance categories by",
+        "A number of categories is chosen evenly over their ranks by the AI's accuracy, or over the accuracy itself.",
+        names={"ranks": "rank by accuracy", "accuracy": "accuracy"},
     ),
     Setting(
         "trials.confusion",
@@ -43,8 +46,14 @@ TRIALS = (
     ),
 )
 STRATA = (
-    Setting("trials.strata.measure", "Spread targets over", options=tuple(IMAGE_MEASURES)),
-    Setting("trials.strata.bins", "Strata"),
+    Setting(
+        "trials.strata.measure",
+        "Measure",
+        "A number for each image, such as how uncertain the AI is about it.",
+        names={name: format_name(name) for name in IMAGE_MEASURES},
+        options=tuple(IMAGE_MEASURES),
+    ),
+    Setting("trials.strata.bins", "Strata", "Each stratum gets as many targets as the others, as far as images allow."),
     Setting("trials.strata.candidates", "Images measured per category and type"),
 )
 HEATMAPS = (

@@ -6,13 +6,14 @@ import streamlit as st
 
 from dashboard.design import build_check
 from dashboard.design.editor import Editor, change, read_now
-from dashboard.design.fields import Setting, follow, show, show_all
+from dashboard.design.fields import Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule
 from dashboard.design.settings import STRATA, TRIALS
+from study.building.check import StudyCheck
 from study.bundle import TRIAL_TYPES
 from study.plan.draft import MISSING
 
-NUMBER, NAMED = "A number of them", "By name"
+NUMBER, NAMED = "How many", "By name"
 DEFAULT = 10
 
 
@@ -31,18 +32,43 @@ def _choose_categories(editor: Editor) -> None:
     value = editor.value("trials.categories")
     key = f"design.{editor.name}.by"
     follow(key, NAMED if isinstance(value, list | tuple) else NUMBER)
+    checked = build_check.find_checked(editor)
 
     def switch() -> None:
-        chosen: list[str] | int = [] if st.session_state[key] == NAMED else DEFAULT
-        if isinstance(read_now(editor.path, "trials.categories"), list | tuple) == isinstance(chosen, list):
+        now = read_now(editor.path, "trials.categories")
+        has_names = isinstance(now, list | tuple)
+        if has_names == (st.session_state[key] == NAMED):
             return
-        change(editor.path, {"trials.categories": chosen})
+        named = list(checked.chosen) if checked else []
+        change(editor.path, {"trials.categories": (len(now) or DEFAULT) if has_names else named})
 
     st.radio("Categories", (NUMBER, NAMED), key=key, horizontal=True, on_change=switch)
     if isinstance(value, list | tuple):
-        show(editor, Setting("trials.categories", "Names, one per line", lines=6), Rule("array", value))
+        _choose_names(editor, list(value), checked)
     else:
         show(editor, Setting("trials.categories", "Number of categories"), Rule("integer", value, least=1))
+
+
+def _choose_names(editor: Editor, value: list[str], checked: StudyCheck | None) -> None:
+    """Choose categories by name, of those that the last check found images for; before one, names are typed."""
+    key = f"design.{editor.name}.trials.categories.names"
+    follow(key, value)
+    supply = checked.supply.table() if checked is not None and checked.supply is not None else []
+    known = {str(row["category"]): str(row["missing"]) for row in supply}
+
+    def write() -> None:
+        change(editor.path, {"trials.categories": st.session_state[key]})
+
+    st.multiselect(
+        "Categories by name",
+        list(dict.fromkeys([*known, *value])),
+        format_func=lambda name: f"{name}: too few images" if known.get(name) else name,
+        key=key,
+        on_change=write,
+        accept_new_options=not known,
+        placeholder="Choose categories" if known else "Type a name and press Enter",
+    )
+    show_faults(editor, "trials.categories")
 
 
 def _choose_strata(editor: Editor) -> None:
@@ -57,7 +83,12 @@ def _choose_strata(editor: Editor) -> None:
             return
         change(editor.path, {"trials.strata": chosen})
 
-    st.toggle("Spread the targets over a measure", key=key, on_change=switch)
+    st.toggle(
+        "Balance the target images over a measure",
+        key=key,
+        on_change=switch,
+        help="Chooses targets evenly over the values of a measure, so that Results can relate it to accuracy.",
+    )
     if has_strata:
         show_all(editor, STRATA, 3)
 

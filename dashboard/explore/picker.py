@@ -168,7 +168,9 @@ def _read_choice(search: Search, ranked: Sequence[int], most: int) -> list[int]:
         numbers = read_numbers(key, name)
         fitting = [n for n in numbers if n.isdecimal() and int(n) < count]
         for number in set(numbers) - set(fitting):
-            links.note(key, f"The link names image {number} of {name}, which has images 0 to {count - 1}.")
+            links.note(
+                key, f"The link names image {number} of {name}, which has images 0 to {count - 1}. {links.INSTEAD}"
+            )
         return list(dict.fromkeys(map(int, fitting)))[:most]
 
     one = [i for i in read(IMAGE_KEY) if i in set(ranked)] or [ranked[0]]

@@ -71,7 +71,7 @@ def choose(
     links.check("source", sources, "image set")
     linked, first = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0], sources[0]
     if linked and linked not in [DRAWN.get(name, name) for name in sources]:
-        links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here.")
+        links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here. {links.INSTEAD}")
     elif linked and "source" not in st.query_params and "source" not in st.session_state:
         # A link that names an image names its set too.
         first = next(name for name in sources if DRAWN.get(name, name) == linked)

@@ -68,6 +68,7 @@ FORMER = {
 }
 """Parts of links of former versions, and what they are called today: beginnings end in ``=`` or a space."""
 
+INSTEAD = "Another one is shown instead."
 _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
 
@@ -122,7 +123,7 @@ def check(key: str, options: Iterable[Any], what: str) -> None:
     given, known = st.query_params.get_all(key), {str(option) for option in options}
     for value in given:
         if value not in known:
-            note(key, f"The link names the {what} “{value}”, which does not exist here.")
+            note(key, f"The link names the {what} “{value}”, which does not exist here. {INSTEAD}")
 
 
 def note(key: str, sentence: str) -> None:
@@ -161,7 +162,7 @@ def _read_names(key: str, options: Sequence[str], default: str) -> list[str]:
     names = [name.strip() for name in st.query_params.get(key, default).split(",")]
     unknown = [name for name in names if name not in options]
     for name in unknown:
-        note(key, f"The link names “{name}”, which does not exist here.")
+        note(key, f"The link names “{name}”, which does not exist here. {INSTEAD}")
     return default.split(",") if unknown else names
 
 
@@ -211,4 +212,4 @@ def show() -> None:
             del noted[key]
             continue
         noted[key] = (sentence, now)
-        st.warning(escape_markdown(f"{sentence} Another one is shown instead."))
+        st.warning(escape_markdown(sentence))

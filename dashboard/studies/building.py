@@ -120,7 +120,9 @@ def _report_check(study: Study, job: Job) -> None:
     count = len(list_warnings(checked, study.settings))
     title = "What the images allow" if checked.obstacles else ":green[:material/check_circle:] This study can be built"
     with st.expander(f"{title}: {count_of(count, 'warning')}" if count else title):
-        show_material(checked, study.settings)
+        for line in list_warnings(checked, study.settings):
+            st.warning(format_message(line))
+        show_images(checked)
 
 
 def show_obstacles(checked: StudyCheck) -> None:
@@ -134,15 +136,18 @@ def list_warnings(checked: StudyCheck, config: StudyConfig) -> list[str]:
     return [*checked.warnings, *warn_of_placeholders(config.texts)]
 
 
-def show_material(checked: StudyCheck, config: StudyConfig) -> None:
-    """Draw the warnings of a study as its file is now, what a check found in its images, and what they allow."""
-    for line in list_warnings(checked, config):
-        st.warning(format_message(line))
+def show_images(checked: StudyCheck) -> None:
+    """Draw what a check found in the images of a study, and what they allow; the categories used come first."""
     for line in (*checked.sets, *checked.notes):
         st.caption(escape_markdown(line))
     if checked.supply is not None:
         st.markdown("**Usable images per category, as the network classifies them**")
         table = pd.DataFrame(checked.supply.table())
+        if checked.chosen:
+            table.insert(0, "used", table["category"].isin(checked.chosen))
+            table = table.sort_values("used", ascending=False, kind="stable")
+        if not table["missing"].any():
+            table = table.drop(columns="missing")
         st.dataframe(table, hide_index=True, column_config=dict(format_headings(table)))
         st.caption(largest_study(checked.supply))
 

@@ -115,7 +115,8 @@ def _judge(holds: bool, yes: str, no: str, fix: Fix | None = None) -> Point:
 def _link_design(study: Study, section: str) -> Fix | None:
     """Link a section of the study's file in Design, if there is a file."""
     query = {} if study.file is None else {"study": study.file.stem, "part": section}
-    return Fix("Open Design", "design", query) if query else None
+    label = "Make your own copy" if study.is_example else "Open Design"
+    return Fix(label, "design", query) if query else None
 
 
 def _judge_contact(study: Study, contact: Contact) -> Point:

@@ -45,12 +45,12 @@ def show(study: Study) -> None:
         if may(Permission.PREVIEW):
             _links(study)
     if study.last_version is not None:
-        st.subheader("Participation", anchor=False)
+        st.header("Participation", anchor=False)
         counts = workspace_studies.count_participants(study.last_version, study.conditions)
         st.table(counts, border="horizontal", hide_index=True)
         links.show_link("Monitor, pause and resume", "monitor", monitor_study=study.name)
     if is_built and study.file is not None:
-        st.subheader("Build", anchor=False)
+        st.header("Build", anchor=False)
         building.show(study)
 
 
@@ -60,7 +60,7 @@ def _may(name: str, permission: Permission) -> bool:
 
 def _previews(study: Study, bundle: Bundle) -> None:
     """Link the preview of each condition of the newest build, whether it is open or not."""
-    st.subheader("Preview", anchor=False)
+    st.header("Preview", anchor=False)
     current = study.open_version
     is_newer = current is not None and current.study_hash != bundle.study_hash
     st.caption(
@@ -74,7 +74,7 @@ def _previews(study: Study, bundle: Bundle) -> None:
 
 
 def _opening(study: Study, bundle: Bundle) -> None:
-    st.subheader("Collection", anchor=False)
+    st.header("Collection", anchor=False)
     show_said(study.name + COLLECTION)
     current = study.open_version
     quota = next((version.quota for version in study.versions if version.study_hash == bundle.study_hash), 0)
@@ -118,7 +118,7 @@ def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
 def _access(study: Study) -> None:
     """Choose who can start, and the ids of a closed list."""
     assert study.open_version is not None
-    st.subheader("Access", anchor=False)
+    st.header("Access", anchor=False)
     modes = list(ACCESS)
     current = study.open_version.access
     mode = st.selectbox(
@@ -142,12 +142,11 @@ def _access(study: Study) -> None:
 
 def _links(study: Study) -> None:
     assert study.open_version is not None
-    st.subheader("Links", anchor=False)
+    st.header("Links", anchor=False)
     st.caption("For participants. A recruiter's ID can be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
     link = _link(study)
     address, code = st.columns([3, 1], vertical_alignment="center")
     address.code(link, language=None)
-    address.caption("The button at the right of the link copies it.")
     code.image(draw_qr_code(link), width=140, caption="QR code of the link", alt="QR code of the link")
 
 

@@ -78,7 +78,7 @@ def _show_member(study: str, one: Member, viewer: Account, *, may_change: bool) 
 
 
 def _show_adding(study: str, has_members: bool) -> None:
-    st.subheader("Add a member", anchor=False)
+    st.header("Add a member", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("E-mail address", key=f"member_address_{study}", placeholder="ada@example.org", width=320)
         roles: list[Role] = list(ROLES) if has_members else [FIRST]

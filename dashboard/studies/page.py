@@ -1,10 +1,13 @@
-"""Studies: all studies, and one of them from its file to its responses."""
+"""Studies: the list of all studies, and each of them from its file to its responses."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard.shared import links, service
+from dashboard.shared.keys import NEW_STUDY
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building, collection, exporting, membership, simulation, trials
@@ -14,38 +17,44 @@ from study.workspace.workspace import home
 
 
 def page() -> None:
-    """Draw the page."""
-    st.title("Studies", anchor=False)
-    st.caption(
-        "A study is defined by a file, which you write on the page Design. Building freezes its images and "
-        "heatmaps; participants then open it by a link."
-    )
+    """Draw the study that the link names, or the list of all."""
     with show_errors():
         building.take_done()
-        studies = list_studies(home(), service.get_acting_researcher())
-        if not studies:
-            st.info("There is no study yet.")
-            links.show_link("Design a study", "design")
-            return
-        table = st.empty()
-        names = [study.name for study in studies]
-        if st.query_params.get("study", names[0]) not in names:
-            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
-        name = st.selectbox("Study", names, key="study", bind="query-params", width=420)
-        if len(studies) > 1:
-            table.html(draw_overview(studies, name))
-        _details(studies[names.index(name)])
+        studies = {study.name: study for study in list_studies(home(), service.get_acting_researcher())}
+        chosen = st.query_params.get("study")
+        if chosen in studies:
+            _show_study(studies[chosen])
+        else:
+            _show_list(list(studies.values()), chosen)
 
 
-def _details(study: Study) -> None:
+def _show_list(studies: Sequence[Study], unknown: str | None) -> None:
+    """Draw the list of all studies; a link named ``unknown``, if anything."""
+    st.title("Studies", anchor=False)
+    st.caption("Building a study freezes its images and heatmaps; participants then open it by a link.")
+    if unknown is not None:
+        st.error(f"There is no study {escape_markdown(unknown)}.")
+    links.show_link(":material/add: New study", "design", study=NEW_STUDY)
+    if studies:
+        st.html(draw_overview(studies))
+
+
+def _show_study(study: Study) -> None:
+    """Draw one study, section by section."""
     named = study.title if study.name in study.title else f"{study.name}: {study.title}"
-    st.header(f"{escape_markdown(named)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
+    st.title(f"{escape_markdown(named)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
     for fault in study.faults:
         st.error(format_message(fault))
     if study.bundle is not None:
         st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
+    may_design = service.get_acting_researcher().may(Permission.DESIGN, study.name)
+    with st.container(horizontal=True):
+        links.show_link("← All studies", "studies")
+        if study.file is not None and may_design:
+            label = "Make your own copy" if study.is_example else "Edit in Design"
+            links.show_link(f":material/edit_note: {label}", "design", study=study.file.stem)
     sections = {"Collection": lambda: collection.show(study)}
-    if study.bundle is not None and service.get_acting_researcher().may(Permission.DESIGN, study.name):
+    if study.bundle is not None and may_design:
         bundle = study.bundle
         sections |= {
             "Trials": lambda: trials.show(bundle),

@@ -191,10 +191,11 @@ def count_finished(versions: Sequence[StudyStatus], mode: str) -> int:
     return sum(stages.get("done", 0) for version in versions for stages in version.sessions.get(mode, {}).values())
 
 
-def draw_overview(studies: Sequence[Study], shown: str) -> str:
-    """Draw the studies as a table in HTML, each a link; ``shown`` is the one below the table."""
+def draw_overview(studies: Sequence[Study]) -> str:
+    """Draw the studies as a table in HTML, each a link: the workspace's own, then the examples."""
     rows = [
         {
+            "group": "Examples" if study.is_example else "Your studies",
             "name": study.name,
             "subject": study.subject,
             "state": study.state,
@@ -205,4 +206,4 @@ def draw_overview(studies: Sequence[Study], shown: str) -> str:
         }
         for study in studies
     ]
-    return load_templates(Path(__file__).parent).get_template("overview.html").render(rows=rows, shown=shown)
+    return load_templates(Path(__file__).parent).get_template("overview.html").render(rows=rows)

@@ -122,7 +122,7 @@ def _select(files: list[_File], listed: Mapping[str, None], root: Path) -> list[
 
 def _category_folders(root: Path) -> list[Path]:
     if not root.exists():
-        raise DataError(f"No folder {root}.{_siblings(root)}")
+        raise DataError(describe_missing(root))
     if not root.is_dir():
         raise DataError(f"{root} is a file: give the folder that holds one folder per category.")
     folders = [entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
@@ -131,6 +131,11 @@ def _category_folders(root: Path) -> list[Path]:
             f"{root} has no category folders: put the images into one folder per category, named like the category."
         )
     return sorted(folders, key=lambda folder: unicodedata.normalize("NFC", folder.name))
+
+
+def describe_missing(root: Path) -> str:
+    """Say that there is no such folder, and which there are beside it."""
+    return f"No folder {root}.{_siblings(root)}"
 
 
 def _siblings(root: Path) -> str:

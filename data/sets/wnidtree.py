@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import DataError
+from data.sets.folder import describe_missing
 from data.sets.folder import load as load_folder
 from data.sets.wnids import WNID, imagenet_names
 from data.types import ImageSet
@@ -35,6 +36,8 @@ def load_tree(
         Something is missing or misplaced; with ``partial`` missing categories and images are allowed.
     """
     root = Path(path).expanduser()
+    if not root.exists():
+        raise DataError(f"{describe_missing(root)} These images do not come with Foretell: {HELP}.")
     if root.is_dir():
         _refuse_misplaced(published, root)
         if not partial:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,7 +163,9 @@ def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
     faults = []
     for name, category in zip(names, chosen, strict=True):
         if category < 0:
-            faults.append(f"trials.categories names {name!r}, which is no class of the network.")
+            near = difflib.get_close_matches(plain(name).casefold(), index, 1)
+            meant = f" Did you mean {plain(supply.material.categories[index[near[0]]])!r}?" if near else ""
+            faults.append(f"trials.categories names {name!r}, which is no class of the network.{meant}")
         elif missing := supply.list_missing(category):
             faults.append(f"Category {name!r} has too few images. Missing: {', '.join(missing)}.")
     if faults:

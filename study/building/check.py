@@ -26,7 +26,7 @@ from study.building.categories import CategoryShortage, Supply, choose_categorie
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
-from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
+from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources, plain
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
@@ -56,6 +56,8 @@ class StudyCheck:
         Estimated duration of the build; None where it cannot be built.
     postponed
         What was not checked because it takes long, in a sentence; empty where everything was.
+    chosen
+        The categories that the study would have, by name.
     """
 
     sets: tuple[str, ...]
@@ -66,6 +68,7 @@ class StudyCheck:
     seconds: float | None = None
     postponed: str = ""
     warnings: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -150,7 +153,10 @@ def _check_plan(
         *_method_notes(sources),
     )
     warnings += tuple(_plan_warnings(plan, sources))
-    return StudyCheck(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds, warnings=warnings)
+    chosen = tuple(dict.fromkeys(plain(material.categories[trial.candidate.truth]) for trial in plan.trials))
+    return StudyCheck(
+        sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds, warnings=warnings, chosen=chosen
+    )
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:

@@ -189,6 +189,19 @@ class Trials(Section):
     strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
 
+    @field_validator("categories")
+    @classmethod
+    def _check_names(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
+        if isinstance(value, int):
+            return value
+        if not value:
+            raise ValueError("name at least one category, or give their number.")
+        names = [name.casefold() for name in value]
+        twice = next((name for name in value if names.count(name.casefold()) > 1), None)
+        if twice is not None:
+            raise ValueError(f"{twice!r} is named twice: name each category once.")
+        return value
+
 
 class Saliency(Section):
     """``[saliency]``: the method of the heatmaps, its parameters, and their opacity over the image.

@@ -58,7 +58,7 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, s
     hand.write(page.get_by_role("textbox", name="Name", exact=True), name)
     hand.write(page.get_by_role("textbox", name="Title", exact=True), "Predict the AI")
     hand.see("a new study")
-    press("Make the study")
+    press("Create study")
     go_to(hand, "Network and images")
     go_to(hand, "One image set, divided into three")
     press("Divide")

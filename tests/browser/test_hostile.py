@@ -91,7 +91,9 @@ def test_a_participants_page_shows_what_was_written(page: Page, server: Server) 
     harmless(page, "end")
 
 
-@pytest.mark.parametrize("path", ["studies", "studies?section=Trials", "studies?section=Export", "monitor", "results"])
+@pytest.mark.parametrize(
+    "path", ["studies", *(f"studies?study=evil&section={name}" for name in ("Trials", "Export")), "monitor", "results"]
+)
 def test_a_researchers_page_runs_nothing(page: Page, server: Server, path: str) -> None:
     """Catches a title or a category, which may be a stranger's folder name, that is shown as HTML or Markdown."""
     page.goto(f"{server.url}/{path}")

@@ -24,10 +24,11 @@ PATHS = {
     "": "Do explanations help people predict an AI?",
     "explore?method=Gradient": "Explore",
     "studies": "Studies",
-    "studies?section=Trials": "Studies",
-    "studies?section=Simulate": "Studies",
-    "studies?section=Export": "Studies",
-    "studies?section=Members": "Studies",
+    "studies?study=aquarium": "aquarium open",
+    "studies?study=aquarium&section=Trials": "aquarium open",
+    "studies?study=aquarium&section=Simulate": "aquarium open",
+    "studies?study=aquarium&section=Export": "aquarium open",
+    "studies?study=aquarium&section=Members": "aquarium open",
     "accounts": "Accounts",
     "monitor": "Monitor",
     "power": "Power",
@@ -112,7 +113,7 @@ def test_on_a_phone_the_title_follows_the_header_and_a_link_can_be_copied(
     with chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
         researcher.let_in(context)
         page = context.new_page()
-        page.goto(f"{researcher.url}/studies")
+        page.goto(f"{researcher.url}/studies?study=aquarium")
         finished(page)
         title, header = (page.locator(place).bounding_box() for place in ("h1", ".stAppHeader"))
         assert title is not None
@@ -143,9 +144,10 @@ def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Pag
 
 
 def test_a_study_leads_to_its_preview(researcher: Server, page: Page) -> None:
-    """Catches a row of the list that does not open its study in this tab, and a preview that counts."""
+    """Catches a row of the list that does not open its study in this tab, no way back, and a preview that counts."""
     page.goto(f"{researcher.url}/studies?study=demo")
     finished(page)
+    page.get_by_role("link", name="All studies").click()
     page.get_by_role("link", name="aquarium", exact=True).click()
     expect(page.get_by_role("heading", name="aquarium")).to_be_visible()
     finished(page)
@@ -257,7 +259,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
 WALK = {
     "explore?method=Gradient": (12, "Uncertainty of the prediction"),
     "library": (7, "Name of the set"),
-    "design": (8, "Make the study"),
+    "design": (8, "Create study"),
     "studies?study=aquarium": (8, "Access"),
     "monitor": (8, "Replay a session"),
     "power": (8, "Simulate"),

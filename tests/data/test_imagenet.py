@@ -66,6 +66,8 @@ def full(root: Path, wnids: tuple[str, ...], pictures: int) -> Path:
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"No folder .*val\. .*docs/how-to/imagenet"):
+        imagenet.load(path=tmp_path / "val")
     root = full(tmp_path / "val", tuple(imagenet_names()), 1)
     (root / "n01440764" / "0.JPEG").unlink()
     (root / "n01440764").rmdir()

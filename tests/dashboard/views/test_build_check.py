@@ -98,7 +98,9 @@ def test_a_setting_that_changes_no_trial_is_not_checked_again(app: AppTest, tiny
 
 
 def test_the_images_of_each_category_are_shown_without_a_click(app: AppTest) -> None:
-    assert any("fish" in set(table.value.iloc[:, 0]) for table in app.dataframe)
+    (table,) = (one.value for one in app.dataframe if "category" in one.value)
+    assert "fish" in set(table["category"])
+    assert table["used"].tolist() == [True] * 3 + [False] * (len(table) - 3)
     assert any("Largest study that fits" in one.value for one in app.caption)
 
 
@@ -136,15 +138,15 @@ def test_images_that_are_gone_are_said_and_checked_again_by_a_click(app: AppTest
 
 
 def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path, open_page: Open) -> None:
-    """Catches a warning that is one grey line of many below a line that says that all is well."""
+    """Catches a warning that is one grey line of many below a line that says that all is well, or in one section."""
     before = [one.value for one in app.warning]
     assert before
-    assert f"{len(before)} warnings, listed in Trials." in lines(app)
+    assert any(f"{len(before)} warnings" in one.label for one in app.expander)
     draft = StudyDraft.read(tiny)
     draft.set("texts.question", "Which {nam} did it choose?")
     draft.set("texts.feedback", "It said {name}.")
     draft.save(tiny)
-    app = checked(open_page(study="tiny", part="Trials"))
-    assert f"{len(before) + 1} warnings, listed in Trials." in lines(app)
+    app = checked(open_page(study="tiny", part="Texts"))
+    assert any(f"{len(before) + 1} warnings" in one.label for one in app.expander)
     (new,) = {one.value for one in app.warning} - set(before)
     assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."

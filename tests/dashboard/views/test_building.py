@@ -55,7 +55,7 @@ def test_build_from_the_page(open_studies: Open, workspace: Path) -> None:
     file.write_text(TINY)
     app = made(press(open_studies(study="small"), "Build"))
     assert not app.error
-    assert "blue-badge[built]" in app.header[0].value
+    assert "blue-badge[built]" in app.title[0].value
     assert not app.warning
     file.write_text(TINY.replace("sets = 5", "sets = 6"))
     assert "has changed since" in open_studies(study="small").warning[0].value
@@ -85,7 +85,7 @@ def test_a_build_that_has_ended_is_shown_by_one_run_of_the_page(
     app.run()
     assert not app.exception
     assert not app.get("progress")
-    assert "badge[built]" in app.header[0].value
+    assert "badge[built]" in app.title[0].value
     assert len(runs) == 1
     assert pool().find(job.key) is None
 

@@ -53,12 +53,15 @@ def shown_conditions(app: AppTest) -> list[str]:
     ]
 
 
-def test_a_link_to_a_study_that_came_with_foretell_begins_a_copy(open_page: Open) -> None:
-    """Catches the sentence that it does not exist, and a copy of another one."""
+def test_a_link_to_a_study_that_came_with_foretell_begins_a_copy(open_page: Open, mine: Path) -> None:
+    """Catches the sentence that it does not exist, a copy of another one, and one's own study in its place."""
     app = open_page(study="two-ais-blind")
-    assert "“two-ais-blind” came with Foretell and stays as it is." in " ".join(one.value for one in app.warning)
-    assert Path(named(app.radio, "Begin with").value).stem == "two-ais-blind"  # type: ignore[attr-defined]
-    assert "does not exist here" in " ".join(one.value for one in open_page(study="nowhere").warning)
+    assert named(app.selectbox, "Study").value == "A new study"  # type: ignore[attr-defined]
+    assert not app.warning
+    assert Path(named(app.radio, "Start from").value).stem == "two-ais-blind"  # type: ignore[attr-defined]
+    unknown = open_page(study="nowhere")
+    assert [one.value for one in unknown.warning] == ["There is no study file “nowhere” here."]
+    assert named(unknown.selectbox, "Study").value == "A new study"  # type: ignore[attr-defined]
 
 
 def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, workspace: Path) -> None:
@@ -66,7 +69,7 @@ def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, wo
     app = open_page()
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
     named(app.text_input, "Title").input("My *study*")  # type: ignore[attr-defined]
-    named(app.button, "Make the study").click()  # type: ignore[attr-defined]
+    named(app.button, "Create study").click()  # type: ignore[attr-defined]
     settle(app)
     settings = config.read(workspace / "studies" / "mine.toml")
     assert settings.study.title == "My *study*"
@@ -140,7 +143,7 @@ def test_a_text_that_is_written_stays_where_it_is(open_page: Open, mine: Path) -
 def test_a_bad_name_is_one_sentence(open_page: Open, workspace: Path) -> None:
     app = open_page()
     named(app.text_input, "Name").input("../evil")  # type: ignore[attr-defined]
-    named(app.button, "Make the study").click()  # type: ignore[attr-defined]
+    named(app.button, "Create study").click()  # type: ignore[attr-defined]
     settle(app)
     assert "cannot be in a link" in app.error[0].value
     assert not list(workspace.rglob("*.toml"))
@@ -327,7 +330,7 @@ def test_a_study_that_begins_in_explore_has_its_network_images_and_method(open_p
     app = open_page(study="A new study", model="scenes", images_of="flat", explain_by="grad_cam")
     assert "Grad-CAM" in app.info[0].value
     named(app.text_input, "Name").input("mine")  # type: ignore[attr-defined]
-    named(app.button, "Make the study").click()  # type: ignore[attr-defined]
+    named(app.button, "Create study").click()  # type: ignore[attr-defined]
     settle(app)
     settings = config.read(workspace / "studies" / "mine.toml")
     assert settings.saliency.method == "grad_cam"

@@ -69,7 +69,7 @@ def test_a_new_study_is_one_click_away(open_page: Open, mine: Path) -> None:
     app = open_page(study="mine", part="Study")
     named(app.button, "New study").click()  # type: ignore[attr-defined]
     settle(app)
-    assert named(app.button, "Make the study")
+    assert named(app.button, "Create study")
     assert not any(one.label == "New study" for one in app.button)
 
 

@@ -42,8 +42,11 @@ def log_in(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr(service, "get_acting_researcher", lambda: service.get_service().act_as(address))
 
 
-def run(page: str) -> AppTest:
-    app = AppTest.from_function(script, default_timeout=120, args=(page,)).run()
+def run(page: str, **query: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=120, args=(page,))
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
     assert not app.exception
     return app
 
@@ -124,7 +127,7 @@ def test_the_sections_of_a_study_are_those_of_the_role(collected: Path, monkeypa
         ("viewer", ["Collection", "Members"]),
     ):
         log_in(monkeypatch, f"{role}@example.org")
-        (control,) = [one for one in run("studies").get("button_group") if one.proto.label == "Section"]
+        (control,) = [one for one in run("studies", study="demo").get("button_group") if one.proto.label == "Section"]
         assert [option.content for option in control.proto.options] == sections
 
 
@@ -135,6 +138,7 @@ def test_a_stranger_finds_no_study_on_any_page(collected: Path, monkeypatch: pyt
         app = run(page)
         assert "demo" not in [option for box in app.selectbox for option in box.options], page
         assert not [table for table in app.table if "demo" in table.value.to_string()], page
+        assert not [html for html in app.get("html") if "study=demo" in html.proto.body], page
 
 
 def accounts_script() -> None:
@@ -173,7 +177,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
 def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> None:
     """Catches controls that do something else than they say, and an error that stops the page."""
     app = AppTest.from_function(script, default_timeout=120, args=("studies",))
-    app.query_params["section"] = "Members"
+    app.query_params["section"], app.query_params["study"] = "Members", "demo"
     app.run()
     assert app.selectbox(key="member_role_demo").value == "viewer"  # what may do least
     odd = "ada_[x](y)@example.org"

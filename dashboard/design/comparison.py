@@ -1,0 +1,134 @@
+"""Compare two study files in a window of its own: the settings in which they differ, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.names import format_name
+from dashboard.design import settings
+from dashboard.design.editor import Editor, list_own
+from dashboard.design.fields import Setting
+from dashboard.design.places import describe_set
+from dashboard.design.schema import rule_at
+from dashboard.shared.messages import escape_markdown, show_errors
+from study.plan import studyfiles
+from study.plan.draft import StudyDraft
+from study.plan.studyfiles import Difference
+from study.workspace.workspace import home
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Study": ("study", "language", "display", "contact"),
+    "Network and images": ("classifier", "sets"),
+    "Trials": ("trials",),
+    "Explanations": ("conditions", "saliency", "teaching"),
+    "Procedure": ("device", "keys", "consent", "check", "pacing", "recruiter", "pay", "practice", "questionnaire"),
+    "Texts": ("texts",),
+    "Plan": ("allocation", "analysis"),
+}
+"""The tables of a study file that a section of the page shows; all others are under File."""
+LABELS = {
+    "study.name": "Name",
+    "classifier.model": "Network",
+    "sets.pool": "Example pool",
+    "sets.standard": "Standard images",
+    "sets.adversarial": "Adversarial images",
+    "trials.categories": "Categories",
+    "conditions": "Conditions",
+    "saliency.method": "Heatmap method",
+    "texts.title": "Title (text)",
+    "questionnaire": "Questionnaire",
+    "check.questions": "Comprehension check",
+    "analysis.models": "Mixed models",
+    "analysis.contrasts": "Planned contrasts",
+}
+"""Of settings whose widgets are not in `settings`."""
+MOST_LETTERS = 300
+"""Letters of a value; a longer one is cut."""
+
+
+@st.dialog("Compare two study files", width="large")
+def compare(editor: Editor) -> None:
+    """Choose another study file, and show in which settings it differs."""
+    others = [path for path in list_own(home()) if path != editor.path]
+    others += list(studyfiles.templates())
+    other = st.selectbox("Compare with", others, format_func=lambda path: path.stem, key="compare_with")
+    with show_errors():
+        differences = _join_sets(studyfiles.compare_studies(editor.path, other), editor.path, other)
+        if not differences:
+            st.caption("The two files have the same settings.")
+        for section, rows in _group(differences).items():
+            st.subheader(section, anchor=False)
+            st.table(pd.DataFrame(rows, columns=["Setting", editor.name, other.stem]), hide_index=True)
+
+
+def _join_sets(differences: Sequence[Difference], *paths: Path) -> list[Difference]:
+    """Join all settings of an image set into one difference, and describe both sets in words."""
+    drafts = [StudyDraft.read(path) for path in paths]
+    roles = dict.fromkeys(one.place.split(".")[1] for one in differences if one.place.startswith("sets."))
+    joined = [Difference(f"sets.{role}", *(_describe_role(draft, role) for draft in drafts)) for role in roles]
+    return [*joined, *(one for one in differences if not one.place.startswith("sets."))]
+
+
+def _describe_role(draft: StudyDraft, role: str) -> str | None:
+    content = draft.get(f"sets.{role}")
+    return describe_set(content) if isinstance(content, Mapping) else None
+
+
+def _group(differences: Sequence[Difference]) -> dict[str, list[tuple[str, str, str]]]:
+    """Sort the differences into the page's sections, in its order, and write them in its words."""
+    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in (*SECTIONS, "File")}
+    for one in differences:
+        table = one.place.partition(".")[0]
+        section = next((name for name, tables in SECTIONS.items() if table in tables), "File")
+        rows[section] += [
+            (escape_markdown(label), escape_markdown(first), escape_markdown(second))
+            for label, first, second in _write(one)
+        ]
+    return {section: found for section, found in rows.items() if found}
+
+
+def _write(difference: Difference) -> Iterator[tuple[str, str, str]]:
+    """Write one difference in words; of two lists only the entries that one of them has."""
+    place, first, second = difference
+    name = format_name(place.rpartition(".")[2])
+    setting = _list_settings().get(place) or Setting(place, LABELS.get(place, f"{name} ({place})"))
+    if isinstance(first, list) and isinstance(second, list):
+        shared = [one for one in first if one in second]
+        first, second = ([one for one in entries if one not in shared] for entries in (first, second))
+    yield setting.label, _format(setting, first), _format(setting, second)
+
+
+def _list_settings() -> dict[str, Setting]:
+    """List the settings that the page has a widget for, by place."""
+    groups = [group for group in vars(settings).values() if isinstance(group, tuple)]
+    return {one.place: one for group in groups for one in group if isinstance(one, Setting)}
+
+
+def _format(setting: Setting, value: Any) -> str:
+    """Write a value as the page does; a setting that the file leaves out has its default."""
+    if value is not None:
+        return _shorten(_describe(setting, value))
+    try:
+        default = rule_at(setting.place).default
+    except KeyError:  # a parameter of a method, or a text
+        default = None
+    return "default" if default in (None, "") else f"{_shorten(_describe(setting, default))} (default)"
+
+
+def _describe(setting: Setting, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return "; ".join(_describe(setting, one) for one in value) or "none of its own"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_describe(setting, one)}" for name, one in value.items())
+    return str(setting.names.get(value, value))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
