@@ -89,7 +89,7 @@ def _group(differences: Sequence[Difference]) -> dict[str, list[tuple[str, str, 
             (escape_markdown(label), escape_markdown(first), escape_markdown(second))
             for label, first, second in _write(one)
         ]
-    return {section: found for section, found in rows.items() if found}
+    return {section: written for section, written in rows.items() if written}
 
 
 def _write(difference: Difference) -> Iterator[tuple[str, str, str]]:

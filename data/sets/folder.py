@@ -134,7 +134,7 @@ def _category_folders(root: Path) -> list[Path]:
 
 
 def describe_missing(root: Path) -> str:
-    """Say that there is no such folder, and which there are beside it."""
+    """Say that there is no such folder, and which there are next to it."""
     return f"No folder {root}.{_siblings(root)}"
 
 
