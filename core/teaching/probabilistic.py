@@ -18,9 +18,9 @@ from core.teaching.kfac import KroneckerPrior, with_bias
 RANKS = (1, 5)
 """A prediction is right at rank k if the true class is among the k likeliest."""
 RESAMPLES = 100
-"""Sets of draws that are drawn again from the draws: the standard deviation they estimate is right to about 7%."""
-PART = 64
-"""Images whose predictions are averaged at a time for all `RESAMPLES`."""
+"""Sets of batches that are drawn again from the batches: the standard deviation they estimate is right to about 7%."""
+BATCHES = 25
+"""Parts of the draws, each with its own average, that are drawn again."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,15 @@ def measure_sampled_accuracy(
     samples: int,
     generator: torch.Generator,
 ) -> SampledAccuracy:
-    """Measure the accuracy of the classifier averaged over ``samples`` heads, with its Monte Carlo error.
+    """Measure the accuracy of the classifier averaged over ``samples`` draws, with its Monte Carlo error.
 
-    All images share the heads, so their errors are not independent: the error is the standard deviation of the accuracy
-    over draws that are drawn again with replacement (Efron 1979, doi:10.1214/aos/1176344552), times sqrt(S / (S - 1)).
-    A share of images is no smooth function of the draws, so it is right to within a factor of 1.5.
+    An average over few draws is less accurate than the posterior predictive, whose class it often misses: 30 draws of
+    heads lost 10 percentage points that 1,000 do not lose. So many are quick because the logits of each image are
+    drawn from their own distribution, N(W* z, (z^T U^-1 z) V^+), and not whole heads; in pairs of opposite signs.
+
+    All images share the draws, so their errors are not independent: the error is the standard deviation of the accuracy
+    over batches of draws that are drawn again with replacement (Efron 1979, doi:10.1214/aos/1176344552), times
+    sqrt(B / (B - 1)). A share of images is no smooth function of the draws, so it is right to within a factor of 2.
 
     Parameters
     ----------
@@ -86,25 +90,24 @@ def measure_sampled_accuracy(
         Features (N, M), and the true class of each image as its place (N,) in ``classes``.
     classes
         (C,) the classes that compete.
+    samples
+        At least 2 for each of the `BATCHES`.
     """
-    if samples < 2:
-        raise ForetellError(f"samples={samples}: an average with a standard error needs at least 2 draws.")
+    if samples < 2 * BATCHES:
+        raise ForetellError(f"samples={samples}: an average with a standard error needs at least {2 * BATCHES} draws.")
     z = with_bias(features)
-    draws = torch.empty(samples, len(z), len(classes))
-    total = torch.zeros(len(z), len(classes), dtype=torch.float64)
-    for k, head in enumerate(sample_heads(prior, samples, generator)):
-        predicted = (z @ head.T).softmax(1)[:, classes]
-        draws[k] = predicted.float()
-        total += predicted
-    correct = rank_of_label(total, labels)
+    mean, root = z @ prior.head.T, _root(prior.class_covariance)
+    sd = ((z @ prior.feature_covariance) * z).sum(1, keepdim=True).clamp(min=0).sqrt()
+    batches = torch.zeros(BATCHES, len(z), len(classes))
+    for k in range(samples // 2):
+        noise = sd * (root @ torch.randn(len(root), generator=generator, dtype=torch.float64))
+        for logits in (mean + noise, mean - noise):
+            batches[k % BATCHES] += logits.softmax(1)[:, classes]
+    correct = rank_of_label(batches.sum(0), labels)
     accuracy = [float((correct < rank).double().mean()) for rank in RANKS]
-    counts = torch.multinomial(torch.ones(RESAMPLES, samples), samples, replacement=True, generator=generator)
-    weights = torch.zeros(RESAMPLES, samples).scatter_add_(1, counts, torch.ones(RESAMPLES, samples))
-    placed = [
-        rank_of_label((weights @ draws[:, part].flatten(1)).view(RESAMPLES, len(part), -1), labels[part])
-        for part in torch.arange(len(z)).split(PART)  # type: ignore[no-untyped-call]
-    ]
-    ranks, scale = torch.cat(placed, 1), (samples / (samples - 1)) ** 0.5
+    again = torch.randint(BATCHES, (RESAMPLES, BATCHES), generator=generator)
+    ranks = torch.stack([rank_of_label(batches[chosen].sum(0), labels) for chosen in again])
+    scale = (BATCHES / (BATCHES - 1)) ** 0.5
     error = [float((ranks < rank).double().mean(1).std()) * scale for rank in RANKS]
     return SampledAccuracy((accuracy[0], accuracy[1]), (error[0], error[1]), correct < 1)
 

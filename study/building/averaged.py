@@ -6,6 +6,7 @@ about the network only where the two are about as accurate.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.decoding import read_batches
-from core.shares import compare_paired
+from core.shares import Z, compare_paired
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import RANKS, measure_sampled_accuracy, rank_of_label
 from data.types import ImageSet
@@ -24,11 +25,14 @@ from study.network.sources import UNMATCHED, class_of_labels
 AVERAGED = "averaged classifier"
 """Key of a bundle's environment, which is no part of the study hash."""
 WARNING = "Warning:"
-DRAWS = 30
+DRAWS = 1000
+"""An average over few draws is less accurate than the posterior predictive, and warned of priors that are good."""
 MOST = 1000
 """Images compared at most: accuracies to about 1.5 points."""
 FAR = 0.05
 """Difference of the top-1 accuracies that is warned of, where its interval excludes 0."""
+LEAST_DAMPING = 0.01
+"""The least damping that the warning suggests."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,13 @@ class AveragedAccuracy:
     Attributes
     ----------
     averaged, error
-        Of predictions averaged over sampled last layers, with their Monte Carlo standard errors.
+        Of predictions averaged over `DRAWS` draws from the prior, with their Monte Carlo standard errors.
     plain
         Of the network itself.
     lost, won
         Images that only the plain one, and only the sampled one predicts correctly (top 1).
+    damping
+        Of the prior.
     """
 
     averaged: tuple[float, float]
@@ -51,12 +57,17 @@ class AveragedAccuracy:
     lost: int
     won: int
     images: int
+    damping: float = 0.0
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """Top-1 accuracy that sampling loses, and its 95% interval for paired predictions."""
-        interval = compare_paired(self.lost, self.won, self.images)
-        return interval.value, interval.low, interval.high
+        """Top-1 accuracy that sampling loses, and its 95% interval, over images and draws from the prior.
+
+        The two sources are independent, so their variances add up: the paired interval given the draws, widened.
+        """
+        value, low, high, _ = compare_paired(self.lost, self.won, self.images)
+        draws = Z * self.error[0]
+        return value, value - math.hypot(value - low, draws), value + math.hypot(high - value, draws)
 
     @property
     def is_far(self) -> bool:
@@ -71,13 +82,16 @@ class AveragedAccuracy:
 
     @property
     def facts(self) -> str:
-        """Both accuracies in a sentence."""
-        numbers = [f"{value:.1%}" for value in (*self.plain, *self.averaged)]
-        errors = [f"{100 * value:.1f}" for value in self.error]
+        """Both accuracies, and their difference with its interval."""
+        plain, fifth, learner, learner_fifth = (f"{value:.1%}" for value in (*self.plain, *self.averaged))
+        _, low, high = self.gap
+        limits = (low, high) if self.lost >= self.won else (-high, -low)
+        start, end = (f"{100 * limit:.1f}".replace("-", "−") for limit in limits)
         return (
-            f"Choosing among the classes of these {self.images:,} images only, the network is right in {numbers[0]} "
-            f"(top 5: {numbers[1]}); the simulated learner, before it sees an example, in {numbers[2]} ± {errors[0]} "
-            f"(top 5: {numbers[3]} ± {errors[1]}; {DRAWS} draws from its prior, ± their standard error)."
+            f"Among the classes of these {self.images:,} images, the network is correct on {plain} of them (top 5: "
+            f"{fifth}), and the learner, before it sees any example, on {learner} (top 5: {learner_fifth}): "
+            f"{self._distance} (95% interval {start} to {end}; it covers the choice of images and of {DRAWS:,} draws "
+            "from the prior)."
         )
 
     @property
@@ -85,15 +99,21 @@ class AveragedAccuracy:
         """What follows from accuracies that are far from each other, and a remedy; empty where they are not."""
         if not self.is_far:
             return ""
-        gap, low, high = (100 * value for value in self.gap)
-        less, well = ("less", "less well") if gap > 0 else ("more", "better")
-        limits = sorted((abs(low), abs(high)))
+        well = "less well" if self.lost > self.won else "better"
+        tried = max(10 * self.damping, LEAST_DAMPING)
         return (
-            f"The learner is {abs(gap):.1f} percentage points {less} accurate than the network (95% interval "
-            f"{limits[0]:.1f} to {limits[1]:.1f}), so examples are chosen for a learner that knows these classes "
-            f"{well}. To bring the two together, set a larger teaching.damping in the study file, or estimate the "
-            "prior from more images."
+            f"The learner's accuracy is {self._distance} than the network's, so examples are chosen for a learner that "
+            f"knows these classes {well}. To bring the two together, increase the damping of the prior (now "
+            f"{self.damping:.3g}; try {tried:.3g}), or estimate the prior from more images."
         )
+
+    @property
+    def _distance(self) -> str:
+        """The difference of the accuracies as they are written, so that a reader's own subtraction gives the same."""
+        plain, learner = (float(f"{100 * value:.1f}") for value in (self.plain[0], self.averaged[0]))
+        if plain == learner:
+            return "a difference of 0.0 percentage points"
+        return f"{abs(plain - learner):.1f} percentage points {'lower' if plain > learner else 'higher'}"
 
 
 def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], seed: int) -> AveragedAccuracy | None:
@@ -115,7 +135,7 @@ def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], s
     first, fifth = (float((ranks < rank).double().mean()) for rank in RANKS)
     right = ranks < 1
     lost, won = int((right & ~sampled.correct).sum()), int((sampled.correct & ~right).sum())
-    return AveragedAccuracy(sampled.accuracy, sampled.error, (first, fifth), lost, won, len(rows))
+    return AveragedAccuracy(sampled.accuracy, sampled.error, (first, fifth), lost, won, len(rows), prior.damping)
 
 
 def compare_on(
