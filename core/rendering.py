@@ -21,6 +21,8 @@ from core.types import Explanation
 FOR = np.array([230, 97, 1], dtype=np.float32)
 AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
+UNCERTAIN = np.array([84, 39, 136], dtype=np.float32)
+"""Of standard errors, which are evidence neither for the class nor against it."""
 QUANTILE = 0.995
 MARK = (255, 140, 0)
 GAP = 4
@@ -80,6 +82,12 @@ def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
     strength = np.abs(signed)[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
     return _to_image(NEUTRAL + strength * (colour - NEUTRAL))
+
+
+def draw_error(error: Tensor, limit: float, size: tuple[int, int]) -> Image.Image:
+    """Draw a standard error (H, W), ``size`` = (width, height) px: near-white at none, violet from ``limit`` on."""
+    strength = np.abs(_resize_map(Scale(0.0, limit).normalise_map(error), size))[..., None]
+    return _to_image(NEUTRAL + strength * (UNCERTAIN - NEUTRAL))
 
 
 def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opacity: float) -> Image.Image:

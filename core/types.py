@@ -125,6 +125,9 @@ class TeachingSet:
         Share of the random sets that do not teach better: 1 is the best of them.
     curve
         (sets scored, best probability so far) pairs.
+    others, higher, equal
+        How many random sets besides this one were scored, and after how many of them the probability is higher and is
+        the same.
     """
 
     indices: tuple[int, ...]
@@ -135,3 +138,6 @@ class TeachingSet:
     scored: int
     rank: float
     curve: tuple[tuple[int, float], ...]
+    others: int = 0
+    higher: int = 0
+    equal: int = 0

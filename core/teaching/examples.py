@@ -93,7 +93,14 @@ def choose_examples(
     rank = float((drawn.probabilities <= probability + TIE).double().mean())
     gain = _log_odds(probability) - _log_odds(scorer.before)
     indices = tuple(candidates[chosen.members].tolist())
-    return Search(TeachingSet(indices, probability, scorer.before, gain, policy, scored, rank, curve), best, scored)
+    others = drawn.probabilities[(drawn.sets != chosen.members).any(1)]
+    counts = (
+        len(others),
+        int((others > probability + TIE).sum()),
+        int(((others - probability).abs() <= TIE).sum()),
+    )
+    teaching_set = TeachingSet(indices, probability, scorer.before, gain, policy, scored, rank, curve, *counts)
+    return Search(teaching_set, best, scored)
 
 
 def _probability(chosen: ChosenExamples, drawn: ScoredSets, scorer: Scorer) -> float:

@@ -73,6 +73,12 @@ TEACHING = (
         options=tuple(POLICIES),
     ),
     Setting("teaching.threshold", "Learner's probability must exceed", "Used by the policy First."),
+    Setting(
+        "teaching.damping",
+        "Damping of the prior",
+        "Strengthens the learner's prior, which brings the learner closer to the network. 0: none, or as much as the "
+        "prior needs to have an inverse.",
+    ),
     Setting("teaching.weight", "Weight of an example", "How often it enters the learner's likelihood."),
     Setting("teaching.tries", "Target images tried per trial"),
     Setting("teaching.draws", "Monte Carlo draws of the learner", "0 integrates."),

@@ -38,10 +38,15 @@ def show_stimuli(editor: Editor) -> None:
     _choose_method(editor)
     show_all(editor, HEATMAPS, 3)
     st.header("Examples", anchor=False)
-    uses_threshold = editor.value("teaching.policy") == "first"
-    show_all(editor, [one for one in TEACHING if uses_threshold or one.place != "teaching.threshold"], 3)
+    show_all(editor, [one for one in TEACHING if one.place not in _list_unused(editor)], 3)
     st.header("Preview", anchor=False)
     _show_preview(editor)
+
+
+def _list_unused(editor: Editor) -> set[str]:
+    """List the settings of examples that the others leave without effect: a prior file has its own damping."""
+    unused = {"teaching.threshold"} if editor.value("teaching.policy") != "first" else set()
+    return unused | ({"teaching.damping"} if editor.value("teaching.prior") is not None else set())
 
 
 def _choose_conditions(editor: Editor) -> None:

@@ -131,15 +131,6 @@ class HeatmapDrawing:
         return Image.fromarray(pixels)
 
 
-def draw_standard_error(explanation: Explanation, caption: str = "Standard error") -> Image.Image:
-    """Draw the standard error of a heatmap, with its scale from none to the largest."""
-    assert explanation.error is not None
-    error = explanation.error[0]
-    scale = Scale(0.0, float(error.max()) or 1.0)
-    size = (LEGIBLE, round(LEGIBLE * error.shape[0] / error.shape[1]))
-    return with_scale(heatmap(error, scale, size), scale, caption)
-
-
 def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
     """Return the pixels near a mask's edge, on both sides; the image border is not an edge."""
     grown = ndimage.binary_dilation(inside, iterations=out)

@@ -7,6 +7,7 @@ import base64
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.names import format_name
 from core.types import TeachingSet
 from dashboard.teaching.jobs import LessonResult
 from study.analysis import plots
@@ -15,6 +16,10 @@ LARGE = 0.09
 """Side of an example's image in the plane, as a share of its width."""
 LEAST_MARGIN = 0.05
 """Room above and below the learner's probabilities."""
+SPREAD = 0.3
+"""Width over which the policies' error bars are spread, in examples."""
+CLOSE = 1.5
+"""Ratio of two values of a logarithmic axis whose labels would touch."""
 
 
 def plane(taught: LessonResult, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
@@ -87,21 +92,40 @@ def _add_images(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) ->
 def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
     """Draw the learner's probability, and their log-odds with standard deviation, after each example."""
     after = "Examples seen"
+    table = table.assign(policy=table["policy"].map(format_name))
     exact = table.assign(low=table["probability"], high=table["probability"])
-    p = plots.curves(exact, x="examples", y="probability", by="policy", title="P of the AI's prediction", x_title=after)
+    p = plots.curves(exact, x="examples", y="probability", by="policy", title="P", x_title=after)
     spread = table.assign(low=table["log_odds"] - table["sd"], high=table["log_odds"] + table["sd"])
+    places = {name: k for k, name in enumerate(dict.fromkeys(table["policy"]))}
+    shift = table["policy"].map(places) - (len(places) - 1) / 2  # else one error bar covers the others
+    spread["examples"] += SPREAD * shift / max(len(places) - 1, 1)
     odds = plots.curves(
         spread, x="examples", y="log_odds", by="policy", title="Log-odds ± SD", x_title=after, percent=False
     )
-    low, high = table["probability"].min(), table["probability"].max()
-    margin = max(LEAST_MARGIN, 0.3 * (high - low))  # small changes are what there is to see
-    return p.update_yaxes(range=[max(0.0, low - margin), min(1.03, high + margin)]), odds
+    p.update_yaxes(range=_choose_range(table["probability"]))
+    return p.update_xaxes(dtick=1), odds.update_xaxes(dtick=1)
 
 
 def search(chosen: TeachingSet) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the best probability so far against the sets scored."""
     table = pd.DataFrame(chosen.curve, columns=["sets_scored", "best"])
-    ends = [*table["sets_scored"], chosen.scored], [*table["best"], table["best"].iloc[-1]]
-    figure = go.Figure(go.Scatter(x=ends[0], y=ends[1], mode="lines", line={"shape": "hv", "color": plots.PALETTE[0]}))
-    plots.apply_layout(figure, "Best P so far", percent=True)
-    return figure.update_xaxes(title="Sets scored", type="log", showgrid=False).update_yaxes(range=[0, 1.03]), table
+    line = {"shape": "hv", "color": plots.PALETTE[0]}
+    figure = go.Figure(go.Scatter(x=table["sets_scored"], y=table["best"], mode="lines+markers", line=line))
+    plots.apply_layout(figure, "Best P so far", percent=True).update_yaxes(range=_choose_range(table["best"]))
+    figure.update_xaxes(
+        title="Sets scored", type="log", tickvals=_choose_ticks(int(table["sets_scored"].max())), showgrid=False
+    )
+    return figure, table
+
+
+def _choose_ticks(last: int) -> list[int]:
+    """Choose the ticks of a logarithmic axis from 1: powers of ten, and the end, which none of them is close to."""
+    powers = [10**k for k in range(len(str(last)))]
+    return [*(power for power in powers if CLOSE * power <= last), last]
+
+
+def _choose_range(values: pd.Series[float]) -> list[float]:
+    """Choose the range of an axis of probabilities: small changes are what there is to see."""
+    low, high = values.min(), values.max()
+    margin = max(LEAST_MARGIN, 0.3 * (high - low))
+    return [max(0.0, low - margin), min(1.03, high + margin)]

@@ -1,4 +1,4 @@
-"""The background tasks of the Teaching page: the teaching sets of a trial, and its saliency map."""
+"""The background tasks of the Teaching page: the teaching sets of a trial, and its heatmap."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from core.views import View, view
 from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
+from study.building.averaged import AveragedAccuracy
 from study.building.lessons import Lesson, lesson
 from study.building.reopening import ReopenedStudy, reopen
 from study.bundle import Bundle, Trial
+from study.plan.config import Saliency, Teaching
 from study.workspace.provenance import code_digest
 from study.workspace.workspace import home
 
@@ -26,11 +28,16 @@ _last: list[tuple[str, ReopenedStudy]] = []
 
 @dataclass(frozen=True)
 class LessonResult:
-    """The teaching sets of a trial, with the images of their examples by id, and the target's image."""
+    """The teaching sets of a trial, with the images of their examples by id, and the target's image.
+
+    ``settings`` are those of the study, ``prior`` says how accurate the learner's is.
+    """
 
     lesson: Lesson
     thumbnails: dict[str, bytes]
     target: bytes
+    settings: Teaching
+    prior: AveragedAccuracy | None
 
     def belief_table(self) -> pd.DataFrame:
         """Return policy, examples (their number), probability, log_odds, sd, added: the learner after each example."""
@@ -52,11 +59,12 @@ class LessonResult:
 
 
 @dataclass(frozen=True)
-class SaliencyMapResult:
-    """The saliency map of a trial's target image, and the image as the network sees it."""
+class HeatmapResult:
+    """The heatmap of a trial's target image by the study's settings, and the image as the network sees it."""
 
     seen: View
     explanation: Explanation
+    settings: Saliency
 
 
 def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
@@ -70,18 +78,20 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
         places = {name: i for i, name in enumerate(pool.ids)}
         shown = {steps.ids[i] for chosen in steps.sets.values() for i in chosen.indices}
         thumbnails = {name: make_thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
-        return LessonResult(steps, thumbnails, make_thumbnail(again.open_image(trial), THUMBNAIL))
+        target = make_thumbnail(again.open_image(trial), THUMBNAIL)
+        return LessonResult(steps, thumbnails, target, again.sources.config.teaching, again.prior_accuracy)
 
     return Task(_key("lesson", bundle, trial), work)
 
 
-def make_saliency_map_task(bundle: Bundle, trial: Trial) -> Task:
-    """Return the task that computes the saliency map of a trial's target image, with its standard error."""
+def make_heatmap_task(bundle: Bundle, trial: Trial) -> Task:
+    """Return the task that computes the heatmap of a trial's target image, with its standard error."""
 
-    def work(progress: Progress) -> SaliencyMapResult:
+    def work(progress: Progress) -> HeatmapResult:
         again = _reopen_study(bundle, progress)
         explanation = again.target_map(trial, progress)
-        return SaliencyMapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
+        seen = view(again.sources.classifier, again.open_image(trial))
+        return HeatmapResult(seen, explanation, again.sources.config.saliency)
 
     return Task(_key("map", bundle, trial), work)
 

@@ -2,132 +2,107 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from core.names import format_name
 from core.teaching.policies import POLICIES
 from core.types import TeachingSet
-from dashboard.explore import figures
-from dashboard.shared import live, numbers
-from dashboard.shared.messages import escape_markdown
+from dashboard.shared import links, live, numbers
+from dashboard.shared.messages import escape_markdown, format_message
+from dashboard.studies.workspace_studies import Study
 from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
-from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
-from study.building.averaged import AVERAGED, WARNING
-from study.bundle import TYPE_LABELS, Bundle, Trial
-from study.conditions import CONDITIONS, format_condition
-
-ERROR = "Standard error"
-EXAMPLE = 76
-"""Width of an example in a card, px: two side by side."""
+from dashboard.teaching import sets
+from dashboard.teaching.heatmap import show_heatmap
+from dashboard.teaching.jobs import LessonResult
+from study.building.averaged import AveragedAccuracy
+from study.bundle import TYPE_LABELS, Bundle, TeachingFacts, Trial
 
 
 def choose_trial(bundle: Bundle) -> Trial:
     """Choose a trial by its id, type and question."""
     trials = {trial.id: trial for trial in (*bundle.manifest.trials, *bundle.manifest.practice)}
-    return trials[
-        st.selectbox(
-            "Trial",
-            list(trials),
-            format_func=lambda name: _format_trial(trials[name]),
-            key="trial",
-            bind="query-params",
-        )
-    ]
+    given = st.query_params.get("trial", "")
+    if given.partition(":")[0] in trials:  # former links have the whole label
+        st.query_params["trial"] = given.partition(":")[0]
+    chosen = links.selectbox(
+        "Trial", list(trials), next(iter(trials)), key="trial", format_func=lambda name: _format_trial(trials[name])
+    )
+    return trials[chosen]
 
 
 def _format_trial(trial: Trial) -> str:
     return f"{trial.id}: {trial.target} or {trial.alternative}? {TYPE_LABELS[trial.trial_type]}"
 
 
-def show(bundle: Bundle, trial: Trial) -> None:
+def show(study: Study, bundle: Bundle, trial: Trial) -> None:
     """Show everything about one trial."""
     right = trial.truth == trial.target
     verdict = (
         ":green-badge[AI right]" if right else f":orange-badge[AI wrong, true class: {escape_markdown(trial.truth)}]"
     )
     st.header(
-        f"The AI predicts {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, "
-        f"not {escape_markdown(trial.alternative)} {verdict}",
+        f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); "
+        f"foil: {escape_markdown(trial.alternative)} {verdict}",
         anchor=False,
     )
     left, right_side = st.columns([1, 1.6], gap="large")
     with left:
-        live.draw_when_ready(work.make_saliency_map_task(bundle, trial), _show_saliency_map, "map")
+        live.draw_when_ready(work.make_heatmap_task(bundle, trial), lambda made: show_heatmap(made, trial), "map")
     with right_side:
         st.markdown("**What the learner infers from the trial's examples**")
-        _facts(trial)
-    conditions = bundle.manifest.conditions
-    _prior_accuracy(bundle.manifest.environment.get(AVERAGED))
+        _show_facts(trial.teaching)
     live.draw_when_ready(
-        work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial, conditions), "lesson"
+        work.make_lesson_task(bundle, trial), lambda taught: _show_lesson(taught, study, bundle, trial), "lesson"
     )
 
 
-def _show_saliency_map(mapped: SaliencyMapResult) -> None:
-    """Draw the image and its saliency map, or on request its standard error."""
-    error = mapped.explanation.error
-    wanted = error is not None and st.toggle(ERROR, key="map_error", help="Sampling error of the saliency map.")
-    drawing = figures.HeatmapDrawing(mapped.seen, mapped.explanation)
-    plain, over = st.columns(2, wrap=False)
-    plain.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
-    if wanted:
-        over.image(figures.draw_standard_error(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
-    else:
-        over.image(drawing.draw_overlay(0.8), caption="Heatmap", width="stretch", alt="Heatmap")
-    if error is None:
-        st.caption("This method has no standard error.")
-        return
-    values = mapped.explanation.map
-    st.caption(
-        f"Sampling error of the heatmap (standard error): at most {float(error.max()):.3g}, typically "
-        f"{float(error.median()):.3g}. The heatmap has values from {float(values.min()):.3g} to "
-        f"{float(values.max()):.3g}."
-    )
-
-
-def _facts(trial: Trial) -> None:
-    """Show what was frozen of its teaching."""
-    facts = {
-        "P before": (
-            "p_prior",
-            "{:.1%}",
-            "Probability that the learner gives to the AI's prediction before any example.",
-        ),
-        "P after": ("p_learner", "{:.1%}", "The same probability after the trial's four examples."),
-        "Better than (of sets)": ("rank", "{:.1%}", "Share of the randomly drawn sets after which P is no higher."),
-        "Sets scored": ("sets_scored", "{:,}", "Sets of four examples for which P was computed."),
-    }
-    grid = st.grid(len(facts), min_column_width=120)
-    for label, (name, form, says) in facts.items():
-        value = getattr(trial.teaching, name)
+def _show_facts(teaching: TeachingFacts) -> None:
+    """Show what was frozen of a trial's teaching."""
+    facts = [
+        (sets.BEFORE, teaching.p_prior, "{:.1%}", "P before the learner sees any example."),
+        (sets.AFTER, teaching.p_learner, "{:.1%}", "P after the trial's four examples."),
+        (sets.SCORED, teaching.sets_scored, "{:,}", "Sets of four examples for which P was computed."),
+    ]
+    grid = st.grid(2, min_column_width=150)
+    for label, value, form, says in facts:
         if value is not None:
             grid.metric(label, form.format(value), help=says)
-    st.caption(
-        "These values were frozen with the study. Teaching policy, the rule that chose the examples: "
-        f"{trial.teaching.policy or 'not known'}."
-    )
+    if teaching.rank is not None:
+        label, written, says = format_rank(teaching)
+        grid.metric(label, written, help=says)
+    policy = format_name(teaching.policy) if teaching.policy else "not known"
+    st.caption(f"These values were frozen with the study. Policy that chose the examples: {policy}.")
 
 
-def _prior_accuracy(told: str | None) -> None:
-    """Show how accurate the learner's prior is as a classifier, where the study was built with it."""
-    if told is not None:
-        facts, _, warning = told.partition(WARNING)
-        st.caption(f"The learner's prior, what it assumes about the AI before any example. {escape_markdown(facts)}")
-        if warning:
-            said = warning.strip()
-            st.warning(escape_markdown(said[:1].upper() + said[1:]))
+def format_rank(teaching: TeachingFacts) -> tuple[str, str, str]:
+    """Format how the study's set compares with the random ones: a label, the value, and what it means.
+
+    A policy that chooses among the sets drawn has one of them; the others' sets have no place among these.
+    """
+    assert teaching.rank is not None
+    higher = 1 - teaching.rank
+    policy = teaching.policy or ""
+    if policy in POLICIES and POLICIES[policy].of_drawn and teaching.sets_scored:
+        place = 1 + round(higher * teaching.sets_scored)
+        return "Rank among sets drawn", f"{place:,} of {teaching.sets_scored:,}", "1 is the set with the highest P."
+    return "Random sets above", f"{higher:.1%}", "Share of the sets drawn at random after which P is higher."
 
 
-def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> None:
+def _show_prior(prior: AveragedAccuracy | None, study: Study) -> None:
+    """Show how accurate the learner's prior is as a classifier."""
+    if prior is None:
+        return
+    st.caption(escape_markdown(prior.facts))
+    if prior.warning:
+        st.warning(format_message(prior.warning))
+        links.show_link("Set the damping in Design", "design", study=study.name)
+
+
+def _show_lesson(taught: LessonResult, study: Study, bundle: Bundle, trial: Trial) -> None:
+    _show_prior(taught.prior, study)
     st.subheader("Teaching sets by policy", anchor=False)
-    grid = st.grid(len(taught.lesson.sets), min_column_width=180)
-    for policy, chosen in taught.lesson.sets.items():
-        with grid.container(border=True, height="stretch"):
-            _set(taught, policy, chosen, trial, [name for name in conditions if CONDITIONS[name].policy == policy])
-    with st.expander("Data table"):
-        numbers.table(taught.set_table(), "teaching-sets")
+    sets.show_sets(taught, trial, bundle.manifest.conditions)
     st.subheader("The example pool in the learner's space", anchor=False)
     policy = st.segmented_control(
         "Show the set of", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy",
@@ -140,7 +115,7 @@ def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> 
         f"{taught.lesson.explained:.0%} of it: images that are far apart here teach differently, but images that are "
         "close together may differ in what is not shown."
     )
-    _beliefs(taught.belief_table(), _own(taught, trial))
+    _beliefs(taught, _own(taught, trial))
     _search(taught, trial)
 
 
@@ -150,20 +125,8 @@ def _own(taught: LessonResult, trial: Trial) -> str:
     return policy if policy in sets else next(iter(sets))
 
 
-def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, conditions: list[str]) -> None:
-    """Show a policy's set; ``conditions`` of the study show it next to the study's own."""
-    own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
-    shown = "".join(f" :blue-badge[{format_condition(name)}]" for name in conditions)
-    st.markdown(f"**{format_name(policy)}**: P\u00a0=\u00a0{chosen.p_learner:.1%}{own}{shown}")
-    st.caption(POLICIES[policy].reason.format(scored=chosen.scored))
-    half = len(chosen.indices) // 2
-    for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
-        st.caption(escape_markdown(category))
-        alt = [f"Example {k} of {category}" for k in range(1, len(part) + 1)]
-        st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE, alt=alt)
-
-
-def _beliefs(table: pd.DataFrame, own: str) -> None:
+def _beliefs(taught: LessonResult, own: str) -> None:
+    table = taught.belief_table()
     st.subheader("How the learner's belief changes with each example", anchor=False)
     policies = list(dict.fromkeys(table["policy"]))
     shown = st.multiselect(
@@ -182,7 +145,12 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
     left.plotly_chart(probability, key="figure_belief_p", config={"displaylogo": False})
     right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
     with st.expander("Data table"):
-        numbers.table(table, "teaching-beliefs")
+        numbers.table(
+            table,
+            "teaching-beliefs",
+            {"policy": format_name, "probability": sets.write_share},
+            headings={"examples": "Examples seen", "probability": "P", "added": "Last example"},
+        )
     st.caption(
         "Examples alternate between the two categories. The first figure shows P, averaged over the learner's "
         "uncertainty; the second the log-odds of the AI's prediction, mean and standard deviation of that uncertainty."
@@ -192,8 +160,21 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
 def _search(taught: LessonResult, trial: Trial) -> None:
     chosen = taught.lesson.sets[_own(taught, trial)]
     st.subheader("The search", anchor=False)
-    numbers.chart(*teachingfigures.search(chosen), "teaching-search")
+    figure, table = teachingfigures.search(chosen)
+    numbers.chart(figure, table, "teaching-search", {"best": sets.write_share}, headings={"best": "Best P so far"})
     st.caption(
-        f"{chosen.scored:,} sets of four examples were scored: P was computed after each. The line is the highest P so "
-        f"far. The study's set is better than {chosen.rank:.1%} of the random sets: after those, P is no higher."
+        f"P was computed for {chosen.scored:,} sets of four examples. The line is the highest P so far, recorded at "
+        f"the marks only. {describe_others(chosen)}"
     )
+
+
+def describe_others(chosen: TeachingSet) -> str:
+    """Say in a sentence after how many of the random sets P is higher than after the chosen one, or the same."""
+    which = "other random sets" if chosen.others < chosen.scored else "random sets"
+    given = (
+        f"{chosen.higher:,} of the {chosen.others:,} {which} {'gives' if chosen.higher == 1 else 'give'}"
+        if chosen.higher
+        else (f"None of the {chosen.others:,} {which} gives")
+    )
+    equal = f"; {chosen.equal:,} {'gives' if chosen.equal == 1 else 'give'} the same P" if chosen.equal else ""
+    return f"{given} a higher P{equal}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.studies import building
 from dashboard.studies.workspace_studies import list_studies
@@ -42,6 +42,7 @@ def page() -> None:
             return
         with right:
             trial = lesson.choose_trial(study.bundle)
-        lesson.show(study.bundle, trial)
-        with st.expander("Build", expanded=study.has_changed):
-            building.show(study)
+        if study.has_changed:
+            building.show(study, has_check=False)
+        links.show()
+        lesson.show(study, study.bundle, trial)

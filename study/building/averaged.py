@@ -86,12 +86,12 @@ class AveragedAccuracy:
         plain, fifth, learner, learner_fifth = (f"{value:.1%}" for value in (*self.plain, *self.averaged))
         _, low, high = self.gap
         limits = (low, high) if self.lost >= self.won else (-high, -low)
-        start, end = (f"{100 * limit:.1f}".replace("-", "−") for limit in limits)
+        start, end = (f"{round(100 * limit, 1) + 0.0:.1f}".replace("-", "−") for limit in limits)  # no "-0.0"
         return (
             f"Among the classes of these {self.images:,} images, the network is correct on {plain} of them (top 5: "
-            f"{fifth}), and the learner, before it sees any example, on {learner} (top 5: {learner_fifth}): "
-            f"{self._distance} (95% interval {start} to {end}; it covers the choice of images and of {DRAWS:,} draws "
-            "from the prior)."
+            f"{fifth}), and the learner, which has only its prior before it sees any example, on {learner} (top 5: "
+            f"{learner_fifth}): {self._distance} (95% interval {start} to {end}; it covers the choice of images and of "
+            f"{DRAWS:,} draws from the prior)."
         )
 
     @property

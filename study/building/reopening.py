@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from PIL import Image
@@ -11,6 +12,7 @@ from core.attribution.external import ImageRecord
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from core.views import view
+from study.building.averaged import AveragedAccuracy, compare
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner, names_of_image
 from study.building.stimuli import map_seed
@@ -28,6 +30,12 @@ class ReopenedStudy:
     sources: Sources
     planner: Planner
     cache: Path
+
+    @cached_property
+    def prior_accuracy(self) -> AveragedAccuracy | None:
+        """How accurate the learner's prior is as a classifier, by today's code; bundles keep what their build said."""
+        pool = self.planner.material.pool
+        return compare(self.planner.prior, pool.features, pool.truth, self.planner.seed)
 
     def candidate(self, trial: Trial) -> Candidate:
         """Return the target image of a trial, and the classes involved."""

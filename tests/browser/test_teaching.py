@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def find_figure(hand: Hand, title: str) -> Locator:
+def find_figure(hand: Hand, title: str | re.Pattern[str]) -> Locator:
     """Find the figure whose vertical axis has this title, and wait until it is drawn."""
     figure = hand.page.locator(".js-plotly-plot").filter(has=hand.page.locator(".ytitle", has_text=title))
     expect(figure.locator(".main-svg").first).to_be_visible()
@@ -44,7 +45,7 @@ def find_figure(hand: Hand, title: str) -> Locator:
 
 def wait_for_trial(hand: Hand, trial: Trial) -> None:
     """Wait until the page shows everything about a trial."""
-    says = f"The AI predicts {trial.target}, {trial.ai_probability:.0%}, not {trial.alternative}"
+    says = f"The AI predicts {trial.target} ({trial.ai_probability:.0%}); foil: {trial.alternative}"
     expect(hand.page.get_by_role("heading", name=says)).to_be_visible()
     find_figure(hand, "Best P so far")
 
@@ -75,8 +76,8 @@ def test_teaching_leads_to_drawn_figures(hand: Hand, server: Server) -> None:
     page.wait_for_function(f"own => {DRAWN} === own", arg=own)
     hand.click(page.get_by_role("radio", name="Nearest", exact=True))
     page.wait_for_function(f"own => ![own, undefined].includes({DRAWN})", arg=own)
-    beliefs = find_figure(hand, "P of the AI")
-    assert beliefs.evaluate("(figure) => figure.data.map((trace) => trace.name)") == ["best", "random"]
+    beliefs = find_figure(hand, re.compile("^P$"))
+    assert beliefs.evaluate("(figure) => figure.data.map((trace) => trace.name)") == ["Best", "Random"]
     last = beliefs.evaluate("(figure) => Array.from(figure._fullData[0].y).pop()")
     assert last == pytest.approx(trial.teaching.p_learner, abs=1e-6)
     hand.see("the second trial")

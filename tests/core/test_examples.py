@@ -160,3 +160,20 @@ def test_too_few_images_and_unknown_policy_and_too_many_sets_are_refused(world):
     with pytest.raises(ForetellError, match=r"gives 24,502,500 teaching sets .* or use policy 'greedy'"):
         search(world, "best", sets=None, **many)
     assert search(world, "best", sets=50, **many).scored == 50
+
+
+def test_the_other_random_sets_are_counted_without_the_chosen_one(world):
+    """Catches a set that beats itself, and sets that are equally good and not counted: here two images are alike."""
+    prior, features = world
+    twins = features.clone()
+    twins[1] = twins[0]
+    alike = prior, twins
+    sets, probabilities = every_set(alike, range(5), range(12, 15))
+    for policy in ("best", "unhelpful", "random", "greedy"):
+        found = choose(alike, policy, targets=range(5), alternatives=range(12, 15), sets=None)
+        own = torch.tensor([tuple(one) == found.indices for one in sets.tolist()])
+        others = probabilities[~own]
+        assert found.others == len(others) == 29
+        assert found.higher == int((others > found.p_learner + 1e-10).sum())
+        assert found.equal == int(((others - found.p_learner).abs() < 1e-10).sum())
+    assert sum(choose(alike, "random", seed=k, targets=range(5), alternatives=range(12, 15)).equal for k in range(9))

@@ -9,7 +9,9 @@ from core.rendering import (
     AGAINST,
     FOR,
     NEUTRAL,
+    UNCERTAIN,
     Scale,
+    draw_error,
     heatmap,
     overlay,
     scale_of,
@@ -97,6 +99,14 @@ def test_scale_is_written_on_the_image():
     assert first.shape[0] > 60
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 2), "fish")))
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 1), "boat")))
+
+
+def test_a_standard_error_has_colours_of_its_own():
+    """Catches a standard error in the colours of evidence: none is near-white, the largest violet, nothing is blue."""
+    drawn = np.asarray(draw_error(torch.tensor([[0.0, 0.05, 0.1]]), 0.1, (3, 1)), dtype=float)[0]
+    np.testing.assert_allclose(drawn[0], NEUTRAL)
+    np.testing.assert_allclose(drawn[2], UNCERTAIN)
+    np.testing.assert_allclose(drawn[1], (NEUTRAL + UNCERTAIN) / 2, atol=1)
 
 
 def test_tiles_lie_in_rows_with_gaps_between_them():

@@ -28,7 +28,7 @@ def choose_unhelpful(query: TeachingQuery) -> ChosenExamples:
     return ChosenExamples(query.drawn.sets[query.drawn.extreme(-1)])
 
 
-FIRST = Policy(choose_first, "the first set above the threshold", of_drawn=True)
+FIRST = Policy(choose_first, "the first set drawn after which P exceeds {threshold:.0%}", of_drawn=True)
 BEST = Policy(choose_best, "the highest P among the {scored:,} sets that were drawn and scored", of_drawn=True)
-RANDOM = Policy(choose_random, "drawn at random", of_drawn=True)
+RANDOM = Policy(choose_random, "the first set drawn, whatever its P", of_drawn=True)
 UNHELPFUL = Policy(choose_unhelpful, "the lowest P among the {scored:,} sets that were drawn and scored", of_drawn=True)

@@ -126,7 +126,8 @@ class Policy:
     choose
         Returns the choice, or None where no set will do.
     reason
-        Why this set, as a phrase for a page; ``{scored:,}`` is the number of sets that were scored.
+        Why this set, as a phrase for a page; ``{scored:,}`` is the number of sets that were
+        scored, ``{threshold:.0%}`` that of the study.
     of_drawn
         Whether it chooses among the randomly drawn sets; the choice of the others does not depend on them.
     """

@@ -126,6 +126,17 @@ def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path
         assert ("Learner's probability must exceed" in labels) is (policy == "first")
 
 
+def test_the_damping_of_the_prior_is_a_setting_of_examples(open_page: Open, mine: Path) -> None:
+    """Catches a warning whose remedy the page does not have; a prior file has its own damping."""
+    for prior, is_offered in ((None, True), ("own.safetensors", False)):
+        draft = StudyDraft.read(mine)
+        if prior is not None:
+            draft.set("teaching.prior", prior)
+            draft.save(mine)
+        labels = [one.label for one in open_page(study="mine", part="Explanations").number_input]
+        assert ("Damping of the prior" in labels) is is_offered
+
+
 def test_a_text_that_is_written_stays_where_it_is(open_page: Open, mine: Path) -> None:
     """Catches a field that moves to the top once it is written, so that the next words go into another one."""
     app = open_page(study="mine", part="Texts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.attribution.signs import sign_of
 from dashboard.shared.jobs import pool
 from study.building.averaged import compare
 from study.building.lessons import lesson
@@ -88,17 +90,31 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     assert len(pool_table) == len(found.ids) + 1
     search = table(app, "teaching-search")
     np.testing.assert_allclose(search.to_numpy(float), found.sets["best"].curve, rtol=1e-9)
-    assert {m.label: m.value for m in app.metric}["Sets scored"] == "20"
+    metrics = {m.label: m.value for m in app.metric}
+    assert metrics["Sets scored"] == "20"
+    assert metrics["Rank among sets drawn"] == "1 of 20"
     told = compare(planner.prior, planner.material.pool.features, planner.material.pool.truth, planner.seed)
     assert told.is_far  # a prior over so few images
     assert told.warning in [box.value for box in app.warning]
-    assert any(told.facts in box.value for box in app.caption)
+    captions_now = [box.value for box in app.caption]
+    assert told.facts in captions_now
+    assert any("None of the 19 other random sets gives a higher P" in text for text in captions_now)
+    assert any(text.startswith(sign_of("bayesian_teaching").words(own.target)) for text in captions_now)
+    (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
+    low, zero, high = (float(text) for text in re.findall(r"<span>([-\d.]+)</span>", key.replace("−", "-")))
+    assert low < zero < high
+    assert zero == pytest.approx((low + high) / 2, abs=1e-3)
     assert captions(app) == ["What the AI saw", "Heatmap"]
     made(app.toggle(key="map_error").set_value(True).run())
     assert captions(app) == ["What the AI saw", "Standard error"]
+    (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
+    assert "Colour key: 0, " in key
+    assert "−" not in key  # a standard error is never negative
     other = bundle_named(workspace, "tiny").manifest.trials[1]
     made(app.selectbox(key="trial").select(other.id).run())
-    assert app.header[0].value.startswith(f"The AI predicts {other.target}, {other.ai_probability:.0%}")
+    assert app.header[0].value.startswith(
+        f"The AI predicts {other.target} ({other.ai_probability:.0%}); foil: {other.alternative}"
+    )
 
 
 def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:
@@ -109,3 +125,15 @@ def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:
 
 def test_an_unknown_study_in_the_link_is_said(small: Path, workspace: Path) -> None:
     assert "There is no study nowhere" in opened(study="nowhere").error[0].value
+
+
+def test_a_trial_of_the_link_that_does_not_exist_is_said(workspace: Path) -> None:
+    """Catches the first trial in place of an unknown one without a word, and former links, which name all of it."""
+    write_bundle(workspace / "bundles" / "old-00", name="old")
+    app = opened(study="old", trial="t999")
+    assert any("t999" in box.value and "does not exist" in box.value for box in app.warning)
+    other = bundle_named(workspace, "old").manifest.trials[1]
+    for link in (other.id, f"{other.id}: fish or key? AI wrong (adversarial)"):
+        app = opened(study="old", trial=link)
+        assert app.selectbox(key="trial").value == other.id
+        assert not app.warning
