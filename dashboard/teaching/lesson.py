@@ -85,7 +85,11 @@ def format_rank(teaching: TeachingFacts) -> tuple[str, str, str]:
     policy = teaching.policy or ""
     if policy in POLICIES and POLICIES[policy].of_drawn and teaching.sets_scored:
         place = 1 + round(higher * teaching.sets_scored)
-        return "Rank among sets drawn", f"{place:,} of {teaching.sets_scored:,}", "1 is the set with the highest P."
+        return (
+            "Rank of the set",
+            f"{place:,} of {teaching.sets_scored:,}",
+            "Among the sets that were drawn: the first has the highest P.",
+        )
     return "Random sets above", f"{higher:.1%}", "Share of the sets drawn at random after which P is higher."
 
 
@@ -93,7 +97,7 @@ def _show_prior(prior: AveragedAccuracy | None, study: Study) -> None:
     """Show how accurate the learner's prior is as a classifier."""
     if prior is None:
         return
-    st.caption(escape_markdown(prior.facts))
+    st.caption(f"**The learner's prior.** {escape_markdown(prior.facts)}")
     if prior.warning:
         st.warning(format_message(prior.warning))
         links.show_link("Set the damping in Design", "design", study=study.name)

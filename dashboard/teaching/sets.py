@@ -62,11 +62,13 @@ def _show_set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Tri
     st.markdown(f"**{format_name(policy)}**{' :green-badge[this study]' if policy == trial.teaching.policy else ''}")
     st.markdown(f"{AFTER}: {write_share(chosen.p_learner)}")
     half = len(chosen.indices) // 2
+    pairs = st.container(horizontal=True)  # side by side where there is room, as on a phone
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
-        st.caption(escape_markdown(category))
-        with st.container(horizontal=True, gap="xsmall"):
-            for k, i in enumerate(part, 1):
-                st.image(taught.thumbnails[taught.lesson.ids[i]], width=EXAMPLE, alt=f"Example {k} of {category}")
+        with pairs.container(width="content"):
+            st.caption(escape_markdown(category))
+            with st.container(horizontal=True, gap="xsmall", width="content"):
+                for k, i in enumerate(part, 1):
+                    st.image(taught.thumbnails[taught.lesson.ids[i]], width=EXAMPLE, alt=f"Example {k} of {category}")
     reason = POLICIES[policy].reason.format(scored=chosen.scored, threshold=taught.settings.threshold)
     st.caption(f"{reason[:1].upper()}{reason[1:]}.")
     if conditions:

@@ -55,8 +55,8 @@ def test_a_set_is_compared_with_the_other_sets(counts: dict[str, int], sentence:
 @pytest.mark.parametrize(
     ("policy", "rank", "label", "value"),
     [
-        ("best", 1.0, "Rank among sets drawn", "1 of 200"),
-        ("random", 0.25, "Rank among sets drawn", "151 of 200"),
+        ("best", 1.0, "Rank of the set", "1 of 200"),
+        ("random", 0.25, "Rank of the set", "151 of 200"),
         ("greedy", 0.975, "Random sets above", "2.5%"),
         (None, 0.975, "Random sets above", "2.5%"),
     ],

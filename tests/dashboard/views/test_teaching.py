@@ -92,12 +92,12 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     np.testing.assert_allclose(search.to_numpy(float), found.sets["best"].curve, rtol=1e-9)
     metrics = {m.label: m.value for m in app.metric}
     assert metrics["Sets scored"] == "20"
-    assert metrics["Rank among sets drawn"] == "1 of 20"
+    assert metrics["Rank of the set"] == "1 of 20"
     told = compare(planner.prior, planner.material.pool.features, planner.material.pool.truth, planner.seed)
     assert told.is_far  # a prior over so few images
     assert told.warning in [box.value for box in app.warning]
     captions_now = [box.value for box in app.caption]
-    assert told.facts in captions_now
+    assert f"**The learner's prior.** {told.facts}" in captions_now
     assert any("None of the 19 other random sets gives a higher P" in text for text in captions_now)
     assert any(text.startswith(sign_of("bayesian_teaching").words(own.target)) for text in captions_now)
     (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
