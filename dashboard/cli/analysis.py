@@ -193,7 +193,8 @@ def power(
 
     Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
     """
-    from dashboard.power import jobs as work
+    from dashboard.power import inputs, tables
+    from dashboard.power.jobs import PowerAnalysis
     from study.analysis import power as simulations
     from study.analysis import responses
     from study.plan import config
@@ -201,16 +202,16 @@ def power(
     from study.workspace.files import shared_files
     from study.workspace.spreadsheets import csv_text
 
-    study, pay = config.read(study_file), work.parse_pay(pay, "--pay")
-    question = work.PowerAnalysis(
+    study, pay = config.read(study_file), inputs.parse_pay(pay, "--pay")
+    question = PowerAnalysis(
         study,
-        work.parse_sizes(participants, "--participants"),
+        inputs.parse_sizes(participants, "--participants"),
         studies,
-        work.parse_multiples(effects, "--effects"),
+        inputs.parse_multiples(effects, "--effects"),
         responses.read(pilot) if pilot else None,
         parse_mixture(mixture) if mixture else None,
         seed,
-        work.slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
+        inputs.parse_slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
     for note in question.notes:
         say(note)
@@ -220,7 +221,7 @@ def power(
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
-    for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
+    for sentence in tables.describe_sample_sizes(table, conditions, pay, currency):
         say(sentence)
     if out is not None:
         with shared_files():

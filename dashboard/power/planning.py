@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.errors import ForetellError
 from dashboard.explore.parameters import MOST_SEED
-from dashboard.power import jobs as work
+from dashboard.power import inputs, tables
 from dashboard.power.jobs import PowerAnalysis
 from dashboard.results import responses
 from dashboard.shared import links, live, numbers
@@ -63,16 +63,16 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
                 "1",
                 key="effects",
                 width=190,
-                help="0.5: half of the assumed effects of explanations. Separate several values with commas.",
+                help="0.5: half of the assumed effects of explanations. Separate several values with commas or spaces.",
             )
         slopes = _slopes() if scaled else {}
         studies = st.number_input(
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
         seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
-    people = links.accept("sizes", sizes, SIZES, lambda text: work.parse_sizes(text, "Participants per condition"))
+    people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
-        links.accept("effects", effects, "1", lambda text: work.parse_multiples(text, "Effect-size multipliers"))
+        links.accept("effects", effects, "1", lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
         if scaled
         else (1.0,)
     )
@@ -85,7 +85,7 @@ def _slopes() -> dict[str, float]:
         group: st.number_input(
             f"Slope SD by {group}",
             0.0,
-            work.LARGEST_SLOPE,
+            inputs.LARGEST_SLOPE,
             0.0,
             0.1,
             key=f"slope_{group}",
@@ -93,7 +93,7 @@ def _slopes() -> dict[str, float]:
             width=210,
             help=f"By how much {said}, in log-odds; 0: not at all.",
         )
-        for group, said in work.SLOPES.items()
+        for group, said in inputs.SLOPES.items()
     }
 
 
@@ -114,7 +114,7 @@ def show(question: PowerAnalysis) -> None:
 
 def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
     st.markdown("**Participants needed for a power of 80%**")
-    st.table(work.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
+    st.table(tables.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
     st.caption(
         "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
         "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."

@@ -155,7 +155,9 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
         terms = [name or "(Intercept)", *(f"{kind}:{name}" if name else kind for kind in others)]
         lost = [term for term in terms if term not in known]
         if lost:
-            raise ForetellError(f"The pilot does not determine {lost[0]}: plan from Table 1 or from simulated people.")
+            raise ForetellError(
+                f"The pilot does not determine {lost[0]}: use the paper's estimates or simulated participants."
+            )
         truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
     sd = {effect.group: effect.sd for effect in model.random}
     return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)

@@ -1,0 +1,60 @@
+"""Write a power curve in sentences and small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from study.analysis import power
+from study.analysis.sentences import describe_hypothesis
+
+
+def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
+    """Describe, for each test and effect, the smallest size whose whole interval of power is above the target."""
+    rows = power.enough(table).itertuples()
+    return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]
+
+
+def tabulate_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> pd.DataFrame:
+    """Tabulate, for each test and effect, the smallest size whose whole interval of power is above the target."""
+    needed = power.enough(table)
+    people, smallest = needed["per_condition"] * conditions, float(table["per_condition"].min())
+    columns = {
+        "To show that": [describe_hypothesis(*test.split(" - ", 1)) for test in needed["test"]],
+        "Test": needed["test"].map(power.name_test),
+        "Effects": needed["effect"].map("× {:g}".format),
+        "Participants per condition": _write_counts(needed["per_condition"], smallest),
+        "In all": _write_counts(people, smallest * conditions),
+    }
+    if pay:
+        columns[f"Pay, {currency}"] = _write_counts(people * pay, smallest * conditions * pay)
+    return pd.DataFrame(columns)
+
+
+def _write_counts(counts: pd.Series[float], smallest: float) -> list[str]:
+    """Write numbers of participants or amounts: at most the smallest that was tried; a dash where no size is enough."""
+    return [
+        "–" if count != count else f"{'≤ ' if count == smallest else ''}{_format_amount(count)}" for count in counts
+    ]
+
+
+def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
+    hypothesis = describe_hypothesis(*test.split(" - ", 1))
+    what = f"To show that {hypothesis} ({power.name_test(test)}), effects × {effect:g}"
+    if per_condition != per_condition:  # NaN: none of the sizes
+        return (
+            f"{what}: at none of these sizes is the whole 95% interval of power above 80%; try larger sizes or more "
+            "simulated studies."
+        )
+    people = round(per_condition * conditions)
+    cost = f", {_format_amount(people * pay)} {currency}" if pay else ""
+    return (
+        f"{what}: with {per_condition:g} participants per condition ({people:,} in all{cost}), the whole 95% "
+        "interval of power is above 80%."
+    )
+
+
+def _format_amount(amount: float) -> str:
+    """Format an amount of money: ``"240"``, ``"262.50"``."""
+    return f"{amount:,.2f}".removesuffix(".00")
