@@ -213,6 +213,9 @@ def power(
         seed,
         inputs.parse_slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
+    say("Assumed accuracy, and in brackets the percentage points above no explanation:")
+    say(tables.tabulate_assumptions(question.tabulate_accuracy()).to_string(index=False))
+    say(f"A test is significant if it has {question.criterion}. The target power is 80%.")
     for note in question.notes:
         say(note)
     say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
@@ -227,7 +230,8 @@ def power(
         with shared_files():
             out.mkdir(parents=True, exist_ok=True)
             (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
-            simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+            drawn = simulations.figure(table, simulated=question.is_simulated)
+            drawn.write_html(out / "power.html", include_plotlyjs=True, div_id="power")
             if pay:
                 costs = simulations.cost_figure(table, currency)
                 costs.write_html(out / "cost.html", include_plotlyjs=True, div_id="cost")

@@ -17,6 +17,8 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
+from study.analysis.headline import alpha_text
+from study.analysis.planned import significance
 from study.analysis.responses import Responses
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.bundle import TRIAL_TYPES
@@ -93,6 +95,21 @@ class PowerAnalysis:
         world = self._make_truth()
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
+    def tabulate_accuracy(self) -> pd.DataFrame:
+        """Tabulate effect, condition, trial_type, accuracy and ``points``, the percentage points above no explanation.
+
+        Without that condition there are no points to give.
+        """
+        world = self.truth()
+        parts = [
+            (world.scale(effect) if isinstance(world, AdditiveTruth) else world).accuracy().assign(effect=effect)
+            for effect in self.effects
+        ]
+        table = pd.concat(parts, ignore_index=True)
+        without = table[table["condition"] == "none"].set_index(["effect", "trial_type"])["accuracy"]
+        compared = pd.MultiIndex.from_frame(table[["effect", "trial_type"]])
+        return table.assign(points=100 * (table["accuracy"] - without.reindex(compared).to_numpy()))
+
     def _make_truth(self) -> Truth:
         study, conditions = self.study, self.conditions
         chosen, per_type = study.trials.categories, study.trials.per_type
@@ -113,7 +130,7 @@ class PowerAnalysis:
             self.sizes,
             studies=self.studies,
             seed=self.seed,
-            alpha=self.study.plan.alpha,
+            alpha=self.alpha,
             effects=self.effects,
             models=self.study.plan.models,
             workers=workers,
@@ -121,10 +138,33 @@ class PowerAnalysis:
             progress=progress,
         )
 
+    @property
+    def alpha(self) -> float:
+        """The p below which a test of the final analysis is significant, as the results judge it."""
+        return significance(self.study.plan, None)
+
+    @property
+    def criterion(self) -> str:
+        """Write that p in words."""
+        planned = f"the plan's alpha of {alpha_text(self.study.plan.alpha)}"
+        if self.study.plan.stopping is None:
+            return f"p below {planned}"
+        return f"p below {alpha_text(self.alpha)}, which the interim analyses leave of {planned} for the last one"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the effects are those of simulated participants, which are no evidence."""
+        return self.mixture is not None or (self.pilot is not None and self.pilot.has_simulated)
+
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""
         given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
         return Task(digest("power", given, *self._world()), self.curve, self.estimate)
+
+    @property
+    def accuracy_key(self) -> str:
+        """Name what `tabulate_accuracy` depends on."""
+        return digest("accuracy", json.dumps(self.effects), *self._world())
 
     def estimate(self, workers: int | None = None) -> float:
         """Estimate the seconds of the curve, from timings of one simulated study and of the start of a process."""

@@ -19,9 +19,11 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
 from study.analysis import power
+from study.analysis.responses import MODES
 from study.plan.config import StudyConfig
 
-PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated participants"
+PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
+ADDRESS = "https://arxiv.org/abs/2106.09106"
 SIZES = "10,20,40,60"
 MOST_STUDIES = 5000
 MULTIPLE = {"effect": "Effect (multiple)"}
@@ -40,16 +42,56 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
     assert study.settings is not None
     pilot = responses.choose("pilot", (PAPER, SIMULATED), "Assumed effects from")
     source = st.session_state["pilot_source"]
-    question = _sizes(study.settings, scaled=source != SIMULATED)
-    if source == SIMULATED:
-        if study.bundle is None:
-            raise ForetellError(
-                "Simulated participants respond to frozen trials. Build the study first, on the Studies page."
-            )
-        return replace(question, mixture=simulation.choose_mixture("power"))
-    if source == PAPER:
-        return question
-    return None if pilot is None else replace(question, pilot=pilot.data)
+    mixture = _choose_mixture(study) if source == SIMULATED else None
+    for message in pilot.data.messages if pilot else ():
+        st.warning(escape_markdown(message))
+    assumed = st.container()
+    question = replace(
+        _sizes(study.settings, scaled=mixture is None), mixture=mixture, pilot=pilot.data if pilot else None
+    )
+    if pilot is None and source not in (PAPER, SIMULATED):
+        return None
+    with assumed:
+        _show_assumptions(question)
+    return question
+
+
+def _choose_mixture(study: Study) -> dict[str, float]:
+    """Choose the mixture of simulated participants for a study that is built."""
+    if study.bundle is None:
+        raise ForetellError(
+            "Simulated participants respond to frozen trials. Build the study first, on the Studies page."
+        )
+    st.warning(f"{MODES['sim']}. Power holds only if real participants respond as this mixture does.")
+    return simulation.choose_mixture("power")
+
+
+def _show_assumptions(question: PowerAnalysis) -> None:
+    """Show the assumed accuracy of each condition and trial type, and where it is from."""
+    accuracy = _tabulate_accuracy(question.accuracy_key, question)
+    st.markdown("**Assumed accuracy**")
+    st.table(tables.tabulate_assumptions(accuracy), border="horizontal", hide_index=True)
+    compared = accuracy["points"].notna().any()
+    st.caption(
+        f"{_describe_source(question)}{' In brackets: percentage points above no explanation.' if compared else ''}"
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Computing the assumed accuracy …")
+def _tabulate_accuracy(key: str, _question: PowerAnalysis) -> pd.DataFrame:  # noqa: ARG001
+    return _question.tabulate_accuracy()
+
+
+def _describe_source(question: PowerAnalysis) -> str:
+    if question.mixture is not None:
+        return "What this mixture implies for the trials of this study, computed exactly."
+    averaged = "averaged over participants and categories"
+    if question.pilot is not None:
+        return (
+            f"Estimated by the interaction model of the pilot, {averaged}. The intervals of power do not include the "
+            "uncertainty of these estimates."
+        )
+    return f"From the coefficients of [Folke et al. (2021)]({ADDRESS}), Table 1, {averaged}."
 
 
 def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
@@ -102,6 +144,7 @@ def show(question: PowerAnalysis) -> None:
     with st.container(horizontal=True):
         pay = st.number_input("Pay per participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
+    st.caption(f"A test is significant if it has {question.criterion}. The target power is 80%.")
     for note in question.notes:
         st.caption(escape_markdown(note))
     task = question.task()
@@ -109,10 +152,11 @@ def show(question: PowerAnalysis) -> None:
         about = live.format_duration(task.seconds or 0.0)
         st.button(f"Simulate ({about})", type="primary", key="simulate", on_click=live.begin, args=([task.key],))
         return
-    live.draw_when_ready(task, lambda table: _curve(table, len(question.study.conditions), pay, currency), "power")
+    live.draw_when_ready(task, lambda table: _curve(question, table, pay, currency), "power")
 
 
-def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
+def _curve(question: PowerAnalysis, table: pd.DataFrame, pay: float, currency: str) -> None:
+    conditions = len(question.study.conditions)
     st.markdown("**Participants needed for a power of 80%**")
     st.table(tables.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
     st.caption(
@@ -122,14 +166,14 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
     priced = power.with_cost(table, conditions, pay)
     by_size, by_cost = st.columns(2, gap="large") if pay > 0 else (st.container(), None)
     with by_size:
-        numbers.chart(power.figure(table), priced, "power", TESTS, headings=MULTIPLE)
+        numbers.chart(power.figure(table, simulated=question.is_simulated), priced, "power", TESTS, headings=MULTIPLE)
     if by_cost is not None:
         costs = priced[["cost", "effect", "test", "power"]]
         with by_cost:
             numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", TESTS, headings=MULTIPLE)
     st.caption(
-        "Power: share of simulated studies with a significant test, with the 95% interval due to the number simulated. "
-        "The dotted line is the target of 80%."
+        f"Power: the share of simulated studies whose test has {question.criterion}. The 95% intervals are due to the "
+        "number of simulated studies. The dotted line is the target power of 80%."
     )
     if table["effect"].nunique() > 1:
         st.markdown(

@@ -8,6 +8,36 @@ import pandas as pd
 
 from study.analysis import power
 from study.analysis.sentences import describe_hypothesis
+from study.bundle import TYPE_LABELS
+from study.conditions import format_condition
+
+MULTIPLIER = "Multiplier"
+"""The heading of an effect as a multiple of the assumed one."""
+
+
+def tabulate_assumptions(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Write `PowerAnalysis.tabulate_accuracy` with a column for each trial type: ``"35.2% (+20.9)"``.
+
+    No explanation is the same for every multiplier, and has one row.
+    """
+    asked = list(dict.fromkeys(accuracy["effect"]))
+    rows = []
+    for condition, of_condition in accuracy.groupby("condition", sort=False):
+        for effect in asked[:1] if condition == "none" else asked:
+            cells = of_condition[of_condition["effect"] == effect].set_index("trial_type")
+            row = {"Condition": format_condition(str(condition))}
+            if asked != [1.0]:
+                row[MULTIPLIER] = "–" if condition == "none" else f"× {effect:g}"
+            written = {TYPE_LABELS[kind]: _write_accuracy(cells.loc[kind], condition) for kind in cells.index}
+            rows.append({**row, **written})
+    return pd.DataFrame(rows)
+
+
+def _write_accuracy(cell: pd.Series[float], condition: object) -> str:
+    """Write an accuracy and, of a condition that is compared, its difference in percentage points."""
+    points = cell["points"]
+    compared = "" if condition == "none" or points != points else f" ({points:+.1f})".replace("-", "−")
+    return f"{cell['accuracy']:.1%}{compared}"
 
 
 def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:

@@ -62,6 +62,7 @@ FORMER = {
     "inside.other_layers=": "layers.other_layers=",
     "inside.pictures=": "layers.images=",
     "section=Answer": "section=Main result",
+    "pilot_source=The paper's estimates (Table 1)": "pilot_source=Folke et al. (2021), Table 1",
     "pilot_source=Simulated people": "pilot_source=Simulated participants",
     "pilot_source=A CSV file of mine": "pilot_source=Upload a CSV file",
     "results_source=A CSV file of mine": "results_source=Upload a CSV file",

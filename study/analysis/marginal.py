@@ -38,7 +38,7 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
     cells = data.drop_duplicates(names) if names else data.head(1)
     cells = cells.sort_values(names) if names else cells
     design = model.design(cells, text)
-    p, slope = _population(design @ _estimates(model), _variance(cells, text, model))
+    p, slope = average_probability(design @ _estimates(model), _variance(cells, text, model))
     se = standard_errors(slope[:, None] * design, model)
     half = norm.ppf((1 + level) / 2) * np.divide(se, p * (1 - p), out=np.full_like(p, np.nan), where=p * (1 - p) > 0)
     middle = logit(p)
@@ -59,7 +59,7 @@ def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
     """Average each row's probability (n,) over participants and categories; (n, p) its derivative by the estimates."""
     data, text = formulas.prepare_formula(cells, model.formula)
     design = model.design(data, text)
-    p, slope = _population(design @ _estimates(model), _variance(data, text, model))
+    p, slope = average_probability(design @ _estimates(model), _variance(data, text, model))
     return p, slope[:, None] * design
 
 
@@ -141,8 +141,8 @@ def _variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
     return total
 
 
-def _population(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """Return (n,) E[expit(eta + b)] and its derivative by eta."""
+def average_probability(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Average expit(eta + b) over a normal b (n,), with the derivative by eta."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     p = expit(eta[:, None] + np.sqrt(variance)[:, None] * nodes)
     share = weights / weights.sum()
@@ -180,7 +180,7 @@ def _contrast(
     means, gradients = [], []
     for rows in (after, before):
         design = model.design(rows, formula)
-        p, slope = _population(design @ _estimates(model), _variance(rows, formula, model))
+        p, slope = average_probability(design @ _estimates(model), _variance(rows, formula, model))
         means.append(float(p.mean()))
         gradients.append((slope[:, None] * design).mean(axis=0))
     effect = means[0] - means[1]

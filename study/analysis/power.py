@@ -25,6 +25,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import fitting, mixed, plots, random_effects
 from study.analysis.nested import FIXED
+from study.analysis.responses import MODES
 from study.analysis.truths import AdditiveTruth, Truth
 from study.workspace import parallel
 
@@ -207,8 +208,14 @@ def _name_lines(table: pd.DataFrame) -> pd.Series[str]:
     return table["test"].map(name_test) + (", effect × " + table["effect"].map("{:g}".format) if many else "")
 
 
-def figure(table: pd.DataFrame) -> go.Figure:
-    """Plot the power by participants per condition, a line for each test and multiple of the effects."""
+def figure(table: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
+    """Plot the power by participants per condition, a line for each test and multiple of the effects.
+
+    Parameters
+    ----------
+    simulated
+        Whether the effects are those of simulated participants: the figure then says so.
+    """
     drawn = plots.curves(
         table.assign(line=_name_lines(table)),
         x="per_condition",
@@ -218,6 +225,8 @@ def figure(table: pd.DataFrame) -> go.Figure:
         x_title="Participants per condition",
     )
     drawn.add_hline(y=TARGET, line=plots.DOTTED)
+    if simulated:
+        plots.mark(drawn, MODES["sim"])
     return drawn.update_yaxes(range=[0, 1.03])
 
 

@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from core.errors import ForetellError
+from study.analysis import marginal
 from study.analysis.contrasts import FACTORS
 from study.analysis.records import MixedModel
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.simulated_participants import PARTICIPANT_SD, ShownExplanations, sample_mixture
+from study.plan.simulated_participants import (
+    PARTICIPANT_SD,
+    ShownExplanations,
+    compute_expected_accuracy,
+    sample_mixture,
+)
 
 Floats = NDArray[np.float64]
 
@@ -32,11 +38,18 @@ CATEGORY_SD = 0.6
 """Between categories, crossed with trial types: with `PARTICIPANT_SD` it reproduces the paper's standard errors."""
 
 
+ACCURACY_COLUMNS = ["condition", "trial_type", "accuracy"]
+
+
 class Truth(Protocol):
     """A world in which a study can be run."""
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """Tabulate participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
+        ...
+
+    def accuracy(self) -> pd.DataFrame:
+        """Tabulate condition, trial_type and the expected share of correct predictions, ``accuracy``."""
         ...
 
 
@@ -95,6 +108,17 @@ class AdditiveTruth:
         right = rng.random((people, len(trials))) < expit(fixed + own)
         return _frame(right, names, category, kind)
 
+    def accuracy(self) -> pd.DataFrame:
+        """Integrate the accuracy of each cell over participants and categories."""
+        rows = []
+        for name in self.conditions:
+            of_type = np.array([0.0, 1.0, 1.0]) * self.person_slope_sd**2  # the reference level is the intercept's
+            of_explanation = sum(FACTORS[name].values()) * self.category_slope_sd**2
+            variance = self.person_sd**2 + self.category_sd**2 + of_type + of_explanation
+            accuracies, _ = marginal.average_probability(self._cells(name), variance)
+            rows += [(name, kind, float(p)) for kind, p in zip(TRIAL_TYPES, accuracies, strict=True)]
+        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
+
     def _slopes(
         self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
     ) -> Floats:
@@ -138,6 +162,16 @@ class Theories:
         category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
         kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
         return _frame(right, names, category, kind)
+
+    def accuracy(self) -> pd.DataFrame:
+        """Average the accuracy that the mixture implies, by quadrature over participants, over the trials of a type."""
+        mixture = {name: weight for name, weight in self.mixture.items() if weight > 0}
+        rows = []
+        for name, kind in product(self.conditions, TRIAL_TYPES):
+            shown = ShownExplanations(*map(bool, FACTORS[name].values()))
+            each = [compute_expected_accuracy(mixture, t, shown) for t in self.trials if t.trial_type == kind]
+            rows.append((name, kind, float(np.mean(each)) if each else float("nan")))
+        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
 
 
 def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +11,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
+from core.types import silent
 from dashboard.cli.main import build_app
 from dashboard.power import jobs as work
 from dashboard.power.jobs import PowerAnalysis
 from dashboard.power.tables import tabulate_sample_sizes
 from dashboard.shared.jobs import pool
 from study.analysis import power, truths
+from study.analysis.planned import significance
 from study.plan import config
+from study.plan.preregistration import AnalysisPlan, PlannedContrast, Stopping
 from study.workspace import parallel
 from tests.conftest import ROOT
 from tests.dashboard.conftest import PATIENCE_S, made
@@ -63,7 +68,7 @@ def test_the_curve_is_the_engines(workspace: Path) -> None:
     )
     expected = power.curve(world, [4, 6], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
-    pd.testing.assert_frame_equal(app.table[0].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
+    pd.testing.assert_frame_equal(app.table[1].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
 
 
 def test_it_can_be_stopped(workspace: Path) -> None:
@@ -136,6 +141,58 @@ def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
     world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
     expected = power.curve(world, [4], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_series_equal(app.dataframe[-1].value["power"], expected["power"])
+
+
+def test_the_assumed_accuracy_is_shown_before_anything_is_simulated(workspace: Path) -> None:
+    """Catches a curve of effects that the page never shows.
+
+    Oracle: the coefficients of Table 1, averaged over random intercepts by drawing them.
+    """
+    app = opened(effects="1,0.5")
+    shown = app.table[0].value
+    assert list(shown.columns[:2]) == ["Condition", "Multiplier"]
+    assert shown["Condition"].tolist() == [
+        "No explanation",
+        *("Saliency maps",) * 2,
+        *("Examples",) * 2,
+        *("Both explanations",) * 2,
+    ]
+    assert shown["Multiplier"].tolist() == ["–", *("× 1", "× 0.5") * 3]
+    sd = np.hypot(truths.PARTICIPANT_SD, truths.CATEGORY_SD)
+    none, half = (expit(eta + sd * np.random.default_rng(0).standard_normal(10**6)) for eta in (-1.06, -1.06 + 0.505))
+    said = re.fullmatch(r"([\d.]+)% \(\+([\d.]+)\)", shown.iloc[2]["AI wrong (adversarial)"])
+    assert said is not None
+    assert float(said[1]) == pytest.approx(100 * half.mean(), abs=0.1)
+    assert float(said[2]) == pytest.approx(100 * (half.mean() - none.mean()), abs=0.1)
+    captions = [caption.value for caption in app.caption]
+    assert any("[Folke et al. (2021)](https://arxiv.org/abs/2106.09106), Table 1" in text for text in captions)
+    assert "A test is significant if it has p below the plan's alpha of .05. The target power is 80%." in captions
+
+
+def test_a_pilot_of_simulated_participants_is_no_evidence(workspace: Path) -> None:
+    """Catches effects of simulated participants that are assumed without the warning that Results shows."""
+    app = opened(sizes="4", studies="10")
+    app.selectbox(key="pilot_source").select("Upload a CSV file").run()
+    content = study(24, 8, 6, seed=5).assign(mode="sim").to_csv(index=False).encode()
+    app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
+    assert app.warning[0].value.startswith("Simulated participants: not evidence (")
+    made(app.button(key="simulate").click().run())
+    assert "Simulated participants: not evidence" in app.get("plotly_chart")[0].proto.spec
+
+
+def test_after_interim_analyses_the_last_test_has_less_than_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches the power of a test at .05 that the results judge by the final bound of the plan."""
+    settings = config.read(DEMO)
+    contrast = PlannedContrast(more="both")
+    plan = AnalysisPlan(participants=40, stopping=Stopping(looks=(20, 40), contrast=contrast, spending="pocock"))
+    question = PowerAnalysis(settings.model_copy(update={"analysis": plan}), (4,))
+    given: dict[str, float] = {}
+    monkeypatch.setattr(power, "curve", lambda *_, **options: given.update(options) or pd.DataFrame())
+    question.curve(silent)
+    assert given["alpha"] == significance(plan, None) < 0.04
+    assert question.criterion.startswith("p below .0277, ")
+    assert question.criterion.endswith("which the interim analyses leave of the plan's alpha of .05 for the last one")
+    assert PowerAnalysis(settings, (4,)).alpha == 0.05
 
 
 def test_other_questions_have_other_keys() -> None:

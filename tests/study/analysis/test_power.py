@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import expit
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from core.errors import ForetellError
 from study.analysis import nested, power, truths
@@ -36,6 +37,41 @@ def test_a_study_has_the_accuracy_of_its_truth() -> None:
         for name, value in FACTORS[condition].items():
             chosen &= frame[name] == value
         assert frame.loc[chosen, "correct"].mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_the_assumed_accuracy_is_integrated_over_every_random_effect() -> None:
+    """Catches the accuracy of a participant without random effects, and slopes that are left out of it.
+
+    Oracle: the coefficients of Table 1 written out, integrated by the adaptive quadrature of SciPy.
+    """
+    world = truths.AdditiveTruth(truths.TABLE_1, person_slope_sd=0.8, category_slope_sd=0.5).scale(0.5)
+    table = world.accuracy().set_index(["condition", "trial_type"])["accuracy"]
+    assert len(table) == 4 * 3
+    intercepts = truths.PARTICIPANT_SD**2 + truths.CATEGORY_SD**2
+    cells = {
+        ("none", "adv_incorrect"): (-1.06, intercepts),
+        ("saliency", "std_incorrect"): (-1.06 + 0.09 + 0.5 * (1.01 - 0.29), intercepts + 0.8**2 + 0.5**2),
+        ("both", "std_correct"): (
+            -1.06 + 4.64 + 0.5 * (1.01 - 1.71 + 0.46 - 2.01 - 0.53 + 1.18),
+            intercepts + 0.8**2 + 2 * 0.5**2,
+        ),
+    }
+    for cell, (eta, variance) in cells.items():
+        expected, _ = quad(lambda b, e, v: expit(e + b) * norm.pdf(b, scale=v**0.5), -12, 12, args=(eta, variance))
+        assert table[cell] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_accuracy_of_a_mixture_is_that_of_its_simulated_studies() -> None:
+    """Oracle: 4,000 participants per condition, drawn and not integrated; within four standard errors."""
+    world = truths.Theories({"map_reader": 2.0, "bayesian_learner": 1.0, "guesser": 0.0}, list(trials().values()))
+    table = world.accuracy().set_index(["condition", "trial_type"])["accuracy"]
+    frame = world.study(4000, np.random.default_rng(4))
+    for condition, factors in FACTORS.items():
+        seen = frame[(frame["saliency"] == factors["saliency"]) & (frame["examples"] == factors["examples"])]
+        by_participant = seen.groupby(["trial_type", "participant"], observed=True)["correct"].mean()
+        for kind in TRIAL_TYPES:
+            each = by_participant[kind]
+            assert table[condition, kind] == pytest.approx(each.mean(), abs=4 * each.std() / len(each) ** 0.5)
 
 
 def test_without_an_effect_power_is_alpha() -> None:
@@ -144,6 +180,7 @@ def test_planned_slopes_are_simulated_and_fitted() -> None:
 def test_the_curve_has_a_line_at_the_target_and_a_curve_of_cost() -> None:
     table = power.curve(SMALL, [4, 6], studies=4, workers=1)
     assert [shape.y0 for shape in power.figure(table).layout.shapes] == [power.TARGET]
+    assert power.figure(table, simulated=True).layout.title.text == "Simulated participants: not evidence"
     priced = power.with_cost(table, 4, 3.0)
     drawn = power.cost_figure(priced, "EUR")
     assert list(drawn.data[0].x) == [4 * 4 * 3.0, 6 * 4 * 3.0]
