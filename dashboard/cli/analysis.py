@@ -187,7 +187,7 @@ def power(
     seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
     workers: Workers = None,
     engine: Engine = "processes",
-    out: Annotated[Path | None, typer.Option(help="Folder for power.csv, power.html and, with pay, cost.html.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
 ) -> None:
     """Estimate the sample size a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
 
@@ -224,15 +224,16 @@ def power(
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
+    if question.planned_size in question.sizes:
+        say(f"Power with the planned {question.planned_size} participants per condition:")
+        for sentence in tables.describe_power(table, question.planned_size):
+            say(sentence)
     for sentence in tables.describe_sample_sizes(table, conditions, pay, currency):
         say(sentence)
     if out is not None:
         with shared_files():
             out.mkdir(parents=True, exist_ok=True)
             (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
-            drawn = simulations.figure(table, simulated=question.is_simulated)
+            drawn = simulations.figure(table, planned=question.planned_size, simulated=question.is_simulated)
             drawn.write_html(out / "power.html", include_plotlyjs=True, div_id="power")
-            if pay:
-                costs = simulations.cost_figure(table, currency)
-                costs.write_html(out / "cost.html", include_plotlyjs=True, div_id="cost")
         say(str(out / "power.csv"))

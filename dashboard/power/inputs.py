@@ -11,7 +11,8 @@ from core.errors import ForetellError
 
 Number = TypeVar("Number", int, float)
 LARGEST_MULTIPLE = 10.0
-MOST_PARTICIPANTS = 2000
+FEWEST_PARTICIPANTS, MOST_PARTICIPANTS = 2, 2000
+"""Per condition of a simulated study."""
 SLOPES = {
     "participant": "participants differ in the effect of each trial type",
     "category": "categories differ in the effect of each explanation",
@@ -47,11 +48,13 @@ def parse_sizes(text: str, what: str) -> tuple[int, ...]:
     Raises
     ------
     ForetellError
-        No whole numbers from 2 to `MOST_PARTICIPANTS`.
+        No whole numbers from `FEWEST_PARTICIPANTS` to `MOST_PARTICIPANTS`.
     """
     sizes = sorted(parse_numbers(text, int, what, "10, 20, 40"))
-    if not 2 <= sizes[0] <= sizes[-1] <= MOST_PARTICIPANTS:
-        raise ForetellError(f"{what} {text!r}: give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
+    if not FEWEST_PARTICIPANTS <= sizes[0] <= sizes[-1] <= MOST_PARTICIPANTS:
+        raise ForetellError(
+            f"{what} {text!r}: give between {FEWEST_PARTICIPANTS} and {MOST_PARTICIPANTS:,} participants per condition."
+        )
     return tuple(sizes)
 
 

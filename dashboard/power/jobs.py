@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from core.types import Progress
-from dashboard.power.inputs import SLOPES
+from dashboard.power.inputs import FEWEST_PARTICIPANTS, MOST_PARTICIPANTS, SLOPES
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
@@ -155,6 +155,16 @@ class PowerAnalysis:
     def is_simulated(self) -> bool:
         """Whether the effects are those of simulated participants, which are no evidence."""
         return self.mixture is not None or (self.pilot is not None and self.pilot.has_simulated)
+
+    @property
+    def planned_size(self) -> int | None:
+        """The planned participants per condition, if they can be simulated."""
+        planned = self.study.plan.participants
+        return planned if planned and FEWEST_PARTICIPANTS <= planned <= MOST_PARTICIPANTS else None
+
+    def with_planned_size(self) -> PowerAnalysis:
+        """Return the analysis with the planned size among the others."""
+        return replace(self, sizes=tuple(sorted({*self.sizes, *filter(None, [self.planned_size])})))
 
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""

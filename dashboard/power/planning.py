@@ -24,11 +24,12 @@ from study.plan.config import StudyConfig
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
 ADDRESS = "https://arxiv.org/abs/2106.09106"
-SIZES = "10,20,40,60"
+SIZES, EFFECTS = "10, 20, 40, 60", "1, 0.5"
 MOST_STUDIES = 5000
-MULTIPLE = {"effect": "Effect (multiple)"}
-"""The heading of an effect as a multiple of the assumed one."""
-TESTS: numbers.Words = {"test": power.name_test}
+MULTIPLE = {"effect": tables.MULTIPLIER}
+ORDER = ("per_condition", "effect", "power", "low", "high", "test", "studies", "failed", "participants", "cost")
+"""Of the columns of the curve: on a narrow page the first ones are seen."""
+TESTS: numbers.Words = {"test": power.name_test, "effect": tables.write_multiple}
 
 
 def choose_analysis(study: Study) -> PowerAnalysis | None:
@@ -102,10 +103,10 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
         if scaled:
             effects = links.text_input(
                 "Effect-size multipliers",
-                "1",
+                EFFECTS,
                 key="effects",
                 width=190,
-                help="0.5: half of the assumed effects of explanations. Separate several values with commas or spaces.",
+                help="1: the assumed effects of explanations; 0.5: half of them. Put commas between several.",
             )
         slopes = _slopes() if scaled else {}
         studies = st.number_input(
@@ -114,11 +115,12 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
         seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
     people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
-        links.accept("effects", effects, "1", lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
+        links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
         if scaled
         else (1.0,)
     )
-    return PowerAnalysis(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+    asked = PowerAnalysis(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+    return asked.with_planned_size()
 
 
 def _slopes() -> dict[str, float]:
@@ -144,7 +146,8 @@ def show(question: PowerAnalysis) -> None:
     with st.container(horizontal=True):
         pay = st.number_input("Pay per participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
-    st.caption(f"A test is significant if it has {question.criterion}. The target power is 80%.")
+    asked = tables.describe_sizes(question.sizes, question.effects, question.planned_size)
+    st.caption(f"{asked} A test is significant if it has {question.criterion}. The target power is 80%.")
     for note in question.notes:
         st.caption(escape_markdown(note))
     task = question.task()
@@ -156,30 +159,43 @@ def show(question: PowerAnalysis) -> None:
 
 
 def _curve(question: PowerAnalysis, table: pd.DataFrame, pay: float, currency: str) -> None:
-    conditions = len(question.study.conditions)
+    conditions, planned = len(question.study.conditions), question.planned_size
+    if planned is not None:
+        cost = tables.describe_cost(planned, conditions, pay, currency)
+        st.markdown(
+            f"**Power with the planned {planned:,} participants per condition** ({escape_markdown(cost)})\n\n"
+            + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
+        )
     st.markdown("**Participants needed for a power of 80%**")
     st.table(tables.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
     st.caption(
         "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
         "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."
     )
-    priced = power.with_cost(table, conditions, pay)
-    by_size, by_cost = st.columns(2, gap="large") if pay > 0 else (st.container(), None)
-    with by_size:
-        numbers.chart(power.figure(table, simulated=question.is_simulated), priced, "power", TESTS, headings=MULTIPLE)
-    if by_cost is not None:
-        costs = priced[["cost", "effect", "test", "power"]]
-        with by_cost:
-            numbers.chart(power.cost_figure(priced, currency), costs, "power-by-cost", TESTS, headings=MULTIPLE)
-    st.caption(
-        f"Power: the share of simulated studies whose test has {question.criterion}. The 95% intervals are due to the "
-        "number of simulated studies. The dotted line is the target power of 80%."
-    )
+    _show_curve(question, power.with_cost(table, conditions, pay), currency)
     if table["effect"].nunique() > 1:
         st.markdown(
             "**Smallest effect that is found with a power of 80%** (the whole 95% interval above it), as a multiple of "
             "the assumed one"
         )
-        numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE)
+        order = ("per_condition", "effect", "test")
+        numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE, order=order)
     if int(table["failed"].sum()):
         st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
+
+
+def _show_curve(question: PowerAnalysis, table: pd.DataFrame, currency: str) -> None:
+    """Show power by sample size, with the pay of each size in its numbers."""
+    numbers.chart(
+        power.figure(table, planned=question.planned_size, simulated=question.is_simulated),
+        table,
+        "power",
+        TESTS,
+        headings={**MULTIPLE, "participants": "Total participants", "cost": f"Total pay, {currency}"},
+        order=ORDER,
+    )
+    st.caption(
+        f"Power: the share of simulated studies whose test has {question.criterion}. The 95% intervals are due to the "
+        "number of simulated studies. The dotted line across is the target power of 80%. Points of one size are drawn "
+        "side by side."
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
+from core.names import format_probability
 from study.analysis import power
 from study.analysis.sentences import describe_hypothesis
 from study.bundle import TYPE_LABELS
@@ -13,6 +15,16 @@ from study.conditions import format_condition
 
 MULTIPLIER = "Multiplier"
 """The heading of an effect as a multiple of the assumed one."""
+
+
+def write_multiple(effect: float) -> str:
+    """Write an effect-size multiplier: ``"× 0.5"``."""
+    return "×\N{NO-BREAK SPACE}" + f"{effect:g}"
+
+
+def is_scaled(table: pd.DataFrame) -> bool:
+    """Whether a table is about other effects than the assumed ones, so that its multipliers must be named."""
+    return set(table["effect"]) != {1.0}
 
 
 def tabulate_assumptions(accuracy: pd.DataFrame) -> pd.DataFrame:
@@ -26,8 +38,8 @@ def tabulate_assumptions(accuracy: pd.DataFrame) -> pd.DataFrame:
         for effect in asked[:1] if condition == "none" else asked:
             cells = of_condition[of_condition["effect"] == effect].set_index("trial_type")
             row = {"Condition": format_condition(str(condition))}
-            if asked != [1.0]:
-                row[MULTIPLIER] = "–" if condition == "none" else f"× {effect:g}"
+            if is_scaled(accuracy):
+                row[MULTIPLIER] = "–" if condition == "none" else write_multiple(effect)
             written = {TYPE_LABELS[kind]: _write_accuracy(cells.loc[kind], condition) for kind in cells.index}
             rows.append({**row, **written})
     return pd.DataFrame(rows)
@@ -53,36 +65,64 @@ def tabulate_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, curr
     columns = {
         "To show that": [describe_hypothesis(*test.split(" - ", 1)) for test in needed["test"]],
         "Test": needed["test"].map(power.name_test),
-        "Effects": needed["effect"].map("× {:g}".format),
+        **({MULTIPLIER: needed["effect"].map(write_multiple)} if is_scaled(needed) else {}),
         "Participants per condition": _write_counts(needed["per_condition"], smallest),
-        "In all": _write_counts(people, smallest * conditions),
+        "Total": _write_counts(people, smallest * conditions),
     }
     if pay:
-        columns[f"Pay, {currency}"] = _write_counts(people * pay, smallest * conditions * pay)
+        columns[f"Total pay, {currency}"] = _write_counts(people * pay, smallest * conditions * pay)
     return pd.DataFrame(columns)
 
 
 def _write_counts(counts: pd.Series[float], smallest: float) -> list[str]:
     """Write numbers of participants or amounts: at most the smallest that was tried; a dash where no size is enough."""
+    at_most = "≤\N{NO-BREAK SPACE}"
     return [
-        "–" if count != count else f"{'≤ ' if count == smallest else ''}{_format_amount(count)}" for count in counts
+        "–" if count != count else f"{at_most if count == smallest else ''}{_format_amount(count)}" for count in counts
     ]
 
 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
     hypothesis = describe_hypothesis(*test.split(" - ", 1))
-    what = f"To show that {hypothesis} ({power.name_test(test)}), effects × {effect:g}"
+    what = f"To show that {hypothesis} ({power.name_test(test)}), effects {write_multiple(effect)}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (
             f"{what}: at none of these sizes is the whole 95% interval of power above 80%; try larger sizes or more "
             "simulated studies."
         )
-    people = round(per_condition * conditions)
-    cost = f", {_format_amount(people * pay)} {currency}" if pay else ""
+    cost = describe_cost(round(per_condition), conditions, pay, currency)
     return (
-        f"{what}: with {per_condition:g} participants per condition ({people:,} in all{cost}), the whole 95% "
+        f"{what}: with {per_condition:g} participants per condition ({cost}), the whole 95% "
         "interval of power is above 80%."
     )
+
+
+def describe_sizes(sizes: Sequence[int], effects: Sequence[float], planned: int | None) -> str:
+    """List the sizes and multipliers that are simulated, as they were read."""
+    each = ", ".join(f"{size:,}{' (planned)' if size == planned else ''}" for size in sizes)
+    multipliers = "" if list(effects) == [1.0] else f" Effects: {', '.join(map(write_multiple, effects))}."
+    return f"Sizes: {each} participants per condition.{multipliers}"
+
+
+def describe_power(table: pd.DataFrame, size: int) -> list[str]:
+    """Describe the power of each test with ``size`` participants per condition; none if they are not simulated."""
+    scaled = is_scaled(table)
+    return [
+        f"{power.name_test(str(test))}: {'; '.join(_describe_one(row, scaled) for row in part.itertuples())}"
+        for test, part in table[table["per_condition"] == size].groupby("test", sort=False)
+    ]
+
+
+def _describe_one(row: Any, scaled: bool) -> str:
+    limits = f"{format_probability(row.low)} to {format_probability(row.high)}"
+    multiple = f" with effects {write_multiple(row.effect)}" if scaled else ""
+    return f"{format_probability(row.power)} (95% CI {limits}){multiple}"
+
+
+def describe_cost(per_condition: int, conditions: int, pay: float, currency: str) -> str:
+    """Write the number of all participants and what they cost: ``"160 in total, 480 EUR"``."""
+    people = per_condition * conditions
+    return f"{people:,} in total" + (f", {_format_amount(people * pay)} {currency}" if pay else "")
 
 
 def _format_amount(amount: float) -> str:

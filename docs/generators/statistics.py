@@ -89,6 +89,11 @@ deviations in log-odds; the page has a field for each). The assumption is named 
 models leave those slopes out. Placebos are contrasted in a model of trial type by condition with the planned random
 slopes; those of explanations become slopes of conditions.
 
+Both show the assumed accuracy of each condition and trial type: coefficients are averaged over the random effects by
+quadrature, and a mixture of simulated participants over its theories and the trials of the study. A test is significant
+below the p by which the results judge the final analysis: the plan's alpha, or what its interim analyses leave for the
+last one. The page simulates the planned size too.
+
 The time is estimated from one simulated study of at most {trial} participants per condition and from the start of one
 process, both timed at that moment. On two cores that did other work (load 9) the demo with 10 and 20 participants per
 condition and 10 studies took 9 s (estimate 4 s), with 80 participants and 50 studies 21 s (estimate 17 s).

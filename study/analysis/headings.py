@@ -84,14 +84,14 @@ FORMS: Mapping[str, str] = {
     r"(.+)_less": "{0}, difference",
 }
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
-SHARES = ("accuracy", "accuracy_more", "accuracy_less")
+SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power")
 """Columns that are written in percent, as in the sentences."""
-OF_ACCURACIES = ("low", "high", "chance")
+OF_SHARES = ("low", "high", "chance")
 
 
 def is_share(name: str, columns: Iterable[str]) -> bool:
-    """Whether a column of a table with these columns is written in percent: an accuracy, its limits, or chance."""
-    return name in SHARES or (name in OF_ACCURACIES and "accuracy" in set(columns))
+    """Whether a column of a table with these columns is written in percent: accuracy, power, their limits or chance."""
+    return name in SHARES or (name in OF_SHARES and not {"accuracy", "power"}.isdisjoint(columns))
 
 
 def format_heading(name: str, coverage: str = "95%") -> str:

@@ -31,6 +31,10 @@ from study.workspace import parallel
 
 TARGET = 0.8
 """The power that a study should have at least."""
+SHIFT = 0.012
+"""Between the marks of neighbouring lines at one size, as a share of the figure's width."""
+DASHES = ("solid", "dash", "dashdot", "longdash")
+"""Of the lines of each multiple of the effects."""
 COLUMNS = ["per_condition", "effect", "test", "power", "low", "high", "studies", "failed"]
 
 
@@ -208,37 +212,39 @@ def _name_lines(table: pd.DataFrame) -> pd.Series[str]:
     return table["test"].map(name_test) + (", effect × " + table["effect"].map("{:g}".format) if many else "")
 
 
-def figure(table: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
+def figure(table: pd.DataFrame, *, planned: int | None = None, simulated: bool = False) -> go.Figure:
     """Plot the power by participants per condition, a line for each test and multiple of the effects.
 
     Parameters
     ----------
+    planned
+        Participants per condition of the plan, marked where they are simulated.
     simulated
         Whether the effects are those of simulated participants: the figure then says so.
     """
+    sizes, lines = table["per_condition"], _name_lines(table)
     drawn = plots.curves(
-        table.assign(line=_name_lines(table)),
-        x="per_condition",
+        table.assign(line=lines, x=sizes + _shift(lines, float(sizes.max() - sizes.min() or sizes.max()))),
+        x="x",
         y="power",
         by="line",
         title="Power",
         x_title="Participants per condition",
     )
+    for trace, effect in zip(drawn.data, table.groupby(lines, sort=False)["effect"].first(), strict=True):
+        trace.update(line={"dash": DASHES[list(table["effect"].unique()).index(effect) % len(DASHES)]})
     drawn.add_hline(y=TARGET, line=plots.DOTTED)
+    if planned in set(sizes):
+        side = "left" if planned == sizes.max() else "right"
+        drawn.add_vline(
+            x=planned, line=plots.DOTTED, annotation_text=f"planned: {planned}", annotation_position=f"bottom {side}"
+        )
     if simulated:
         plots.mark(drawn, MODES["sim"])
     return drawn.update_yaxes(range=[0, 1.03])
 
 
-def cost_figure(table: pd.DataFrame, currency: str) -> go.Figure:
-    """Plot power by the participants' cost, from `with_cost`."""
-    drawn = plots.curves(
-        table.assign(line=_name_lines(table)),
-        x="cost",
-        y="power",
-        by="line",
-        title="Power",
-        x_title=f"Pay in all, {currency}",
-    )
-    drawn.add_hline(y=TARGET, line=plots.DOTTED)
-    return drawn.update_yaxes(range=[0, 1.03])
+def _shift(lines: pd.Series[str], width: float) -> pd.Series[float]:
+    """Shift each line a little: at a power of 100% they would cover each other."""
+    places = lines.map({line: place for place, line in enumerate(lines.unique())})
+    return (places - places.max() / 2) * SHIFT * width

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard.power.tables import describe_sample_sizes, tabulate_sample_sizes
+from dashboard.power.tables import describe_power, describe_sample_sizes, describe_sizes, tabulate_sample_sizes
+from study.analysis import power
+from study.analysis.headings import is_share
 
 
 def test_sentences_name_the_hypothesis_of_each_test() -> None:
@@ -14,12 +16,12 @@ def test_sentences_name_the_hypothesis_of_each_test() -> None:
     first, second = describe_sample_sizes(table, 4, 3.0, "EUR")
     assert first == (
         "To show that explanations change how often participants predict the AI correctly (explanation vs null), "
-        "effects × 1: with 20 participants per condition (80 in all, 240 EUR), the whole 95% interval of power is "
-        "above 80%."
+        "effects ×\N{NO-BREAK SPACE}1: with 20 participants per condition (80 in total, 240 EUR), the whole 95% "
+        "interval of power is above 80%."
     )
     assert second.startswith("To show that the large model fits better than the small model (large vs small)")
-    assert "(80 in all, 262.40 EUR)" in describe_sample_sizes(table, 4, 3.28, "EUR")[0]
-    assert "(80 in all)" in describe_sample_sizes(table, 4, 0.0, "EUR")[0]
+    assert "(80 in total, 262.40 EUR)" in describe_sample_sizes(table, 4, 3.28, "EUR")[0]
+    assert "(80 in total)" in describe_sample_sizes(table, 4, 0.0, "EUR")[0]
 
 
 def test_the_sizes_that_are_enough_are_a_table_and_a_dash_where_none_is() -> None:
@@ -32,10 +34,36 @@ def test_the_sizes_that_are_enough_are_a_table_and_a_dash_where_none_is() -> Non
         pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"]), 4, 3.25, "EUR"
     )
     assert needed["Test"].tolist() == ["explanation vs null", "b vs a", "explanation vs null"]
-    assert needed["Effects"].tolist() == ["× 1", "× 0.5", "× 2"]
+    assert needed["Multiplier"].tolist() == ["×\N{NO-BREAK SPACE}1", "×\N{NO-BREAK SPACE}0.5", "×\N{NO-BREAK SPACE}2"]
     assert needed.iloc[:, 3:].to_numpy().tolist() == [
         ["30", "120", "390"],
         ["–", "–", "–"],
-        ["≤ 20", "≤ 80", "≤ 260"],
+        ["≤\N{NO-BREAK SPACE}20", "≤\N{NO-BREAK SPACE}80", "≤\N{NO-BREAK SPACE}260"],
     ]
-    assert list(needed.columns[3:]) == ["Participants per condition", "In all", "Pay, EUR"]
+    assert list(needed.columns[3:]) == ["Participants per condition", "Total", "Total pay, EUR"]
+    alone = pd.DataFrame(rows[:2], columns=["per_condition", "effect", "test", "low"])
+    assert "Multiplier" not in tabulate_sample_sizes(alone, 4, 3.25, "EUR")
+
+
+def test_the_power_of_the_planned_size_is_a_sentence_for_each_test() -> None:
+    """Catches a page that asks how many participants and never says what those of the plan give."""
+    rows = [(40, 1.0, "a - b", 0.995, 0.9725, 0.99987), (40, 0.5, "a - b", 0.5, 0.4, 0.6), (20, 1.0, "a - b", 0, 0, 0)]
+    table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "power", "low", "high"])
+    assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in describe_power(table, 40)] == [
+        "b vs a: 99.5% (95% CI 97.2% to 100.0%) with effects × 1; 50.0% (95% CI 40.0% to 60.0%) with effects × 0.5"
+    ]
+    assert describe_power(table[:1], 40) == ["b vs a: 99.5% (95% CI 97.2% to 100.0%)"]
+    assert describe_power(table, 30) == []
+
+
+def test_what_is_simulated_is_named_as_it_was_read() -> None:
+    """Catches a typing error that is simulated without being shown."""
+    assert describe_sizes((10, 40), (1.0,), 40) == "Sizes: 10, 40 (planned) participants per condition."
+    assert describe_sizes((10,), (1.0, 5.0), 40).endswith("Effects: ×\N{NO-BREAK SPACE}1, ×\N{NO-BREAK SPACE}5.")
+
+
+def test_power_and_its_limits_are_written_in_percent() -> None:
+    """Catches ".98" in the table of a figure whose axis is in percent."""
+    assert all(is_share(name, power.COLUMNS) for name in ("power", "low", "high"))
+    assert not is_share("low", ["estimate", "low", "high"])
+    assert not is_share("effect", power.COLUMNS)

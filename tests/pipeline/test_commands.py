@@ -197,7 +197,7 @@ def test_power_says_how_many_participants_and_what_they_cost(tmp_path):
     table = pd.read_csv(tmp_path / "power.csv")
     assert list(table["cost"]) == [30 * 4 * 2.5] * 2
     assert (table["studies"] == 8).all()
-    assert "interaction vs explanation), effects × 1: " in done.stdout
+    assert "interaction vs explanation), effects ×\N{NO-BREAK SPACE}1: " in done.stdout
     assert "leave out random slopes that the design supports" in done.stdout
     assert (tmp_path / "power.html").is_file()
     sloped = ("--participants", "4", "--studies", "2", "--workers", "1", "--slope-sd", "participant=0.8")

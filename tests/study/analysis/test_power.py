@@ -6,6 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit
@@ -177,10 +178,22 @@ def test_planned_slopes_are_simulated_and_fitted() -> None:
     assert without["power"].iloc[0] >= with_slopes["power"].iloc[0] + 0.3
 
 
-def test_the_curve_has_a_line_at_the_target_and_a_curve_of_cost() -> None:
+def test_the_curve_has_lines_at_the_target_and_at_the_planned_size() -> None:
+    """Catches a size of the plan that the figure does not show, and one that was not simulated."""
     table = power.curve(SMALL, [4, 6], studies=4, workers=1)
     assert [shape.y0 for shape in power.figure(table).layout.shapes] == [power.TARGET]
+    drawn = power.figure(table, planned=4)
+    assert [shape.x0 for shape in drawn.layout.shapes if shape.y0 != power.TARGET] == [4]
+    assert [note.text for note in drawn.layout.annotations] == ["planned: 4"]
+    assert not power.figure(table, planned=5).layout.annotations
     assert power.figure(table, simulated=True).layout.title.text == "Simulated participants: not evidence"
-    priced = power.with_cost(table, 4, 3.0)
-    drawn = power.cost_figure(priced, "EUR")
-    assert list(drawn.data[0].x) == [4 * 4 * 3.0, 6 * 4 * 3.0]
+
+
+def test_curves_that_are_equal_are_drawn_side_by_side() -> None:
+    """Catches a curve at 100% that the next one covers: their points were in the same places."""
+    rows = [(n, e, t, 1.0, 0.9, 1.0) for n in (10, 50) for e in (1.0, 0.5) for t in ("a - b", "b - c")]
+    drawn = power.figure(pd.DataFrame(rows, columns=["per_condition", "effect", "test", "power", "low", "high"]))
+    first = sorted(float(line.x[0]) for line in drawn.data)
+    assert min(np.diff(first)) > 0.3
+    assert sum(first) / 4 == pytest.approx(10)
+    assert [line.line.dash for line in drawn.data] == ["solid", "solid", "dash", "dash"]
