@@ -182,6 +182,9 @@ def power(
             "explanations)."
         ),
     ] = None,
+    contrasts: Annotated[
+        bool, typer.Option("--contrasts", help="Test the planned contrasts too; this takes about twice as long.")
+    ] = False,
     pay: Annotated[float, typer.Option(help="Pay per participant.")] = 0.0,
     currency: Annotated[str, typer.Option(help="Currency of the pay.")] = "EUR",
     seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
@@ -212,6 +215,7 @@ def power(
         parse_mixture(mixture) if mixture else None,
         seed,
         inputs.parse_slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
+        contrasts,
     )
     say("Assumed accuracy, and in brackets the percentage points above no explanation:")
     say(tables.tabulate_assumptions(question.tabulate_accuracy()).to_string(index=False))
@@ -224,16 +228,17 @@ def power(
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
+    models = table[~simulations.is_contrast(table)]
     if question.planned_size in question.sizes:
         say(f"Power with the planned {question.planned_size} participants per condition:")
-        for sentence in tables.describe_power(table, question.planned_size):
+        for sentence in tables.describe_power(models, question.planned_size):
             say(sentence)
-    for sentence in tables.describe_sample_sizes(table, conditions, pay, currency):
+    for sentence in tables.describe_sample_sizes(models, conditions, pay, currency):
         say(sentence)
     if out is not None:
         with shared_files():
             out.mkdir(parents=True, exist_ok=True)
             (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
-            drawn = simulations.figure(table, planned=question.planned_size, simulated=question.is_simulated)
+            drawn = simulations.figure(models, planned=question.planned_size, simulated=question.is_simulated)
             drawn.write_html(out / "power.html", include_plotlyjs=True, div_id="power")
         say(str(out / "power.csv"))

@@ -17,6 +17,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
+from study.analysis.contrasts import Contrast
 from study.analysis.headline import alpha_text
 from study.analysis.planned import significance
 from study.analysis.responses import Responses
@@ -50,6 +51,8 @@ class PowerAnalysis:
         Simulated for each of both.
     slope_sds
         Assumed standard deviations of random slopes by grouping, as of `SLOPES`.
+    with_contrasts
+        Whether the planned contrasts are tested too.
     """
 
     study: StudyConfig
@@ -60,6 +63,7 @@ class PowerAnalysis:
     mixture: Mapping[str, float] | None = None
     seed: int = 0
     slope_sds: Mapping[str, float] = field(default_factory=dict)
+    with_contrasts: bool = False
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -133,9 +137,19 @@ class PowerAnalysis:
             alpha=self.alpha,
             effects=self.effects,
             models=self.study.plan.models,
+            contrasts=self.contrasts,
             workers=workers,
             engine=engine,
             progress=progress,
+        )
+
+    @property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The planned contrasts between conditions that are simulated; none unless they are asked for."""
+        planned = self.study.plan.contrasts if self.with_contrasts else ()
+        simulated = self.conditions
+        return tuple(
+            Contrast(one.more, one.less, one.trial_types) for one in planned if {one.more, one.less} <= {*simulated}
         )
 
     @property
@@ -168,7 +182,7 @@ class PowerAnalysis:
 
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""
-        given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
+        given = json.dumps([self.sizes, self.studies, self.effects, self.seed, self.with_contrasts])
         return Task(digest("power", given, *self._world()), self.curve, self.estimate)
 
     @property
@@ -179,9 +193,9 @@ class PowerAnalysis:
     def estimate(self, workers: int | None = None) -> float:
         """Estimate the seconds of the curve, from timings of one simulated study and of the start of a process."""
         per_condition = min(max(self.sizes), TRIAL)
-        key = digest("trial", str(per_condition), *self._world())
+        key = digest("trial", str(per_condition), str(self.with_contrasts), *self._world())
         if key not in _timed:
-            _timed[key] = power.time_study(self.truth(), self.study.plan.models, per_condition)
+            _timed[key] = power.time_study(self.truth(), self.study.plan.models, per_condition, self.contrasts)
         repeats = self.studies * len(self.effects)
         count = parallel.count_workers(repeats * len(self.sizes), workers)
         fitting = repeats * sum(self.sizes) / per_condition * _timed[key] / count
@@ -203,7 +217,10 @@ class PowerAnalysis:
         left = [format_condition(name) for name in self.study.conditions if name not in self.conditions]
         if not left:
             return None
-        return f"Not simulated, because the planned models leave them out: {', '.join(left)}. Their pay is included."
+        holm = " Holm's correction counts the other contrasts alone." if self.with_contrasts else ""
+        return (
+            f"Not simulated, because the planned models leave them out: {', '.join(left)}. Their pay is included.{holm}"
+        )
 
     @property
     def assumptions(self) -> str | None:

@@ -113,13 +113,21 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
         seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
+    contrasts = st.toggle(
+        "Planned contrasts",
+        key="contrasts",
+        bind="query-params",
+        help="Tests each contrast of the plan in every simulated study, too. This takes about twice as long.",
+    )
     people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
         links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
         if scaled
         else (1.0,)
     )
-    asked = PowerAnalysis(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+    asked = PowerAnalysis(
+        study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes, with_contrasts=contrasts
+    )
     return asked.with_planned_size()
 
 
@@ -158,7 +166,8 @@ def show(question: PowerAnalysis) -> None:
     live.draw_when_ready(task, lambda table: _curve(question, table, pay, currency), "power")
 
 
-def _curve(question: PowerAnalysis, table: pd.DataFrame, pay: float, currency: str) -> None:
+def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: str) -> None:
+    table = whole[~power.is_contrast(whole)]
     conditions, planned = len(question.study.conditions), question.planned_size
     if planned is not None:
         cost = tables.describe_cost(planned, conditions, pay, currency)
@@ -172,7 +181,9 @@ def _curve(question: PowerAnalysis, table: pd.DataFrame, pay: float, currency: s
         "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
         "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."
     )
-    _show_curve(question, power.with_cost(table, conditions, pay), currency)
+    _show_curve(question, power.with_cost(whole, conditions, pay), currency)
+    if question.with_contrasts:
+        _show_contrasts(whole[power.is_contrast(whole)], question)
     if table["effect"].nunique() > 1:
         st.markdown(
             "**Smallest effect that is found with a power of 80%** (the whole 95% interval above it), as a multiple of "
@@ -180,14 +191,28 @@ def _curve(question: PowerAnalysis, table: pd.DataFrame, pay: float, currency: s
         )
         order = ("per_condition", "effect", "test")
         numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE, order=order)
-    if int(table["failed"].sum()):
-        st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
+    if int(whole["failed"].sum()):
+        st.warning(f"{int(whole['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
+
+
+def _show_contrasts(table: pd.DataFrame, question: PowerAnalysis) -> None:
+    """Show the power of each planned contrast by sample size."""
+    st.markdown("**Power of the planned contrasts, by participants per condition**")
+    if table.empty:
+        st.caption("The plan has no contrast between two conditions that are simulated.")
+        return
+    st.table(tables.tabulate_contrasts(table, question.planned_size), border="horizontal", hide_index=True)
+    st.caption(
+        f"The share of simulated studies in which the contrast, corrected for the number of contrasts (Holm), has "
+        f"{question.criterion}; in brackets its 95% interval, in percent. A contrast without a finite estimate counts "
+        "as not significant. Needed: the smallest size at which the whole interval is above 80%."
+    )
 
 
 def _show_curve(question: PowerAnalysis, table: pd.DataFrame, currency: str) -> None:
     """Show power by sample size, with the pay of each size in its numbers."""
     numbers.chart(
-        power.figure(table, planned=question.planned_size, simulated=question.is_simulated),
+        power.figure(table[~power.is_contrast(table)], planned=question.planned_size, simulated=question.is_simulated),
         table,
         "power",
         TESTS,

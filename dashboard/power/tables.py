@@ -97,6 +97,19 @@ def _enough(test: str, effect: float, per_condition: float, conditions: int, pay
     )
 
 
+def tabulate_contrasts(table: pd.DataFrame, planned: int | None) -> pd.DataFrame:
+    """Write the power of each contrast with a column for each size, and the smallest size that is enough."""
+    enough = power.enough(table).set_index(["effect", "test"])["per_condition"]
+    smallest, scaled, rows = float(table["per_condition"].min()), is_scaled(table), []
+    for (test, effect), part in table.groupby(["test", "effect"], sort=False):
+        row = {"Contrast": power.name_test(str(test))} | ({MULTIPLIER: write_multiple(effect)} if scaled else {})
+        for one in part.itertuples():
+            name = f"{one.per_condition:,}{' (planned)' if one.per_condition == planned else ''}"
+            row[name] = f"{format_probability(one.power)} ({100 * one.low:.0f}–{100 * one.high:.0f})"
+        rows.append({**row, "Needed": _write_counts(enough.loc[[(effect, test)]], smallest)[0]})
+    return pd.DataFrame(rows)
+
+
 def describe_sizes(sizes: Sequence[int], effects: Sequence[float], planned: int | None) -> str:
     """List the sizes and multipliers that are simulated, as they were read."""
     each = ", ".join(f"{size:,}{' (planned)' if size == planned else ''}" for size in sizes)

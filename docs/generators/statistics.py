@@ -92,7 +92,9 @@ slopes; those of explanations become slopes of conditions.
 Both show the assumed accuracy of each condition and trial type: coefficients are averaged over the random effects by
 quadrature, and a mixture of simulated participants over its theories and the trials of the study. A test is significant
 below the p by which the results judge the final analysis: the plan's alpha, or what its interim analyses leave for the
-last one. The page simulates the planned size too.
+last one. The page simulates the planned size too. The planned contrasts are a choice (`--contrasts`), because they
+need another fit of the largest model: about twice the time. Holm's correction is over those between simulated
+conditions, and a contrast without a finite estimate counts as not significant.
 
 The time is estimated from one simulated study of at most {trial} participants per condition and from the start of one
 process, both timed at that moment. On two cores that did other work (load 9) the demo with 10 and 20 participants per

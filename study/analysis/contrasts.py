@@ -75,6 +75,19 @@ def table(
     ForetellError
         An unknown condition or trial type.
     """
+    made = estimate(model, contrasts, level=level, cells=cells)
+    half = float(_tail(model).ppf((1 + level) / 2))
+    return made.join(_points(model, contrasts, cells, half, made["se"].notna().to_numpy()))
+
+
+def estimate(
+    model: MixedModel,
+    contrasts: Sequence[Contrast],
+    *,
+    level: float = 0.95,
+    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+) -> pd.DataFrame:
+    """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
     weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     known = ~np.any(weights[:, ~finite] != 0, axis=1) & ~np.isnan(weights).any(axis=1)
@@ -82,8 +95,7 @@ def table(
     estimate = inner @ np.array([c.estimate for c in model.coefficients])[finite]
     se = np.sqrt(np.einsum("ki,ij,kj->k", inner, model.covariance[np.ix_(finite, finite)], inner))
     estimate, se = np.where(known, estimate, np.nan), np.where(known, se, np.nan)
-    dfs = [c.df for c in model.coefficients if c.df is not None]
-    tail = t(min(dfs)) if dfs else norm  # of linear models the fewest degrees of freedom: the careful ones
+    tail = _tail(model)
     half = tail.ppf((1 + level) / 2) * se
     p = 2 * tail.sf(np.abs(estimate / se))
     rows = {
@@ -96,8 +108,13 @@ def table(
         "p": p,
         "p_holm": holm(p),
     }
-    made = pd.DataFrame(rows)
-    return made.join(_points(model, contrasts, cells, float(tail.ppf((1 + level) / 2)), known))
+    return pd.DataFrame(rows)
+
+
+def _tail(model: MixedModel) -> Any:
+    """Return the distribution of the test statistics."""
+    dfs = [c.df for c in model.coefficients if c.df is not None]
+    return t(min(dfs)) if dfs else norm  # of linear models the fewest degrees of freedom: the careful ones
 
 
 def _points(

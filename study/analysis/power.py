@@ -24,13 +24,17 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import fitting, mixed, plots, random_effects
+from study.analysis.contrasts import Contrast, estimate
 from study.analysis.nested import FIXED
 from study.analysis.responses import MODES
 from study.analysis.truths import AdditiveTruth, Truth
+from study.analysis.wording import write_contrast
 from study.workspace import parallel
 
 TARGET = 0.8
 """The power that a study should have at least."""
+CONTRAST = "contrast: "
+"""Begins the name of a contrast's test."""
 SHIFT = 0.012
 """Between the marks of neighbouring lines at one size, as a share of the figure's width."""
 DASHES = ("solid", "dash", "dashdot", "longdash")
@@ -56,11 +60,12 @@ def curve(
     alpha: float = 0.05,
     effects: Sequence[float] = (1.0,),
     models: Mapping[str, str] = FIXED,
+    contrasts: Sequence[Contrast] = (),
     workers: int | None = None,
     engine: str = "processes",
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Return the power of each test of neighbouring models.
+    """Return the power of each test of neighbouring models, and of contrasts of the largest one.
 
     Parameters
     ----------
@@ -70,6 +75,9 @@ def curve(
         Simulated for each size and effect.
     effects
         Multiples of the assumed effects of explanations; others than 1 only where the truth is `AdditiveTruth`.
+    contrasts
+        Corrected for their number by Holm's method, as in the analysis; their tests are named `CONTRAST` and the
+        contrast. One without a finite estimate counts as not significant.
     workers, engine
         As of `study.workspace.parallel.each`; they change no result.
 
@@ -95,7 +103,7 @@ def curve(
         _Task(size, effect, (seed, number, size, round(1000 * effect)))
         for size, effect, number in product(sizes, effects, range(studies))
     ]
-    work = partial(_study, truth, dict(models))
+    work = partial(_study, truth, dict(models), tuple(contrasts))
     simulations = parallel.each(
         work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress
     )
@@ -110,20 +118,42 @@ def curve(
     return _summary(outcome, alpha)
 
 
-def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, float]:
+def _study(truth: Truth, models: Mapping[str, str], contrasts: Sequence[Contrast], task: _Task) -> dict[str, float]:
     """Return p of each test in one simulated study; NaN where a fit failed."""
     world = truth.scale(task.effect) if isinstance(truth, AdditiveTruth) else truth
     frame = world.study(task.per_condition, np.random.default_rng(task.seed))
-    made = fits(frame, *random_effects.split(models), cache(partial(run, frame)))
-    return {f"{small} - {large}": chance(made[small], made[large]) for small, large in pairwise(models)}
+    fixed, random = random_effects.split(models)
+    fit = cache(partial(run, frame))
+    made = fits(frame, fixed, random, fit)
+    tests = {f"{small} - {large}": chance(made[small], made[large]) for small, large in pairwise(models)}
+    return tests | (_test_contrasts(frame, fixed, random, fit, contrasts) if contrasts else {})
 
 
-def time_study(truth: Truth, models: Mapping[str, str], per_condition: int) -> float:
+def _test_contrasts(
+    frame: pd.DataFrame,
+    fixed: Mapping[str, str],
+    random: str,
+    run: Callable[[str, str], Any],
+    contrasts: Sequence[Contrast],
+) -> dict[str, float]:
+    """Return the corrected p of each contrast of the largest model; NaN where its fit failed."""
+    largest = list(fixed.values())[-1]
+    try:
+        model = mixed.fit(frame, f"correct ~ {largest} + {_reduce(fixed, random, run)}")
+    except ForetellError:
+        return {f"{CONTRAST}{one.name}": math.nan for one in contrasts}
+    corrected = estimate(model, contrasts)["p_holm"].fillna(1.0)  # no finite estimate is no evidence
+    return {f"{CONTRAST}{one.name}": float(p) for one, p in zip(contrasts, corrected, strict=True)}
+
+
+def time_study(
+    truth: Truth, models: Mapping[str, str], per_condition: int, contrasts: Sequence[Contrast] = ()
+) -> float:
     """Return seconds that one simulated study takes in this process, after another that loads what it needs."""
     seconds = 0.0
     for number in range(2):
         began = time.perf_counter()
-        _study(truth, models, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
+        _study(truth, models, contrasts, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
         seconds = time.perf_counter() - began
     return seconds
 
@@ -142,9 +172,15 @@ def fits(
     run
         `run` of this frame, which may remember its fits.
     """
-    largest = list(fixed)[-1]
-    _, chosen = random_effects.reduce(random, lambda effects: run(fixed[largest], effects), mixed.covariances)
+    chosen = _reduce(fixed, random, run)
     return {name: _loglik(frame, terms, chosen, run(terms, chosen)) for name, terms in fixed.items()}
+
+
+def _reduce(fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]) -> str:
+    """Return the random effects that the largest model leaves."""
+    largest = list(fixed.values())[-1]
+    _, chosen = random_effects.reduce(random, lambda effects: run(largest, effects), mixed.covariances)
+    return str(chosen)
 
 
 def run(frame: pd.DataFrame, fixed: str, random: str) -> Any:
@@ -200,8 +236,15 @@ def smallest_effect(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame
     return asked.merge(sure.reset_index(), how="left", on=["per_condition", "test"])
 
 
+def is_contrast(table: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each row is about a contrast, and not about two nested models."""
+    return table["test"].str.startswith(CONTRAST)
+
+
 def name_test(test: str) -> str:
-    """Name the test of two nested models, the larger one first: ``"explanation vs null"``."""
+    """Name a contrast, or the test of two nested models, the larger one first: ``"explanation vs null"``."""
+    if test.startswith(CONTRAST):
+        return write_contrast(test.removeprefix(CONTRAST))
     smaller, larger = test.split(" - ", 1)
     return f"{larger} vs {smaller}"
 

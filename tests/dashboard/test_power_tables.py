@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dashboard.power.tables import describe_power, describe_sample_sizes, describe_sizes, tabulate_sample_sizes
+from dashboard.power.tables import (
+    describe_power,
+    describe_sample_sizes,
+    describe_sizes,
+    tabulate_contrasts,
+    tabulate_sample_sizes,
+)
 from study.analysis import power
 from study.analysis.headings import is_share
 
@@ -67,3 +73,21 @@ def test_power_and_its_limits_are_written_in_percent() -> None:
     assert all(is_share(name, power.COLUMNS) for name in ("power", "low", "high"))
     assert not is_share("low", ["estimate", "low", "high"])
     assert not is_share("effect", power.COLUMNS)
+
+
+def test_contrasts_have_a_column_for_each_size() -> None:
+    """Catches the size that is enough of another contrast, and contrasts by their codes."""
+    rows = [
+        (n, e, f"contrast: {name} - none, std_correct", p, p - 0.05, p + 0.05)
+        for name, e, p in (("saliency", 1.0, 0.5), ("saliency", 0.5, 0.25), ("both", 1.0, 0.9), ("both", 0.5, 0.25))
+        for n in (20, 40)
+    ]
+    table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "power", "low", "high"])
+    shown = tabulate_contrasts(table, 40)
+    assert list(shown.columns) == ["Contrast", "Multiplier", "20", "40 (planned)", "Needed"]
+    assert shown["Contrast"].tolist()[::2] == [
+        "Saliency maps vs no explanation, AI right",
+        "Both explanations vs no explanation, AI right",
+    ]
+    assert shown["Needed"].tolist() == ["–", "–", "≤\N{NO-BREAK SPACE}20", "–"]
+    assert shown.iloc[0]["20"] == "50.0% (45–55)"

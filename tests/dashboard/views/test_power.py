@@ -22,7 +22,7 @@ from dashboard.power.inputs import parse_multiples
 from dashboard.power.jobs import PowerAnalysis
 from dashboard.power.tables import tabulate_sample_sizes
 from dashboard.shared.jobs import pool
-from study.analysis import power, truths
+from study.analysis import contrasts, power, truths
 from study.analysis.planned import significance
 from study.plan import config
 from study.plan.preregistration import AnalysisPlan, PlannedContrast, Stopping
@@ -171,6 +171,37 @@ def test_the_assumed_accuracy_is_shown_before_anything_is_simulated(workspace: P
     assert any(said in text for text in captions)
 
 
+def test_the_planned_contrasts_are_a_choice(workspace: Path) -> None:
+    """Catches a page that gives the power of two tests of models where the plan names nine contrasts.
+
+    Oracle: the engine with the paper's contrasts, which the demo plans.
+    """
+    app = opened(sizes="4", studies="10", effects="1")
+    app.toggle(key="contrasts").set_value(True).run()
+    made(app.button(key="simulate").click().run())
+    settings = config.read(DEMO)
+    world = PowerAnalysis(settings, (4,)).truth()
+    expected = power.curve(
+        world, [4, 40], studies=10, workers=1, models=settings.plan.models, contrasts=contrasts.DEFAULT
+    )
+    pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
+    shown = app.table[2].value
+    assert list(shown.columns) == ["Contrast", "4", "40 (planned)", "Needed"]
+    assert len(shown) == 9
+    assert len(app.table[1].value) == 2  # of the models alone
+
+
+def test_contrasts_with_what_is_not_simulated_are_left_out() -> None:
+    """Catches an unknown condition in every simulated study of a plan that contrasts a placebo."""
+    settings = config.read(DEMO)
+    plan = AnalysisPlan(contrasts=(PlannedContrast(more="both"), PlannedContrast(more="both", less="random_maps")))
+    settings = settings.model_copy(update={"analysis": plan, "conditions": ("none", "both", "random_maps")})
+    question = PowerAnalysis(settings, (4,), with_contrasts=True)
+    assert [one.name for one in question.contrasts] == ["both - none"]
+    assert any("Holm's correction counts the other contrasts alone." in note for note in question.notes)
+    assert PowerAnalysis(settings, (4,)).contrasts == ()
+
+
 def test_a_pilot_of_simulated_participants_is_no_evidence(workspace: Path) -> None:
     """Catches effects of simulated participants that are assumed without the warning that Results shows."""
     app = opened(sizes="4", studies="10", effects="1")
@@ -206,9 +237,10 @@ def test_other_questions_have_other_keys() -> None:
         PowerAnalysis(settings, (10,), studies=201),
         PowerAnalysis(settings, (10,), effects=(0.5,)),
         PowerAnalysis(settings, (10,), seed=1),
+        PowerAnalysis(settings, (10,), with_contrasts=True),
         PowerAnalysis(settings.model_copy(update={"conditions": ("none", "both")}), (10,)),
     ]
-    assert len({question.task().key for question in (base, *others)}) == 6
+    assert len({question.task().key for question in (base, *others)}) == 7
 
 
 def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +250,7 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     """
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(parallel, "measure_start", lambda work: 3.0)
-    monkeypatch.setattr(power, "time_study", lambda truth, models, n: 0.02 * n)
+    monkeypatch.setattr(power, "time_study", lambda truth, models, n, contrasts: 0.02 * n)
     monkeypatch.setattr(work, "_timed", {})
     work._time_start.cache_clear()
     question = PowerAnalysis(config.read(DEMO), (30, 50), studies=3, effects=(0.5, 1.0))

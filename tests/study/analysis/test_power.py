@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from core.errors import ForetellError
-from study.analysis import nested, power, truths
+from study.analysis import contrasts, nested, power, truths
 from study.analysis.contrasts import FACTORS
 from study.bundle import TRIAL_TYPES
 from tests.study.analysis.test_cognitive import trials
@@ -187,6 +187,33 @@ def test_the_curve_has_lines_at_the_target_and_at_the_planned_size() -> None:
     assert [note.text for note in drawn.layout.annotations] == ["planned: 4"]
     assert not power.figure(table, planned=5).layout.annotations
     assert power.figure(table, simulated=True).layout.title.text == "Simulated participants: not evidence"
+
+
+def test_contrasts_are_those_of_the_analysis() -> None:
+    """Catches contrasts without Holm's correction, and of another model than the largest one.
+
+    Oracle: the analysis of the same responses by `nested`.
+    """
+    asked = contrasts.DEFAULT[:4]
+    task = power._Task(5, 1.0, (3, 0, 5, 1000))
+    found = power._study(SMALL, nested.FIXED, asked, task)
+    frame = SMALL.study(5, np.random.default_rng(task.seed))
+    expected = contrasts.table(nested.analyze(frame).largest, asked)
+    assert list(found)[2:] == [f"contrast: {one.name}" for one in asked]
+    assert list(found.values())[2:] == pytest.approx(list(expected["p_holm"]), abs=1e-6)
+    table = power.curve(SMALL, [5], studies=2, workers=1, contrasts=asked)
+    assert power.is_contrast(table).tolist() == [False] * 2 + [True] * 4
+    assert power.name_test(table["test"].iloc[2]) == "Saliency maps vs no explanation, AI wrong (adversarial)"
+
+
+def test_a_contrast_without_a_finite_estimate_is_not_significant() -> None:
+    """Catches separated studies that are left out, so that power counts the clear ones only."""
+    frame = SMALL.study(4, np.random.default_rng(0))
+    frame.loc[(frame["trial_type"] == "std_correct") & (frame["saliency"] == 0), "correct"] = 1
+    lost = contrasts.Contrast("saliency", "none", ("std_correct",))
+    assert np.isnan(contrasts.estimate(nested.analyze(frame).largest, [lost])["p"].iloc[0])
+    found = power._test_contrasts(frame, nested.FIXED, nested.RANDOM, partial(power.run, frame), [lost])
+    assert found == {"contrast: saliency - none, std_correct": 1.0}
 
 
 def test_curves_that_are_equal_are_drawn_side_by_side() -> None:
