@@ -37,6 +37,8 @@ STYLE = """<style>
 .stApp [class*=st-key-go_] a:is(:hover, :focus-visible) { border-color: currentColor; }
 /* What is drawn elsewhere or nowhere leaves no gap above the title. */
 .stMainBlockContainer .stElementContainer:has(> .stHtml > :is(.door, .drawer, script)) { position: absolute; }
+/* A table that is wider than what it is in is scrolled, and covers nothing. */
+[data-testid=stMarkdownContainer] table { display: block; max-width: 100%; overflow-x: auto; }
 /* Long words of a wide table fit the window of a phone. */
 [data-testid=stDialog] table { table-layout: fixed; width: 100%; }
 [data-testid=stDialog] :is(td, th) { overflow-wrap: anywhere; }
@@ -63,7 +65,7 @@ STYLE = """<style>
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   .stVerticalBlock > :has(~ [data-testid=stLayoutWrapper] > .st-key-explore_look) { order: -2; }
-  [data-testid=stLayoutWrapper]:has(> .st-key-explore_heatmap) { order: -1; }
+  [data-testid=stLayoutWrapper]:has(> :is(.st-key-explore_same, .st-key-explore_heatmap)) { order: -1; }
   [data-testid=stLayoutWrapper]:has(> .st-key-explore_controls) { position: absolute; }
   .stApp [data-testid=stLayoutWrapper]:has(
     > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: flex; }

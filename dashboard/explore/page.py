@@ -161,7 +161,10 @@ def _other(model: str, results: DeltaGenerator) -> list[str] | None:
         return None
     refused = {name: why for name in source.list_others(model) if (why := _refuse_pair(facts, model, name))}
     offered = [name for name in source.list_others(model) if name not in refused]
-    links.check("other", offered, "network to compare with")
+    if st.query_params.get("other") == model:
+        links.note("other", f"A network cannot be compared with itself. {links.INSTEAD}")
+    else:
+        links.check("other", offered, "network to compare with")
     chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
     for name in chosen:
         show_card(name)

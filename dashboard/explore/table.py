@@ -22,6 +22,8 @@ SCALINGS: dict[Scaling, str] = {
     "Shared": "one scale for the heatmaps of a method",
     "Own": "each heatmap on its own scale",
 }
+SAME_PLACE_PX = 1.0
+"""Parts of a photograph whose edges differ by less are the same part."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,16 @@ class HeatmapTable:
     rows: dict[str, tuple[Cell, ...]]
     scaling: Scaling
     look: HeatmapStyle
+    is_pair: bool = False
+    """Whether the columns are two networks, of which each explains the same image."""
+
+    @property
+    def shares_image(self) -> bool:
+        """Whether it is a pair of networks that are known to see the same part of the image."""
+        boxes = [None if column.seen.geometry is None else column.seen.geometry.box for column in self.columns]
+        if not self.is_pair or None in boxes:
+            return False
+        return all(abs(a - b) < SAME_PLACE_PX for a, b in zip(*filter(None, boxes), strict=True))
 
     @property
     def cells(self) -> list[tuple[Column, Cell]]:

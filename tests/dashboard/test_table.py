@@ -78,7 +78,9 @@ def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which
         assert [scale.zero for scale in made.scales(method)] == [scale.zero for scale in own]
         assert replace(made, scaling="Own").scales(method) == own
         assert f"+{made.scales(method)[0].limit:.3g} | shared scale" in words(made)
-        assert all(f"± {scale.limit:.3g}" in words(replace(made, scaling="Own")) for scale in own)
+        for scale in own:
+            low, high = (f"{scale.zero + side * scale.limit:.3g}".replace("-", "−") for side in (-1, 1))
+            assert f"blue {low} to orange {high}" in " ".join(words(replace(made, scaling="Own")).split(" | "))
     gradient, rise = (made.scales(method)[0].limit for method in METHODS)
     assert gradient != rise
     assert "one scale for the heatmaps of a method" in words(made)

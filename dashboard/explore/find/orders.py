@@ -89,7 +89,7 @@ def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fittin
     st.caption(
         escape_markdown(
             f"Jensen–Shannon divergence of the predictions of {model} and {other} over their common classes, in bits; "
-            "the largest first. 0: the same prediction; 1: no class in common."
+            "the largest first. 0: the same prediction; 1: no overlap."
         )
     )
     ranked = sorted(fitting, key=lambda i: -comparison[i])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -97,9 +98,11 @@ def class_names(classifier: Classifier) -> list[str]:
     return name_classes(classifier.categories)
 
 
-def target_box(classifier: Classifier) -> str:
-    """Choose the class to explain, by name, or `PREDICTION`."""
-    return st.selectbox("Explain", [PREDICTION, *class_names(classifier)], key="target", bind="query-params", width=190)
+def target_box(classifier: Classifier, first: Sequence[str] = ()) -> str:
+    """Choose the class to explain, by name, or `PREDICTION`; the classes ``first`` are offered before the others."""
+    names = class_names(classifier)
+    offered = dict.fromkeys([PREDICTION, *(name for name in first if name in names), *names])
+    return st.selectbox("Explain", list(offered), key="target", bind="query-params", width=190)
 
 
 def target_of(seen: ClassifiedImage, name: str) -> int | None:

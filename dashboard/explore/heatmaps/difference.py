@@ -9,42 +9,67 @@ from PIL import Image
 
 from core.names import format_name
 from core.rendering import scale_of
-from core.sheet import encode_png
+from core.sheet import PIXELS, ImageItem, Sheet, Words, cut_text, encode_png, render_png
 from dashboard.explore.figures import SIDE
+from dashboard.explore.heatmaps.sheet import DARK, LIGHT, Palette
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared.messages import escape_markdown
+from study.network.sources import plain
 
 HIGHER = np.array([118, 42, 131], dtype=np.float32)
 LOWER = np.array([214, 176, 0], dtype=np.float32)
 """Purple and yellow: orange and blue mean for and against a class. Colour-blind readers can tell them apart."""
-SAME_PLACE_PX = 1.0
-"""Parts of a photograph whose edges differ by less are the same part."""
+WIDTH, BAR, MARGIN, SIZE = 340, 12, 6, 13
 
 
 def show_difference(shown: HeatmapTable) -> None:
     """Draw for each method the difference of the heatmaps of the two networks, with what it means."""
-    if len(shown.columns) != 2:
-        return
     ready = {name: row for name, row in shown.rows.items() if all(cell.explanation is not None for cell in row)}
     if not ready:
         return
-    first, second = shown.columns
     st.header("Difference of the heatmaps", anchor=False)
-    if not _see_the_same_part(first, second):
+    if not shown.shares_image:
         st.info("The two networks see different parts of the image, so their heatmaps cannot be subtracted.")
         return
-    names = [column.source.model for column in shown.columns]
+    palette = DARK if st.context.theme.type == "dark" else LIGHT
     for name, row in ready.items():
-        image = draw_difference(first, row, shown.look.quantile)
-        text = f"{format_name(name)}: {names[0]} minus {names[1]}"
-        st.image(encode_png(image), caption=escape_markdown(text), alt=text, width="content")
+        sheet = draw_difference_sheet(shown, row, palette)
+        text = f"{format_name(name)}: {' minus '.join(_name_sides(shown, row))}"
+        st.image(encode_png(render_png(sheet)), caption=escape_markdown(text), alt=text, width=round(sheet.width))
     st.caption(
-        escape_markdown(
-            f"Purple: the heatmap of {names[0]} is higher here than that of {names[1]}; yellow: lower. Each is first "
-            "divided by its own value of full colour, because the units of two networks differ. The difference shows "
-            "where they rely on different places, not which of them is right."
-        )
+        "Each heatmap is first divided by its own value of full colour, because the units of two networks differ. The "
+        "difference shows where they rely on different places, not which of them is right."
     )
+
+
+def _name_sides(shown: HeatmapTable, row: tuple[Cell, ...]) -> list[str]:
+    """Name each network, with the class that its heatmap explains where these differ."""
+    names = [column.source.model for column in shown.columns]
+    classes = [
+        plain(column.classifier.categories[cell.request.target])
+        for column, cell in zip(shown.columns, row, strict=True)
+    ]
+    if len(set(classes)) == 1:
+        return names
+    return [f"{name} ({of})" for name, of in zip(names, classes, strict=True)]
+
+
+def draw_difference_sheet(shown: HeatmapTable, row: tuple[Cell, ...], palette: Palette) -> Sheet:
+    """Draw the difference of one method over the grey image, with its colours."""
+    image = draw_difference(shown.columns[0], row, shown.look.quantile)
+    width, height = WIDTH, WIDTH * image.height / image.width
+    ramp = np.linspace(-1, 1, image.width, dtype=np.float32)[None, :, None].repeat(BAR * PIXELS, 0)
+    bar = _colour(np.full_like(ramp, 128), ramp)
+    first, second = (column.source.model for column in shown.columns)
+    room = width / 2 - 4 * MARGIN
+    y = height + MARGIN + BAR + MARGIN
+    words = (
+        Words(0, y, cut_text(f"higher: {second}", room, SIZE), SIZE, palette.faint),
+        Words(width / 2, y, "same", SIZE, palette.faint, "middle"),
+        Words(width, y, cut_text(f"higher: {first}", room, SIZE), SIZE, palette.faint, "end"),
+    )
+    images = ImageItem(0, 0, width, height, image), ImageItem(0, height + MARGIN, width, BAR, bar)
+    return Sheet(width, y + 2 * SIZE, (*images, *words), palette.ground)
 
 
 def subtract_heatmaps(row: tuple[Cell, ...], quantile: float, size: tuple[int, int]) -> NDArray[np.float32]:
@@ -63,14 +88,10 @@ def draw_difference(column: Column, row: tuple[Cell, ...], quantile: float) -> I
     """Draw the difference over the grey image."""
     size = column.seen.size(SIDE)
     difference = subtract_heatmaps(row, quantile, size)[..., None]
-    grey = np.asarray(column.seen.draw(size, "L"), dtype=np.float32)[..., None]
+    return _colour(np.asarray(column.seen.draw(size, "L"), dtype=np.float32)[..., None], difference)
+
+
+def _colour(grey: NDArray[np.float32], difference: NDArray[np.float32]) -> Image.Image:
+    """Draw differences (H, W, 1) over grey levels (H, W, 1)."""
     colour = np.where(difference >= 0, HIGHER, LOWER)
     return Image.fromarray((grey + np.abs(difference) * (colour - grey)).round().astype(np.uint8))
-
-
-def _see_the_same_part(first: Column, second: Column) -> bool:
-    """Tell whether both networks are known to see the same part of the image."""
-    one, other = [None if column.seen.geometry is None else column.seen.geometry.box for column in (first, second)]
-    if one is None or other is None:
-        return False
-    return all(abs(a - b) < SAME_PLACE_PX for a, b in zip(one, other, strict=True))

@@ -98,17 +98,36 @@ def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> 
 
 def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
     """Show the same image and method for two classifiers."""
+    predicted = list(dict.fromkeys(class_names(s.classifier)[s.predicted_class] for s in pair))
     with _controls():
-        name = target_box(pair[0].classifier)
+        name = target_box(pair[0].classifier, predicted)
         show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
+    if name == PREDICTION and len(predicted) > 1:
+        _offer_same_class(pair, predicted)
 
     def column(s: ClassifiedImage) -> ExplainedColumn:
         target = target_of(s, name)
-        explained = "" if name == PREDICTION or target is None else f"explained: {s.format_confidence(target)}"
+        explained = "" if target is None or name == PREDICTION else f"explained: {s.format_confidence(target)}"
         lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
         return s, target, s.column(*filter(None, lines))
 
     show([column(s) for s in pair], methods, seed, CLASSIFIERS)
+
+
+def _offer_same_class(pair: Sequence[ClassifiedImage], predicted: Sequence[str]) -> None:
+    """Say that each network explains another class, and offer each class that both know."""
+    known = [name for name in predicted if all(name in class_names(s.classifier) for s in pair)]
+    with st.container(horizontal=True, vertical_alignment="center", key="explore_same"):
+        st.caption(
+            f"The heatmaps explain different classes: {escape_markdown(' and '.join(predicted))}.", width="content"
+        )
+        for name in known:
+            st.button(
+                f"Explain {escape_markdown(name)} for both",
+                key=f"explain_{name}",
+                on_click=st.session_state.update,
+                args=({"target": name},),
+            )
 
 
 def _controls() -> Any:
@@ -140,13 +159,13 @@ def _showing(
                 method: tuple(_cell(asking, one, method, given, seed, measured=measured) for one in explained)
                 for method, given in methods.items()
             }
-            return HeatmapTable(title, tuple(column for _, _, column in explained), rows, scaling, look)
+            columns = tuple(column for _, _, column in explained)
+            return HeatmapTable(title, columns, rows, scaling, look, is_pair=kind == CLASSIFIERS)
 
         def draw(table: HeatmapTable) -> None:
             _draw(table, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
             if kind == CLASSIFIERS:
                 _show_predictions(explained)
-                show_difference(table)
 
         with st.container(key="explore_heatmap"):  # which a phone shows before its controls
             draw_live(collect, draw)
@@ -210,6 +229,8 @@ def _draw_heatmaps(shown: HeatmapTable, stem: str, *, closer: bool) -> None:
         show_closeup(shown, _digest(shown))
     else:
         _draw_sheet(shown)
+    if shown.is_pair:
+        show_difference(shown)
     downloads.show_heatmap_downloads(shown, stem)
     show_agreement(shown, stem)
 
@@ -248,7 +269,7 @@ def _digest(shown: HeatmapTable) -> str:
         f"{column.lines} {cell.request.key} {cell.note} {cell.explanation is None} {cell.faithfulness is None}"
         for column, cell in shown.cells
     ]
-    return digest(shown.title, shown.scaling, repr(shown.look), *cells)
+    return digest(shown.title, shown.scaling, repr(shown.look), str(shown.is_pair), *cells)
 
 
 def _numbers(column: Column, cell: Cell) -> dict[str, Any]:

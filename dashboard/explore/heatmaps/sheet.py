@@ -51,6 +51,8 @@ def draw_sheet(table: HeatmapTable, palette: Palette = LIGHT) -> Sheet:
     """Draw the whole table; many methods of one image are drawn side by side."""
     if len(table.columns) == 1 and len(table.rows) > PER_LINE:
         return _draw_tiles(table, palette)
+    if table.shares_image:
+        return _draw_pair(table, palette)
     drawing = _Drawing(table, palette)
     width = drawing.left[-1] + SIDE + GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
@@ -62,6 +64,8 @@ def draw_sheet(table: HeatmapTable, palette: Palette = LIGHT) -> Sheet:
 
 def draw_stacked_sheet(table: HeatmapTable, palette: Palette = LIGHT) -> Sheet:
     """Draw the columns below each other, for a phone; the scales are those of the whole table."""
+    if table.shares_image:
+        return _draw_stacked_pair(table, palette)
     drawing = _Drawing(table, palette, labels=GAP, side=WIDE_SIDE)
     width = WIDE_SIDE + 2 * GAP
     y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
@@ -82,6 +86,30 @@ def _draw_tiles(table: HeatmapTable, palette: Palette) -> Sheet:
     for start in range(0, len(tiles), PER_LINE):
         line = zip(tiles[start : start + PER_LINE], left, strict=False)
         y = max(drawing.draw_tile(method, x, y) for method, x in line) + GAP
+    return drawing.finish(width, y)
+
+
+def _draw_pair(table: HeatmapTable, palette: Palette) -> Sheet:
+    """Draw the image once, and next to it the heatmaps of both networks."""
+    drawing = _Drawing(table, palette, labels=SIDE + 2 * GAP)
+    width = drawing.left[-1] + SIDE + GAP
+    y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14) + 4
+    y = max(drawing.write_lines(column, x, y) for column, x in zip(table.columns, drawing.left, strict=True))
+    for k, method in enumerate(table.rows):
+        y = drawing.draw_row(method, y + GAP, with_image=k == 0)
+    return drawing.finish(width, y + GAP)
+
+
+def _draw_stacked_pair(table: HeatmapTable, palette: Palette) -> Sheet:
+    """Draw the image next to what both networks predict, and below it their heatmaps side by side, for a phone."""
+    drawing = _Drawing(table, palette, labels=GAP, side=(WIDE_SIDE - GAP) // 2)
+    width = WIDE_SIDE + 2 * GAP
+    top = y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14) + GAP
+    for column in table.columns:
+        y = drawing.write_lines(column, drawing.left[1], y) + GAP
+    y = max(y, drawing.draw_image(table.columns[0], GAP, top) + GAP)
+    for method in table.rows:
+        y = drawing.draw_row_below_label(method, y) + GAP
     return drawing.finish(width, y)
 
 
@@ -128,20 +156,37 @@ class _Drawing:
         return max(self._draw_head(column, x, y) for column, x in zip(columns, self.left, strict=False))
 
     def _draw_head(self, column: Column, x: float, y: float) -> float:
+        return self.write_lines(column, x, self.draw_image(column, x, y))
+
+    def draw_image(self, column: Column, x: float, y: float) -> float:
+        """Draw the network's input."""
         side, height = self.side, _height(column, self.side)
         self.items.append(ImageItem(x, y, side, height, column.seen.draw((2 * side, 2 * height))))
-        y += height + 5
+        return y + height + 5
+
+    def write_lines(self, column: Column, x: float, y: float) -> float:
+        """Write the lines of a column."""
         for k, text in enumerate(column.lines):
             y = self.write(text, x, y, size=SMALL, colour=self.palette.faint if k else None)
         return y
 
-    def draw_row(self, method: str, y: float) -> float:
-        """Draw the heatmaps of one method."""
-        scales = self.table.scales(method)
-        cells = zip(self.table.columns, self.table.rows[method], scales, strict=True)
-        ends = [self._draw_cell(*of, x, y) for of, x in zip(cells, self.left, strict=True)]
-        known = next((scale for scale in scales if scale is not None), None)
-        return max(*ends, self._draw_label(method, known, y))
+    def draw_row(self, method: str, y: float, *, with_image: bool = False) -> float:
+        """Draw the heatmaps of one method, next to its name or, ``with_image``, to the image above its name."""
+        end = self._draw_cells(method, y)
+        if with_image:
+            y = self.draw_image(self.table.columns[0], GAP, y)
+        return max(end, self._draw_label(method, y, self.labels - 2 * GAP))
+
+    def draw_row_below_label(self, method: str, y: float) -> float:
+        """Draw the heatmaps of one method below its name and colours, each under the name of its column."""
+        y = self._draw_label(method, y, WIDE_SIDE) + 4
+        names = [column.lines[0] for column in self.table.columns]
+        y = max(self.write(name, x, y, size=SMALL) for name, x in zip(names, self.left, strict=True))
+        return self._draw_cells(method, y + 4)
+
+    def _draw_cells(self, method: str, y: float) -> float:
+        cells = zip(self.table.columns, self.table.rows[method], self.table.scales(method), strict=True)
+        return max(self._draw_cell(*of, x, y) for of, x in zip(cells, self.left, strict=True))
 
     def draw_titled(self, method: str, k: int, y: float) -> float:
         """Draw the heatmap of one method in column ``k`` under its name, in the first column with its colours."""
@@ -174,9 +219,9 @@ class _Drawing:
         y = self._write_facts(cell, scale, x, y + height + 4)
         return self._draw_measures(cell.faithfulness, x, y) if cell.faithfulness else y
 
-    def _draw_label(self, method: str, scale: Scale | None, y: float) -> float:
+    def _draw_label(self, method: str, y: float, width: int) -> float:
         """Draw the method's name and the colours of its row."""
-        width = self.labels - 2 * GAP
+        scale = next((scale for scale in self.table.scales(method) if scale is not None), None)
         end = self.write(format_name(method), GAP, y, width, size=12)
         if scale is None or self.table.look.style == "Outline":
             return end + 60
@@ -206,8 +251,8 @@ class _Drawing:
             return ""
         if self.table.scaling != "Own":
             return f"neutral: {scale.zero:.3g}" if scale.zero else ""
-        neutral = f"{scale.zero:.3g} " if scale.zero else ""
-        return f"full colour: {neutral}± {scale.limit:.3g}"
+        ends = (scale.zero - scale.limit, scale.zero + scale.limit)
+        return "blue {} to orange {}".format(*(f"{end:.3g}".replace("-", "−") for end in ends))
 
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
