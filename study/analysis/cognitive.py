@@ -14,10 +14,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from core.errors import ForetellError
+from core.names import format_name
 from study.analysis import plots
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
 from study.analysis.nested import cell_name
-from study.bundle import Trial
+from study.analysis.responses import CONDITION_OF_FACTORS
+from study.bundle import TRIAL_TYPES, Trial
 from study.plan.simulated_participants import THEORIES, ShownExplanations, Theory
 
 _SHARES = ("lapse", "absence")
@@ -77,13 +79,8 @@ def rank_theories(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[Fitt
 
 def comparison(theories: Sequence[FittedTheory]) -> pd.DataFrame:
     """Tabulate theory, aic, loglik and every parameter, missing where a theory does not have it."""
-    rows = [{"theory": plain(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
+    rows = [{"theory": format_name(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
     return pd.DataFrame(rows)
-
-
-def plain(name: str) -> str:
-    """Return the name of a theory in words."""
-    return name.replace("_", " ")
 
 
 def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheory) -> pd.DataFrame:
@@ -91,8 +88,9 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheo
     counts = _counts(frame, trials)
     counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["responses"])
     counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]
-    cells = counts.groupby(["trial_type", "saliency", "examples"], sort=False)[["responses", "right", "expected"]].sum()
+    cells = counts.groupby(["trial_type", "saliency", "examples"])[["responses", "right", "expected"]].sum()
     cells = cells.reset_index()
+    cells = cells.loc[sorted(cells.index, key=lambda row: _find_place(cells.loc[row]))]
     named = [cell_name(row) for row in cells[["trial_type", "saliency", "examples"]].to_dict("records")]
     return pd.DataFrame(
         {
@@ -104,14 +102,23 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheo
     )
 
 
+def _find_place(cell: Mapping[str, Any]) -> tuple[int, int]:
+    """Find the place of a cell: by trial type, then by condition, both in the order of the design."""
+    condition = (int(cell["saliency"]), int(cell["examples"]))
+    return TRIAL_TYPES.index(cell["trial_type"]), list(CONDITION_OF_FACTORS).index(condition)
+
+
 def figure(cells: pd.DataFrame, name: str) -> go.Figure:
     """Plot participants and theory in the cells of an `overlay`: marks on one another where they agree."""
+    labels = [cell.replace(" with ", "<br>with ") for cell in cells["cell"]]  # two lines leave a phone room for marks
     drawn = go.Figure()
-    for k, (series, column) in enumerate((("people", "people"), (plain(name), "theory"))):
-        marker = {"color": plots.PALETTE[k], "symbol": plots.MARKS[k], "size": 11}
-        drawn.add_scatter(x=cells[column], y=cells["cell"], mode="markers", name=series, marker=marker)
+    for k, (series, column) in enumerate((("Participants", "people"), (format_name(name), "theory"))):
+        color, symbol = plots.style("series", series, k)
+        marker = {"color": color, "symbol": symbol, "size": 11}
+        drawn.add_scatter(x=cells[column], y=labels, mode="markers", name=series, marker=marker)
     plots.apply_layout(drawn, "", percent=False)
-    return drawn.update_layout(height=90 + 32 * len(cells)).update_xaxes(tickformat=".0%", range=[0, 1.03])
+    drawn.update_layout(height=130 + 36 * len(cells)).update_yaxes(autorange="reversed", **plots.LABELS)
+    return drawn.update_xaxes(title="Correct predictions", tickformat=".0%", range=[0, 1.03])
 
 
 def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:
@@ -149,7 +156,11 @@ def _overlay_best(study: AnalysedStudy) -> TableAndFigure:
 
 COMPARISON = ExploratoryAnalysis(
     "Theories of participants",
-    "Maximum-likelihood parameters, assuming that all participants are alike; the smallest AIC first.",
+    "Maximum-likelihood parameters, assuming that all participants are alike; the smallest AIC first. Lapse: "
+    "probability of a response other than the participant's own label. Slope and threshold (heatmap reader): log-odds "
+    "per unit of relevance, and the relevance that is neutral; relevance is the share of the heatmap's evidence on the "
+    "object. Weight (Bayesian learner): share of the examples' effect on the ideal learner that participants learn. "
+    "Absence (inattentive): share of trials with a random key press.",
     lambda study: (comparison(rank_theories(study.frame, study.trials)), None),
     has_trials,
 )

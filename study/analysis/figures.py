@@ -11,9 +11,7 @@ from study.analysis.responses import MODES, Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 
-# Okabe & Ito (2008): told apart with any common colour blindness; these three also on black and on white.
-COLORS = {"adv_incorrect": "#D55E00", "std_incorrect": "#E69F00", "std_correct": "#0072B2"}
-SYMBOLS = {"adv_incorrect": "diamond", "std_incorrect": "square", "std_correct": "circle"}
+TITLE = "Figure 1: accuracy by condition and trial type"
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
 SPREAD = 0.2
 HOVERED = ["condition", "low", "high", "participants", "responses"]
@@ -40,14 +38,14 @@ def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
 
 
 def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
-    color = COLORS[trial_type]
+    color, symbol = plots.TYPE_STYLES[trial_type]
     return go.Scatter(
         x=x,
         y=cell["accuracy"],
         error_y=plots.whiskers(cell, "accuracy", color),
         mode="markers+text",
         cliponaxis=False,
-        marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
+        marker={"color": color, "size": 12, "symbol": symbol},
         name=TYPE_LABELS[trial_type],
         text=[f"{value:.0%}" for value in cell["accuracy"]],
         textposition=SIDES[trial_type],
@@ -72,6 +70,5 @@ def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
         range=[-0.95, len(conditions) - 0.1],
         title="Explanation shown",
         showgrid=False,
-        zeroline=False,
     )
     figure.update_yaxes(range=[0, 1.03])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,8 +15,8 @@ from study.analysis.wording import write_contrast
 
 LEVEL = 0.05
 """The p-value below which a test counts as evidence, unless a plan sets another."""
-ROW = 48
-"""Height of one contrast in the forest plot, px."""
+ROW = 36
+"""Height of one line of the forest plot, px."""
 
 
 def alpha_text(level: float) -> str:
@@ -57,14 +59,16 @@ def _float(value: object) -> float:
 
 
 def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
-    """Plot each contrast in percentage points with its interval; left of the dotted line explanations lower accuracy.
+    """Plot each contrast in percentage points with its interval, grouped by trial types.
 
-    Names are written above the intervals, so that a phone has room for both; simulated data are marked as such.
+    Left of the dotted line explanations lower accuracy. Names have two lines, so that a phone has room for both names
+    and intervals; simulated data are marked as such.
     """
-    shown = contrasts[contrasts["points"].notna()].iloc[::-1]
+    shown = contrasts[contrasts["points"].notna()]
     bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
-    color, places = plots.PALETTE[0], list(range(len(bars)))
     names = [words(str(name)) for name in shown["contrast"]]
+    places, ticks = _place_rows(names)
+    color = plots.PALETTE[0]
     figure = go.Figure(
         go.Scatter(
             x=bars["points"],
@@ -80,20 +84,36 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
             ),
         )
     )
-    for place, name in zip(places, names, strict=True):
-        figure.add_shape(
-            type="line", x0=0, x1=0, y0=place - 0.38, y1=place + 0.16, line=plots.DOTTED
-        )  # not through names
-        figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 11}
-        )
+    figure.add_vline(x=0, line=plots.DOTTED, layer="below")
     plots.apply_layout(figure, "", percent=False)
-    figure.update_layout(height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 20, "b": 50})
+    figure.update_layout(height=100 + ROW * len(ticks), margin={"l": 10, "r": 20, "t": 20, "b": 50})
     if simulated:
         plots.mark(figure, MODES["sim"])
     figure.update_xaxes(
-        title="Difference in accuracy, percentage points", gridcolor=plots.GRID, zeroline=False, nticks=6, tickangle=0
+        title="Difference in accuracy<br>(percentage points)", gridcolor=plots.GRID, nticks=6, tickangle=0
     )
     return figure.update_yaxes(
-        showticklabels=False, showgrid=False, range=[-0.6, len(places) - 0.1], title=None, automargin=False
+        tickvals=list(ticks),
+        ticktext=list(ticks.values()),
+        **plots.LABELS,
+        showgrid=False,
+        range=[-0.6, len(ticks) - 0.4],
+        title=None,
     )
+
+
+def _place_rows(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
+    """Place contrasts from the top, under a heading for each group of trial types: heights, and labels by height."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        kinds = name.partition(", ")[2]
+        groups.setdefault(f"{kinds[:1].upper()}{kinds[1:]}", []).append(name)
+    top = len(names) + len(groups) - 1
+    ticks: dict[int, str] = {}
+    heights: dict[str, int] = {}
+    for kinds, group in groups.items():
+        ticks[top - len(ticks)] = f"<b>{kinds.replace(' (', '<br>(')}</b>"
+        for name in group:
+            heights[name] = top - len(ticks)
+            ticks[heights[name]] = name.partition(", ")[0].replace(" vs ", "<br>vs ")
+    return [heights[name] for name in names], ticks

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
 
 INK = "#767676"
@@ -15,9 +17,17 @@ INK = "#767676"
 # Okabe & Ito (2008), those of contrast enough on white and on black, each with a mark of its own.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
+TYPE_STYLES = {
+    "adv_incorrect": ("#D55E00", "diamond"),
+    "std_incorrect": ("#E69F00", "square"),
+    "std_correct": ("#0072B2", "circle"),
+}
+"""Colour and mark of each trial type, the same in every figure."""
 GRID = "rgba(127,127,127,.25)"
 DOTTED = {"color": INK, "dash": "dot", "width": 1.5}
 """The line of what is compared with: chance, nothing, agreement."""
+LABELS: Mapping[str, Any] = {"tickfont_size": 11, "ticks": "outside", "tickcolor": "rgba(0,0,0,0)"}
+"""Of a vertical axis with words, a little away from the plot."""
 _SPREAD = 0.5
 
 
@@ -30,7 +40,8 @@ def intervals(
     for k, (value, name) in enumerate(zip(series, label(by, series), strict=True)):
         part = table[table[by] == value]
         shift = 0.0 if len(series) < 2 else _SPREAD * (k / (len(series) - 1) - 0.5)
-        figure.add_trace(_points(part, [values.index(v) + shift for v in part[x]], y, name, k, percent))
+        at = [values.index(v) + shift for v in part[x]]
+        figure.add_trace(_points(part, at, y, name, style(by, value, k), percent))
     if line is not None:
         figure.add_hline(y=line, line=DOTTED)
     angle = 0 if x == "condition" else None  # two short lines; names of layers need the slope
@@ -51,8 +62,8 @@ def curves(
     figure = go.Figure()
     for k, (value, part) in enumerate(table.groupby(by, sort=False, observed=True)):
         (name,) = label(by, [value])
-        trace = _points(part, list(part[x]), y, name, k, percent)
-        trace.update(mode="lines+markers", line={"color": PALETTE[k % len(PALETTE)], "width": 2})
+        trace = _points(part, list(part[x]), y, name, style(by, value, k), percent)
+        trace.update(mode="lines+markers", line={"color": trace.marker.color, "width": 2})
         figure.add_trace(trace)
     figure.update_xaxes(title=x_title, showgrid=False)
     return apply_layout(figure, title, percent)
@@ -63,14 +74,23 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
     figure = go.Figure()
     for k, (value, part) in enumerate(table.groupby(by, sort=False, observed=True)):
         (name,) = label(by, [value])
-        marker = {"color": PALETTE[k % len(PALETTE)], "symbol": MARKS[k % len(MARKS)], "size": 9, "opacity": 0.85}
+        color, symbol = style(by, value, k)
+        marker = {"color": color, "symbol": symbol, "size": 9, "opacity": 0.85}
         figure.add_trace(go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=name, text=part[text]))
     figure.update_xaxes(title=x_title, showgrid=False)
     return apply_layout(figure, title, percent=True)
 
 
+def style(column: str, value: object, k: int) -> tuple[str, str]:
+    """Return the colour and the mark of a series, the ``k``-th of its figure: trial types have their own."""
+    own = TYPE_STYLES.get(str(value)) if column == "trial_type" else None
+    return own or (PALETTE[k % len(PALETTE)], MARKS[k % len(MARKS)])
+
+
 def label(column: str, values: Sequence[object]) -> list[str]:
     """Write the values of a column as a figure's labels: conditions in words, on two lines if they are two words."""
+    if column == "trial_type":
+        return [TYPE_LABELS[str(value)] for value in values]
     if column != "condition":
         return [str(value) for value in values]
     return [format_condition(str(value)).replace(" ", "<br>", 1) for value in values]
@@ -88,15 +108,17 @@ def diagonal(figure: go.Figure) -> go.Figure:
     return figure
 
 
-def _points(part: pd.DataFrame, at: Sequence[float], y: str, name: str, k: int, percent: bool) -> go.Scatter:
-    color = PALETTE[k % len(PALETTE)]
+def _points(
+    part: pd.DataFrame, at: Sequence[float], y: str, name: str, look: tuple[str, str], percent: bool
+) -> go.Scatter:
+    color, symbol = look
     form = ".1%" if percent else ".3g"
     return go.Scatter(
         x=list(at),
         y=part[y].to_numpy(dtype=np.float64),
         error_y=whiskers(part, y, color),
         mode="markers",
-        marker={"color": color, "size": 11, "symbol": MARKS[k % len(MARKS)]},
+        marker={"color": color, "size": 11, "symbol": symbol},
         name=name,
         customdata=part[["low", "high"]].to_numpy(),
         hovertemplate=f"%{{y:{form}}} [%{{customdata[0]:{form}}}, %{{customdata[1]:{form}}}]<extra>{name}</extra>",
@@ -127,5 +149,8 @@ def apply_layout(figure: go.Figure, title: str, percent: bool) -> go.Figure:
         margin={"l": 60, "r": 20, "t": 50, "b": 50},
         height=430,
     )
-    figure.update_yaxes(title=title, gridcolor=GRID, zeroline=False, tickformat=".0%" if percent else None)
+    figure.update_xaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(
+        title=title, gridcolor=GRID, zeroline=False, automargin=True, tickformat=".0%" if percent else None
+    )
     return figure

@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 from core.errors import ForetellError
 from study.analysis import bootstrap, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
-from study.bundle import TYPE_LABELS
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -40,9 +39,8 @@ def figure(numbers: pd.DataFrame) -> go.Figure:
     """Plot the median of correct responses with the quartiles as bars, by condition and trial type."""
     right = numbers[numbers["correct"] == 1].rename(columns={"q25": "low", "q75": "high"})
     order = {name: k for k, name in enumerate(bootstrap.order(right))}
-    right = right.assign(type=right["trial_type"].astype(str).map(TYPE_LABELS), place=right["condition"].map(order))
-    right = right.sort_values("place")[["condition", "type", "q50", "low", "high"]]
-    drawn = plots.intervals(right, x="condition", y="q50", by="type", title="Response time, ms (log scale)")
+    right = right.assign(place=right["condition"].map(order)).sort_values("place", kind="stable")
+    drawn = plots.intervals(right, x="condition", y="q50", by="trial_type", title="Response time, ms (log scale)")
     top = float(np.log10(right["high"].max())) + 0.1
     return drawn.update_yaxes(type="log", range=[float(np.log10(right["low"].min())) - 0.1, top])
 

@@ -77,6 +77,21 @@ def test_people_beside_theory() -> None:
     np.testing.assert_allclose(table["people"], table["theory"], atol=0.08)
 
 
+def test_cells_have_the_order_of_the_design_and_their_names_are_whole() -> None:
+    """Catches cells in the order of the items, drawn upside down, and names that are cut off at the left."""
+    known = trials()
+    frame = answers(simulated_participants.MapReader(**TRUE["map_reader"]), known, 5)
+    table = cognitive.overlay(frame, dict(reversed(known.items())), cognitive.fit(frame, known, "map_reader"))
+    assert list(table["cell"][:5]) == [
+        *(f"AI wrong (adversarial) with {what}" for what in ("no explanation", "saliency maps", "examples")),
+        "AI wrong (adversarial) with both explanations",
+        "AI wrong (standard) with no explanation",
+    ]
+    drawn = cognitive.figure(table, "map_reader")
+    assert (drawn.layout.yaxis.automargin, drawn.layout.yaxis.autorange) == (True, "reversed")
+    assert [trace.name for trace in drawn.data] == ["Participants", "Heatmap reader"]
+
+
 def test_refusals() -> None:
     known = trials()
     frame = answers(simulated_participants.Guesser(), known, 5)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
-from study.analysis import figures, plots, responses
+from study.analysis import figures, headline, plots, responses, speed
 from tests.contrast import LEAST, measure_contrast
 from tests.study.analysis.simulated import study
 
@@ -40,7 +42,37 @@ def test_chance_is_marked_and_the_background_is_the_pages(drawn) -> None:
 
 
 def test_series_differ_in_color_and_in_shape() -> None:
-    assert len(set(figures.COLORS.values())) == len(set(figures.SYMBOLS.values())) == 3
+    colors, marks = zip(*plots.TYPE_STYLES.values(), strict=True)
+    assert len(set(colors)) == len(set(marks)) == 3
+
+
+def test_a_trial_type_has_one_colour_and_mark_in_every_figure(drawn) -> None:
+    """Catches response times in which the blue circle of "AI right" is another trial type."""
+    frame = study(32, 8, 6, seed=4)
+    times = speed.figure(speed.table(responses.prepare(frame.assign(rt_ms=900.0)).frame))
+    looks = [{trace.name: (trace.marker.color, trace.marker.symbol) for trace in one.data} for one in (drawn[0], times)]
+    assert looks[0] == looks[1]
+
+
+def test_the_first_condition_is_not_struck_through() -> None:
+    """Catches the axis line at 0, which is where the first of the categories is."""
+    assert plots.apply_layout(go.Figure(), "", percent=False).layout.xaxis.zeroline is False
+
+
+def test_a_forest_plot_has_a_whole_zero_line_and_its_names_outside() -> None:
+    """Catches names that lie over the intervals and cut the line of no difference into pieces."""
+    names = ["saliency - none, std_correct", "both - none", "both - none, std_correct"]
+    rows = pd.DataFrame({"contrast": names, "points": [1.0, 2.0, 3.0], "points_low": -1.0, "points_high": 5.0})
+    forest = headline.forest(rows)
+    assert [(shape.x0, shape.yref) for shape in forest.layout.shapes] == [(0, "y domain")]
+    assert not forest.layout.annotations
+    labels = dict(zip(forest.layout.yaxis.tickvals, forest.layout.yaxis.ticktext, strict=True))
+    assert [labels[height] for height in sorted(labels, reverse=True)] == [
+        *("<b>AI right</b>", "Saliency maps<br>vs no explanation", "Both explanations<br>vs no explanation"),
+        *("<b>All trials</b>", "Both explanations<br>vs no explanation"),
+    ]
+    assert list(forest.data[0].y) == [3, 0, 2]
+    assert forest.layout.yaxis.automargin
 
 
 @pytest.mark.parametrize("background", ["#FFFFFF", "#000000"])
