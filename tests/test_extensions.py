@@ -175,5 +175,5 @@ def test_a_report_has_a_new_exploratory_analysis(copy: Path, tmp_path: Path) -> 
     expected = responses.groupby("participant")["correct"].mean()
     assert own.to_dict() == pytest.approx(expected.to_dict())
     assert (
-        '<h2>Participants <span class="label">exploratory</span></h2>' in (tmp_path / "out" / "report.html").read_text()
+        '>Participants <span class="label">exploratory</span></h2>' in (tmp_path / "out" / "report.html").read_text()
     )

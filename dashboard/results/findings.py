@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 import streamlit as st
 
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
+from dashboard.shared.jobs import Job
 from dashboard.shared.messages import escape_markdown
-from study.analysis import figures, headline, nested, random_effects, report
+from study.analysis import captions, figures, headline, nested, random_effects, report, slopes
 from study.analysis.records import MixedModel
-from study.analysis.sentences import words
+from study.analysis.sentences import keep_whole, words
 from study.analysis.wording import IN_WORDS
 from study.conditions import format_condition
 
-CONTRAST_ORDER = (
-    "contrast",
-    *("accuracy_more", "accuracy_less", "points", "points_low", "points_high"),
-    *("estimate", "se", "low", "high", "p", "p_holm"),
-)
-"""First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
-CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}
-"""Headings of the widest table, which fits a screen of 1,280 pixels; its caption says the coverage."""
+CONTRAST_ORDER = (*captions.ACCURACY_COLUMNS, *captions.LOG_ODDS_COLUMNS)
 EFFECTS = {"variable": "Explanation", "effect": "% points"}
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
@@ -32,44 +24,81 @@ EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 
 def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
-    numbers.heading("Figure 1", sample.label)
+    numbers.heading(figures.TITLE, sample.label)
     numbers.chart(
         figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1", IN_WORDS
     )
-    st.caption("Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance.")
+    st.caption(captions.FIGURE_1)
 
 
 def show_tests(result: AnalysisResult) -> None:
     """Show the tests in plain language, effects with intervals, and the messages about the models."""
     numbers.heading("Do explanations help participants predict the AI?", result.label)
-    for test in result.analysis.tests:
-        st.markdown(f"**{_keep_whole(report.describe_test(test, result.level))}**")
+    _show_verdicts(result)
     if not result.contrasts.empty:
         drawn, said = st.columns(2, gap="large")  # on a phone the figure comes before the sentences
-        said.markdown(
-            "\n".join(f"- {_keep_whole(line)}" for line in headline.sentences(result.contrasts, result.level))
-        )
+        said.markdown("\n".join(f"- {_write(line)}" for line in headline.sentences(result.contrasts, result.level)))
         with drawn:
             numbers.chart(
                 headline.forest(result.contrasts, result.level, simulated=result.data.has_simulated),
                 result.contrasts,
                 "contrasts",
                 IN_WORDS,
-                headings=CONTRASTS,
+                headings=captions.CONTRASTS,
                 order=CONTRAST_ORDER,
             )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
-            "in the sentences are corrected for the number of contrasts (Holm). Estimated by the "
-            f"{list(result.analysis.models)[-1]} model and averaged over participants and categories, so accuracies "
-            "can differ a little from the observed ones in Figure 1."
+            "in the sentences are corrected for the number of contrasts (Holm). "
+            f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
         )
     _warn(*_list_messages(result))
 
 
+def _show_verdicts(result: AnalysisResult) -> None:
+    """Show what each test says and, as soon as they are fitted, whether it says the same with random slopes."""
+    if slopes.are_left_out(result.data, result.analysis):
+        live.draw_live(
+            lambda asking: _ask_for_slopes(asking, result), lambda job: _draw_with_slopes(result, job), "verdicts"
+        )
+    else:
+        _draw_verdicts(result)
+    omission = random_effects.omission(result.data.frame, result.analysis.random)
+    if omission is not None:
+        st.caption(escape_markdown(omission))
+        st.button("See the section Checks", key="see_checks", type="tertiary", on_click=_open_checks)
+
+
+def _open_checks() -> None:
+    st.session_state["section"] = "Checks"
+
+
+def _ask_for_slopes(asking: live.JobCollector, result: AnalysisResult) -> Job | None:
+    asking.action = "Compare with random slopes"
+    return asking(work.make_measure_task(result, "slopes"))
+
+
+def _draw_with_slopes(result: AnalysisResult, job: Job | None) -> None:
+    if job is not None and job.state == "done":
+        _draw_verdicts(result, job.result.table)
+    else:
+        _draw_verdicts(result)
+        st.caption(f"With random slopes: {escape_markdown(live.describe_state(job))}")
+
+
+def _draw_verdicts(result: AnalysisResult, compared: pd.DataFrame | None = None) -> None:
+    """Draw what each test says, and beneath it the same test with random slopes, from the table of `slopes`."""
+    for test in result.analysis.tests:
+        lines = [f"**{_write(report.describe_test(test, result.level))}**"]
+        if compared is not None:
+            lines.append(_write(slopes.describe(test, compared, result.level)))
+        st.markdown("  \n".join(lines))
+
+
 def show_folded_messages(result: AnalysisResult) -> None:
     """Fold every message about the models into one expander: what the models say is not shown here."""
-    lines = [line for box in _list_messages(result) for line in box]
+    omission = random_effects.omission(result.data.frame, result.analysis.random)
+    lines = [*filter(None, [omission]), *(line for box in _list_messages(result) for line in box)]
     with st.expander(f"Messages of the models ({len(lines)})"):
         st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
         st.caption("The sections Models and Contrasts show what the models estimate from so few participants.")
@@ -77,9 +106,7 @@ def show_folded_messages(result: AnalysisResult) -> None:
 
 def _list_messages(result: AnalysisResult) -> list[list[str]]:
     """List the messages about the models: a list for each box that shows them."""
-    omission = random_effects.omission(result.data.frame, result.analysis.random)
-    boxes = [] if omission is None else [[f"{omission} See the section Checks."]]
-    boxes += [[line] for line in result.analysis.reduction]
+    boxes = [[line] for line in result.analysis.reduction]
     return boxes + [list_model_messages(name, model) for name, model in result.analysis.models.items()]
 
 
@@ -94,27 +121,21 @@ def list_model_messages(name: str, model: MixedModel) -> list[str]:
     return [f"Model {name}: {message}" for message in model.messages]
 
 
-def _keep_whole(sentence: str) -> str:
-    """Escape a sentence, and let no line end within "p = .021"."""
-    return re.sub(r"\bp (=|\\[<>]) ", "p\u00a0\\1\u00a0", escape_markdown(sentence))
+def _write(sentence: str) -> str:
+    """Write a sentence in Markdown."""
+    return escape_markdown(keep_whole(sentence))
 
 
 def show_models(result: AnalysisResult) -> None:
     """Show the nested models, Table 1, and how much participants and categories differ."""
     numbers.heading("Nested models", result.label)
     _warn(*(list_model_messages(name, model) for name, model in result.analysis.models.items()))
-    numbers.table(nested.comparison(result.analysis), "models", headings={"df": "Parameters"})
-    st.caption(
-        f"Logistic mixed models with the random effects {result.analysis.random}. χ², its degrees of freedom and p "
-        "test each model against the one before."
-    )
+    numbers.table(nested.comparison(result.analysis), "models", headings=captions.MODELS)
+    st.caption(captions.explain_models(result.analysis.random))
     name = list(result.analysis.models)[-1]
     numbers.heading(f"Table 1: the {name} model", result.label)
     numbers.table(report.table(result.model), "table1")
-    st.caption(
-        "Log-odds with 95% Wald intervals. Reference: AI wrong (adversarial), no saliency map, no examples. "
-        "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
-    )
+    st.caption(escape_markdown(captions.TABLE_1))
     files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")
     numbers.heading("Random effects: how much participants and categories differ", result.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
@@ -151,12 +172,8 @@ def show_contrasts(result: AnalysisResult) -> None:
         st.info("The plan names no contrasts.")
     else:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
-        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=CONTRASTS, order=CONTRAST_ORDER)
-        st.caption(
-            "Accuracy 1 and 2: of the condition that the contrast names first and second; % points: their difference. "
-            f"The difference and the estimate in log-odds each have their {headline.coverage_text(result.level)} "
-            "interval (from, to), uncorrected; p (Holm) is corrected for the number of contrasts."
-        )
+        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=captions.CONTRASTS, order=CONTRAST_ORDER)
+        st.caption(captions.explain_contrasts(result.level))
     numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(
         work.make_effects_task(result),
@@ -167,5 +184,6 @@ def show_contrasts(result: AnalysisResult) -> None:
     )
     st.caption(
         "Change in the probability of a correct prediction, in percentage points, when the explanation is shown, "
-        "against when it is not; averaged over participants and categories; 95% intervals."
+        "against when it is not; averaged over participants and categories, and over whether the other explanation is "
+        "shown, as often as in these responses; 95% intervals."
     )

@@ -30,6 +30,8 @@ SEED = 0
 """Of everything resampled, as in the command ``analyze``."""
 PROFILE_S = 2e-5
 """Processor time of one coefficient's profile, for each response."""
+SLOPES_S = 5e-4
+"""Processor time of the models with random slopes, for each response."""
 MOST = 200_000
 """Responses up to which the page fits models: a fit blocks the whole process, here for some three seconds."""
 
@@ -63,9 +65,7 @@ class Sample:
     @property
     def label(self) -> str:
         """Whether this was planned before the data."""
-        if self.plan is None:
-            return "exploratory"
-        return "planned" if self.plan.final else "planned, interim"
+        return "exploratory" if self.plan is None else self.plan.label
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,9 @@ class AnalysisResult(Sample):
 
 def key_of(data: Responses) -> str:
     """Return the SHA-256 of the rows, and of the notes about them."""
-    return digest(data.sha256, str(data.dropped), data.excluded.to_json(orient="records"), *data.messages)
+    return digest(
+        data.sha256, str(data.dropped), str(data.dates), data.excluded.to_json(orient="records"), *data.messages
+    )
 
 
 def make_sample_task(
@@ -144,7 +146,8 @@ def make_measure_task(result: AnalysisResult, name: str, manifest: Manifest | No
     """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials."""
     study = AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan)
     known = manifest.study_hash if manifest else ""
-    return _of(result, f"measure {name} {known}", lambda _: exploratory.compute(name, study))
+    estimate = (lambda: len(study.frame) * SLOPES_S) if name == "slopes" else None
+    return _of(result, f"measure {name} {known}", lambda _: exploratory.compute(name, study), estimate)
 
 
 def make_effects_task(result: AnalysisResult) -> Task:

@@ -7,8 +7,10 @@ import streamlit as st
 
 from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
+from study.analysis.bootstrap import order
 from study.analysis.convergence import FEW
 from study.analysis.responses import Responses
+from study.analysis.wording import IN_WORDS
 from study.bundle import Manifest
 
 FEW_PER_CONDITION = 2
@@ -29,7 +31,14 @@ def show(data: Responses) -> None:
     for label, count in counts.items():
         grid.metric(label, f"{count:,}")
     with st.expander("By condition"):
-        numbers.table(data.quality(), "quality", headings=PER_PARTICIPANT)
+        numbers.table(count_by_condition(data.frame), "quality", IN_WORDS, headings=PER_PARTICIPANT)
+
+
+def count_by_condition(frame: pd.DataFrame) -> pd.DataFrame:
+    """Count per condition: participants, responses, and the fewest and most responses of one participant."""
+    responses = frame.groupby(["condition", "participant"]).size().groupby("condition")
+    table = responses.agg(["size", "sum", "min", "max"]).loc[order(frame)]
+    return table.set_axis(["participants", "responses", "fewest", "most"], axis=1).reset_index()
 
 
 def show_incomplete(sample: Sample) -> None:
@@ -43,10 +52,14 @@ def show_too_few(sample: Sample, manifest: Manifest | None) -> bool:
     every = sample.data.every
     people, met = every["participant"].nunique(), every["condition"].nunique()
     conditions = met if manifest is None else max(met, len(manifest.conditions))
-    if people >= max(FEW, FEW_PER_CONDITION * conditions):
+    needed = max(FEW, FEW_PER_CONDITION * conditions)
+    if people >= needed:
         return False
     where = f"{met} of {conditions} conditions" if met < conditions else "every condition"
-    st.warning(f"Too few participants for models: {people} so far, in {where}. Figure 1 and the counts are below.")
+    st.warning(
+        f"Too few participants for models: {people} so far, in {where}; the main result needs at least {needed}. "
+        "Figure 1 and the counts are below."
+    )
     return True
 
 

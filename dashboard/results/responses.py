@@ -15,6 +15,7 @@ from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
 from study.analysis import responses
+from study.analysis.reading import parse
 from study.analysis.records import InterimAnalysis
 from study.analysis.responses import Responses
 from study.bundle import Bundle
@@ -210,7 +211,7 @@ def _choose_study(place: str) -> Bundle | None:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the file …")
 def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
-    return responses.parse(_file.getvalue(), _file.name)
+    return parse(_file.getvalue(), _file.name)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the responses …")

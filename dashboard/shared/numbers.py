@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard.shared import files
-from study.analysis.headings import format_headings, is_share
-from study.analysis.sentences import p_text
+from study.analysis.cells import CHANCES, Forms, list_forms
+from study.analysis.headings import format_headings
+from study.analysis.planned import INTERIM
 from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
 
-COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
-CHANCES = ("p", "p_holm")
-"""p values, unless a table calls them something else."""
-POINTS = ("points", "points_low", "points_high")
-"""Percentage points: more than one digit says nothing."""
+COLOURS = {"planned": "green", INTERIM: "orange", "exploratory": "gray"}
 Words = Mapping[str, Callable[[Any], str]]
 """How the codes of a column are written in words, or its numbers in another unit, by the name of the column."""
-Forms = Mapping[str, Callable[[float], str]]
-"""How the numbers of a column are written, by the name of the column."""
 SAME_AS_EXPORTED = ("participant", "condition", "item", "trial_type")
 """Columns that mean in every table what the data dictionary says."""
 LONG = 14
@@ -64,7 +58,7 @@ def table(
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     chances = {name for name in CHANCES if name not in (headings or {})}
     labels = format_headings(frame.columns, headings, coverage)
-    forms = _list_forms(frame, chances)
+    forms = list_forms(frame, chances)
     widths = measure_widths(frame, labels, forms)
     st.dataframe(
         _format(frame, words or {}, forms),
@@ -105,40 +99,18 @@ def _format(frame: pd.DataFrame, words: Words, forms: Forms) -> Styler:
 
 
 def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], forms: Forms) -> dict[str, int]:
-    """Measure the widths, px, of the columns of numbers in which some are missing.
+    """Measure the widths, px, of terms, and of the columns of numbers in which some are missing.
 
-    The browser fits a column to its usual cells: among dashes, a single number is cut at the left, with its sign.
+    The browser fits a column to its usual cells: among dashes, a single number is cut at the left, with its sign, and
+    among terms the longest interaction at the right.
     """
-    widths = {}
+    widths = {"term": MARGINS_PX + LETTER_PX * int(frame["term"].str.len().max())} if "term" in frame else {}
     for name, form in forms.items():
         known = frame[name].dropna()
         if 0 < len(known) < len(frame):
             digits = DIGIT_PX * max(len(form(value)) for value in known)
             widths[name] = MARGINS_PX + max(digits, LETTER_PX * len(labels[name]))
     return widths
-
-
-def _list_forms(frame: pd.DataFrame, chances: Set[str]) -> Forms:
-    """List how the numbers of each column are written."""
-    shares = {name for name in frame if is_share(name, frame.columns)}
-    return {
-        name: p_text if name in chances else _write_share if name in shares else _form(name, frame[name])
-        for name in frame.select_dtypes("number")
-    }
-
-
-def _write_share(value: float) -> str:
-    return f"{value:.1%}"
-
-
-def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
-    known = values.replace([np.inf, -np.inf], np.nan).dropna()
-    places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 and name not in POINTS else 1
-    return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}".replace("-", "−")
-
-
-def _infinite(value: float) -> str:
-    return "∞" if value > 0 else "−∞"
 
 
 def _describe_column(name: str) -> str:

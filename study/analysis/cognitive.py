@@ -90,7 +90,7 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheo
     counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]
     cells = counts.groupby(["trial_type", "saliency", "examples"])[["responses", "right", "expected"]].sum()
     cells = cells.reset_index()
-    cells = cells.loc[sorted(cells.index, key=lambda row: _find_place(cells.loc[row]))]
+    cells = cells.loc[sorted(cells.index, key=lambda row: _find_place(cells.loc[row]))].reset_index(drop=True)
     named = [cell_name(row) for row in cells[["trial_type", "saliency", "examples"]].to_dict("records")]
     return pd.DataFrame(
         {

@@ -101,7 +101,9 @@ def figure(table: pd.DataFrame) -> go.Figure:
         )
         for name, words in (("dprime", "sensitivity d'"), ("criterion", "criterion c"))
     ]
-    return plots.intervals(pd.concat(parts), x="condition", y="value", by="measure", title="units of z", line=0.0)
+    return plots.intervals(
+        pd.concat(parts), x="condition", y="value", by="measure", title="d' and c, in SDs (z)", line=0.0
+    )
 
 
 def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
@@ -113,8 +115,8 @@ def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
 BY_CONDITION = ExploratoryAnalysis(
     "Signal detection: when the AI errs",
     "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: "
-    "they rarely say that it errs. Probit mixed model (DeCarlo, 1998), each participant with their own d' and "
-    "criterion.",
+    "they rarely say that it errs. Both are in standard deviations of the evidence (z), with 95% intervals. Probit "
+    "mixed model (DeCarlo, 1998), each participant with their own d' and criterion.",
     lambda study: with_figure(conditions(study.frame), figure),
 )
 DIFFERENCES = ExploratoryAnalysis(

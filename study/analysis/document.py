@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -14,30 +13,49 @@ import pandas as pd
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from study.analysis.headings import format_heading, is_share
+from study.analysis.cells import Forms, list_forms
+from study.analysis.headings import format_headings
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
-from study.analysis.sentences import p_text
+from study.analysis.sentences import keep_whole
 from study.analysis.wording import IN_WORDS
 from study.bundle import Manifest
-from study.conditions import format_condition
 from study.plan.preregistration import AnalysisPlan
 from study.workspace.provenance import code_digest
 from study.workspace.templates import load_templates
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
-CHANCES = ("p", "p_holm")
 SHOWN = 14
-"""Rows of a table shown at once."""
+"""Rows of a table shown at once; longer ones are folded, or in a file of their own."""
+
+
+class Part(NamedTuple):
+    """A table of a section.
+
+    Attributes
+    ----------
+    headings
+        Those of this table alone.
+    coverage
+        Of its intervals.
+    summary
+        If given, the table is folded under these words.
+    """
+
+    table: pd.DataFrame
+    headings: Mapping[str, str] = {}
+    coverage: str = "95%"
+    summary: str = ""
 
 
 class Section(NamedTuple):
-    """A section of the page."""
+    """A section of the page; links name it by its anchor."""
 
+    anchor: str
     heading: str
     label: str
     says: str
-    table: pd.DataFrame
+    parts: Sequence[Part]
     figure: go.Figure | None = None
 
 
@@ -66,29 +84,22 @@ def embed_figures(sections: Sequence[Section]) -> list[str]:
         ""
         if section.figure is None
         else Markup(
-            section.figure.to_html(full_html=False, include_plotlyjs=next(drawn) == 0, div_id=f"figure{number}")
+            section.figure.to_html(
+                full_html=False,
+                include_plotlyjs=next(drawn) == 0,
+                div_id=f"figure{number}",
+                config={"displaylogo": False},
+            )
         )
         for number, section in enumerate(sections)
     ]
-
-
-def summarise_data(data: Responses) -> str:
-    """Count responses, participants of each condition, and categories in one sentence."""
-    frame = data.frame
-    people = frame.groupby("condition")["participant"].nunique()
-    by_condition = ", ".join(f"{format_condition(name)}: {count}" for name, count in people.items())
-    return (
-        f"{len(frame):,} responses of {frame['participant'].nunique():,} participants "
-        f"({by_condition}) to {frame['category'].nunique():,} "
-        f"target categories; {data.dropped:,} rows left out."
-    )
 
 
 def tabulate_models(analysis: NestedAnalysis) -> pd.DataFrame:
     """Tabulate log-likelihood, parameters, random effects and convergence of each model."""
     rows = []
     for name, model in analysis.models.items():
-        sd = {f"sd {effect.group}": effect.sd for effect in model.random}
+        sd = {f"SD {effect.group}": effect.sd for effect in model.random}
         converged = "yes" if model.converged else "no"
         rows.append(
             {"model": name, "log-likelihood": model.loglik, "parameters": model.df, **sd, "converged": converged}
@@ -97,30 +108,33 @@ def tabulate_models(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def format_cells(table: pd.DataFrame) -> list[list[str]]:
-    """Format a table: three decimals, whole integers, p as articles print it, codes in words, a dash if missing."""
-    shares = {name for name in table if is_share(str(name), table.columns)}
+    """Format a table: numbers as on the pages, codes in words, a dash if missing."""
+    forms = list_forms(table)
     rows = table.to_dict("records")
-    return [[_format(name, value, is_share=name in shares) for name, value in row.items()] for row in rows]
+    return [[_format(str(name), value, forms) for name, value in row.items()] for row in rows]
 
 
-def _format(name: Any, value: Any, *, is_share: bool) -> str:
+def _format(name: str, value: Any, forms: Forms) -> str:
     if pd.isna(value):
         return "–"
-    if name in CHANCES:
-        return p_text(value)
-    if name in IN_WORDS and isinstance(value, str):
-        return IN_WORDS[name](value)
-    if is_share:
-        return f"{value:.1%}"
-    return _format_number(value) if isinstance(value, float) else str(value)
+    if name in forms:
+        return forms[name](value)
+    return IN_WORDS[name](value) if name in IN_WORDS and isinstance(value, str) else str(value)
 
 
-def _format_number(value: float) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return (f"{value:,.0f}" if value == round(value) else f"{value:,.3f}").replace("-", "−")
+def list_headings(table: pd.DataFrame, own: Mapping[str, str], coverage: str) -> list[str]:
+    """List the headings of a table's columns in words."""
+    return list(format_headings(map(str, table.columns), own, coverage).values())
+
+
+def find_text_columns(table: pd.DataFrame) -> list[bool]:
+    """Find the columns of words, whose lines may break and begin at the left."""
+    numbers = set(table.select_dtypes("number"))
+    return [name not in numbers for name in table]
 
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.filters["cells"] = format_cells
-_TEMPLATES.filters["heading"] = format_heading
+_TEMPLATES.filters["whole"] = keep_whole
+_TEMPLATES.filters["headings"] = list_headings
+_TEMPLATES.filters["texts"] = find_text_columns

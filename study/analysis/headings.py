@@ -86,12 +86,18 @@ FORMS: Mapping[str, str] = {
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
 SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power")
 """Columns that are written in percent, as in the sentences."""
-OF_SHARES = ("low", "high", "chance")
+SHARES_BESIDE = {
+    "accuracy": ("low", "high", "chance"),
+    "power": ("low", "high"),
+    "ai_right": ("index", "low", "high", "ai_right", "ai_wrong"),
+    "cell": ("people", "theory"),
+}
+"""Columns that are written in percent in tables with the column that is named first."""
 
 
 def is_share(name: str, columns: Iterable[str]) -> bool:
-    """Whether a column of a table with these columns is written in percent: accuracy, power, their limits or chance."""
-    return name in SHARES or (name in OF_SHARES and not {"accuracy", "power"}.isdisjoint(columns))
+    """Whether a column of a table with these columns is written in percent: accuracy, power, their limits, or chance."""
+    return name in SHARES or any(name in SHARES_BESIDE.get(column, ()) for column in columns)
 
 
 def format_heading(name: str, coverage: str = "95%") -> str:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from study.analysis import plots
 from study.analysis.responses import MODES
-from study.analysis.sentences import p_text
+from study.analysis.sentences import describe_p
 from study.analysis.wording import write_contrast
 
 LEVEL = 0.05
@@ -48,10 +48,9 @@ def _sentence(row: dict[str, object], level: float) -> str:
     difference = f"{name}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
         return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
-    text = p_text(None if np.isnan(p) else p)
-    text = text if text[0] in "<>–" else f"= {text}"
+    corrected = describe_p(None if np.isnan(p) else p)
     interval = f"{coverage_text(level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
-    return f"{difference} ({interval}; Holm-corrected p {text})."
+    return f"{difference} ({interval}; Holm-corrected {corrected})."
 
 
 def _float(value: object) -> float:

@@ -137,7 +137,12 @@ def _plot_against(score: str) -> ExploratoryAnalysis:
     return ExploratoryAnalysis(title, "Each mark is a trial in one condition.", compute, is_known)
 
 
-CATEGORIES = ExploratoryAnalysis("Categories", "Wilson intervals.", lambda study: (table(study.frame), None))
+CATEGORIES = ExploratoryAnalysis(
+    "Categories",
+    "Correct predictions of each category and trial type, the least accurate first. 95% Wilson intervals, as if all "
+    "responses were independent.",
+    lambda study: (table(study.frame), None),
+)
 ASSOCIATIONS = ExploratoryAnalysis(
     "Trials and their explanations",
     "Over trials, Spearman's rank correlation between participants' accuracy and each property of the explanation, "

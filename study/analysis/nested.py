@@ -38,6 +38,11 @@ class RatioTest:
     df: int
     p: float | None
 
+    @property
+    def name(self) -> str:
+        """Name the test, the larger model first: ``"explanation vs null"``."""
+        return f"{self.larger} vs {self.smaller}"
+
 
 @dataclass(frozen=True)
 class NestedAnalysis:

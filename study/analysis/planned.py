@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -21,6 +21,10 @@ from study.plan.preregistration import AnalysisPlan, Exclusions
 
 if TYPE_CHECKING:
     from study.analysis.records import InterimAnalysis
+
+
+INTERIM = "planned analysis, interim data"
+"""Label of results before the collection is complete."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class PlannedData:
     stopping: str
     final: bool
     level: float
+
+    @property
+    def label(self) -> str:
+        """Whether the data are those that were planned."""
+        return "planned" if self.final else INTERIM
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,8 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
             f"The plan's exclusions leave {kept['participant'].nunique()} participants of "
             f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
         )
-    parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
-    stayed = Responses(next(parts), data.dropped, data.messages, next(parts), data.excluded)
+    true, placebos_kept = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
+    stayed = replace(data, frame=true, placebos=placebos_kept)
     counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
     final, sentence = _stopping(every, plan, looks)
     return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks))
@@ -178,8 +187,8 @@ def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAn
     fewest = int(frame.groupby("condition")["participant"].nunique().min())
     if fewest < plan.participants:
         return False, (
-            f"Interim: the smallest condition has {fewest} of the {plan.participants} planned participants after "
-            f"exclusions. These results are not the planned ones yet{_unless(plan, looks)}."
+            f"Collection is not complete: {fewest} of the {plan.participants} planned participants in the smallest "
+            f"condition (after exclusions){_unless(plan, looks)}."
         )
     return True, f"The planned {plan.participants} participants per condition were reached after exclusions."
 

@@ -34,7 +34,7 @@ def figure(numbers: pd.DataFrame) -> go.Figure:
     """Plot the index by condition."""
     shown = numbers.assign(measure="belief-projection index")
     return plots.intervals(
-        shown, x="condition", y="index", by="measure", title="P(predicts the truth)", line=0.5, percent=True
+        shown, x="condition", y="index", by="measure", title="Predictions of the true class", line=0.5, percent=True
     )
 
 
@@ -62,6 +62,7 @@ def _condition(
 
 ANALYSIS = ExploratoryAnalysis(
     "Belief projection",
-    "1: participants predict what they see themselves; 0.5: their predictions do not depend on it.",
+    "100%: participants always predict what they see themselves; 50%: their predictions do not depend on it. 95% "
+    "intervals, participants resampled.",
     lambda study: with_figure(table(study.frame, rng=study.rng), figure),
 )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from core.types import Progress, silent
 from study.analysis import (
+    composition,
     contrasts,
     document,
     exploratory,
@@ -23,20 +23,19 @@ from study.analysis import (
     nested,
     placebos,
     random_effects,
+    slopes,
 )
-from study.analysis.document import Section
 from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import MODES, Responses
-from study.analysis.sentences import describe_hypothesis, p_text, words
+from study.analysis.sentences import describe_hypothesis, describe_p, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats
 from study.workspace.files import write_whole
 from study.workspace.spreadsheets import csv_text
 
-TITLE = "Do explanations help participants predict the AI?"
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -116,15 +115,13 @@ def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
     if test.p is None:
         return f"These data cannot say whether {added}: both models have the same parameters."
     verdict = "There is evidence that" if test.p < level else "There is no clear evidence that"
-    p = p_text(test.p)
-    p = p if p[0] in "<>" else f"= {p}"
     against = "" if level == headline.LEVEL else f", tested at alpha = {headline.alpha_text(level)}"
-    return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, p {p}{against})."
+    return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, {describe_p(test.p)}{against})."
 
 
 @dataclass(frozen=True)
 class HeadlineResult:
-    """The main result: the size of each effect, then the tests.
+    """The main result: the tests, then the size of each effect.
 
     Attributes
     ----------
@@ -146,10 +143,18 @@ class HeadlineResult:
 
     @property
     def sentences(self) -> list[str]:
-        """Effects, tests, and what the models leave out."""
-        said = [] if self.contrasts.empty else headline.sentences(self.contrasts, self.level)
-        said += [describe_test(test, self.level) for test in self.analysis.tests]
-        return [*said, self.omission] if self.omission else said
+        """Tests, effects, and what the models leave out."""
+        return [*self.verdicts, *self.effects, *filter(None, [self.omission])]
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What the tests say, in sentences."""
+        return [describe_test(test, self.level) for test in self.analysis.tests]
+
+    @property
+    def effects(self) -> list[str]:
+        """The size of each contrast, in sentences."""
+        return [] if self.contrasts.empty else headline.sentences(self.contrasts, self.level)
 
 
 def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
@@ -192,14 +197,12 @@ def write(
         The planned analysis, if there was a plan; without it the page labels everything exploratory.
     manifest
         Of the study that the participants took, if known: it adds the measures of its trials.
-    found
+    finding
         The result of `compute_headline` for the same data, if it was computed before.
     """
     said = finding or compute_headline(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
-    no_evidence = [line for line in data.messages if line.startswith(tuple(MODES.values()))]
-    lines = [*no_evidence, *said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
     tables = {
         "table1": table(analysis.largest),
         "lrt": tests_table(analysis),
@@ -209,19 +212,23 @@ def write(
         **_exclusions(data, plan),
         **{f"exploratory_{result.name}": result.table for result in results},
     }
-    sections = _list_sections(said, tables, figure, results, plan, data.has_simulated)
+    label = "exploratory" if plan is None else plan.label
+    sections = composition.list_sections(
+        analysis, tables, figure, results, label=label, level=said.level, simulated=data.has_simulated
+    )
     contents = {
-        "title": TITLE,
-        "headline": lines,
+        "title": composition.write_title(manifest),
+        "notices": [*(line for line in data.messages if line.startswith(tuple(MODES.values()))), *caveats(manifest)],
+        "facts": composition.list_facts(data, plan, manifest),
+        "verdicts": list(zip(said.verdicts, _compare_with_slopes(said, data, results), strict=True)),
+        "effects": said.effects,
         "sections": sections,
         "figures": document.embed_figures(sections),
-        "notes": [*analysis.messages, *(f"Not shown. {line}" for line in absent)],
-        "summary": document.summarise_data(data),
+        "notes": [*filter(None, [said.omission]), *analysis.messages, *(f"Not shown. {line}" for line in absent)],
         "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
         "planned": plan is not None,
         "random": analysis.random,
         "models": document.tabulate_models(analysis),
-        "messages": analysis.messages,
         "results": results,
         "seed": seed,
         "made_from": document.provenance(data, plan.plan if plan else None, manifest, seed),
@@ -236,30 +243,14 @@ def write(
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
-def _list_sections(
-    result: HeadlineResult,
-    tables: Mapping[str, pd.DataFrame],
-    figure: go.Figure,
-    results: Sequence[ExploratoryResult],
-    plan: PlannedAnalysis | None,
-    simulated: bool,
-) -> list[Section]:
-    label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
-    covered = headline.coverage_text(result.level)
-    effects = (
-        f"Percentage points with {covered} intervals, uncorrected (delta method; averaged over participants and "
-        "categories); estimate, low and high in log-odds; p_holm is corrected for the number of contrasts (Holm)."
-    )
-    forest = None if result.contrasts.empty else headline.forest(result.contrasts, result.level, simulated=simulated)
-    sections = [
-        Section("Effects", label, effects, tables["contrasts"], forest),
-        Section("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),
-        Section("Models", label, "Each tested against the one before.", tables["models"]),
-        Section("Table 1", label, "Log-odds with 95% Wald intervals.", tables["table1"]),
-    ]
-    if "exclusions" in tables:
-        sections.append(Section("Exclusions", label, plan.stopping if plan else "", tables["exclusions"]))
-    return [*sections, *(Section(each.title, "exploratory", each.says, each.table, each.figure) for each in results)]
+def _compare_with_slopes(
+    said: HeadlineResult, data: Responses, results: Sequence[ExploratoryResult]
+) -> list[str | None]:
+    """Say of each test what becomes of it with random slopes, where the models leave them out."""
+    table = next((result.table for result in results if result.name == "slopes"), None)
+    if table is None or not slopes.are_left_out(data, said.analysis):
+        return [None] * len(said.analysis.tests)
+    return [slopes.describe(test, table, said.level) for test in said.analysis.tests]
 
 
 def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.DataFrame]:
@@ -272,15 +263,3 @@ def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.D
 def _list_contrasts(data: Responses) -> list[contrasts.Contrast]:
     """List the contrasts of each explanation with none, and with its placebo if there was one."""
     return [*contrasts.DEFAULT, *placebos.list_default_contrasts(data)]
-
-
-def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
-    if plan is None:
-        return "No analysis plan was given: everything here is exploratory."
-    what = f"models, contrasts, exclusions and stopping rule (alpha = {headline.alpha_text(plan.plan.alpha)})"
-    if manifest is None:
-        return (
-            f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
-            f"frozen with was not named. {plan.stopping}"
-        )
-    return f"Preregistered: {what}. {plan.stopping}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.reading import parse, read_bytes, read_parquet
 from study.analysis.sentences import words
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
@@ -30,7 +30,6 @@ CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", 
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
 """The notice on responses whose mode is not ``"live"``."""
 
-_MISSING = ["", "NA", "NaN", "nan"]
 _TRUE_FALSE = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
@@ -53,6 +52,8 @@ class Responses:
         them from true explanations.
     excluded
         rule, people, `responses` that researchers excluded during the collection: not among the rows.
+    dates
+        Of the first and the last row (ISO 8601, UTC), where the server recorded them.
     """
 
     frame: pd.DataFrame
@@ -60,6 +61,7 @@ class Responses:
     messages: tuple[str, ...] = ()
     placebos: pd.DataFrame = field(default_factory=pd.DataFrame)
     excluded: pd.DataFrame = field(default_factory=pd.DataFrame)
+    dates: tuple[str, str] | None = None
 
     @property
     def every(self) -> pd.DataFrame:
@@ -77,12 +79,6 @@ class Responses:
         """Whether any response is a simulated participant's."""
         return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
 
-    def quality(self) -> pd.DataFrame:
-        """Count per condition: participants, responses, and the fewest and most responses of one participant."""
-        responses = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
-        table = responses.agg(["size", "sum", "min", "max"])
-        return table.set_axis(["participants", "responses", "fewest", "most"], axis=1).reset_index()
-
 
 def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     """Read a CSV or Parquet file of responses; `columns` gives the file's name of each of our columns.
@@ -93,8 +89,8 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
         The file is missing, empty or no CSV, or its content is not as it should be (all problems at once).
     """
     if path.suffix == ".parquet":
-        return prepare(_parquet(path), columns, name=path.name)
-    return prepare(parse(_content(path), path.name), columns, name=path.name)
+        return prepare(read_parquet(path), columns, name=path.name)
+    return prepare(parse(read_bytes(path), path.name), columns, name=path.name)
 
 
 def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.DataFrame:
@@ -107,7 +103,7 @@ def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.D
     ForetellError
         The file is missing, empty or no CSV, or lacks one of the `factors`.
     """
-    texts = parse(_content(path), path.name)
+    texts = parse(read_bytes(path), path.name)
     known = [str(column) for column in texts.columns]
     required = len(factors) - optional
     factors = [name for k, name in enumerate(factors) if k < required or name in known]
@@ -127,42 +123,6 @@ def _as_numbers(column: pd.Series[str]) -> pd.Series[float] | None:
         return pd.to_numeric(column)
     except (ValueError, TypeError):
         return None
-
-
-def _parquet(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(io.BytesIO(_content(path)))
-    except (OSError, ValueError):
-        raise ForetellError(f"{path.name} is not a Parquet file. Export the responses again.") from None
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ForetellError(f"No file of responses at {path} ({error.strerror}). Check the path.") from None
-
-
-def parse(content: bytes, name: str) -> pd.DataFrame:
-    """Return the columns of a CSV as text, so that a participant ``007`` keeps their name.
-
-    Commas, semicolons or tabs, UTF-8 or UTF-16: spreadsheets write all of them.
-
-    Raises
-    ------
-    ForetellError
-        The content is empty or no such file.
-    """
-    try:
-        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        text = content.decode(encoding)
-        head = text.partition("\n")[0]
-        separator = max(",;\t", key=head.count)
-        return pd.read_csv(io.StringIO(text), sep=separator, dtype="str", keep_default_na=False, na_values=_MISSING)
-    except pd.errors.EmptyDataError:
-        raise ForetellError(f"{name} is empty. Export the responses again.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError):
-        raise ForetellError(f"{name} is not a CSV file in UTF-8 or UTF-16. Save it as one.") from None
 
 
 def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, name: str = "The responses") -> Responses:
@@ -195,7 +155,16 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
             name, ["Every response is from a condition outside the two factors: there is nothing to compare it with."]
         )
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
-    return Responses(true, len(renamed) - len(complete), tuple(_messages(renamed, complete)), placebo)
+    messages = tuple(_messages(renamed, complete))
+    return Responses(true, len(renamed) - len(complete), messages, placebo, dates=_find_dates(frame))
+
+
+def _find_dates(frame: pd.DataFrame) -> tuple[str, str] | None:
+    """Find the days of the first and the last row; None unless every row has one."""
+    days = sorted(set(frame["received_at"].astype(str).str[:10])) if "received_at" in frame else []
+    if not days or pd.to_datetime(pd.Series(days), format="%Y-%m-%d", errors="coerce").isna().any():
+        return None
+    return days[0], days[-1]
 
 
 def _refusal(name: str, problems: list[str]) -> ForetellError:

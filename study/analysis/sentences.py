@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,17 @@ def p_text(p: float | None) -> str:
     if p < 0.001:
         return "< .001"
     return f"{p:.3f}".removeprefix("0") if p < 0.9995 else "> .999"
+
+
+def describe_p(p: float | None) -> str:
+    """Write a p-value in a sentence: ``"p = .034"``, ``"p < .001"``."""
+    text = p_text(p)
+    return f"p {text}" if text[0] in "<>–" else f"p = {text}"
+
+
+def keep_whole(sentence: str) -> str:
+    """Let no line end within "p = .021"."""
+    return re.sub(r"\bp ([=<>]) ", "p\u00a0\\1\u00a0", sentence)
 
 
 def words(term: str) -> str:

@@ -11,9 +11,17 @@ from study.analysis import contrasts, fitting, nested, random_effects
 from study.analysis import formula as formulas
 from study.analysis.contrasts import Contrast
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
-from study.analysis.nested import NestedAnalysis
+from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.responses import Responses
+from study.analysis.sentences import describe_p
 
+_VERDICTS = {
+    (True, True): "there is evidence with them too",
+    (True, False): "this finding depends on leaving them out",
+    (False, True): "whether there is evidence depends on the random effects",
+    (False, False): "there is no clear evidence with them either",
+}
+"""By whether there is evidence without random slopes, and with them."""
 COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p")
 
 
@@ -25,6 +33,30 @@ def _explain(study: AnalysedStudy) -> str:
         f"{omission} Where the two differ, participants or categories differ in the effects, and the result with "
         f"slopes is the one that holds for other participants and categories. {random_effects.RULE}"
     )
+
+
+def has_intercepts_only(random: str) -> bool:
+    """Say whether random effects are the intercepts alone."""
+    return random.replace(" ", "") == random_effects.INTERCEPTS.replace(" ", "")
+
+
+def are_left_out(data: Responses, analysis: NestedAnalysis) -> bool:
+    """Say whether the models have no slopes although the design supports some."""
+    return has_intercepts_only(analysis.random) and random_effects.omission(data.frame, analysis.random) is not None
+
+
+def describe(test: RatioTest, table: pd.DataFrame, level: float) -> str:
+    """Say in one sentence whether a test comes out the same with random slopes, from the table of `compare`.
+
+    p below `level` counts as evidence.
+    """
+    made = table[table["result"] == test.name].iloc[-1]
+    if test.p is None or pd.isna(made["p"]):
+        return "With random slopes this test cannot be made."
+    if has_intercepts_only(str(made["random_effects"])):
+        return "With random slopes the result is the same: their standard deviations are all estimated as 0."
+    tested = f"χ²({made['df']:.0f}) = {made['chisq']:.2f}, {describe_p(made['p'])} (exploratory)"
+    return f"With random slopes: {tested}: {_VERDICTS[test.p < level, bool(made['p'] < level)]}."
 
 
 def compare(
@@ -48,7 +80,7 @@ def compare(
     ForetellError
         The design supports no slopes, or there are too many random effects.
     """
-    plain = analysis.random.replace(" ", "") == random_effects.INTERCEPTS.replace(" ", "")
+    plain = has_intercepts_only(analysis.random)
     other = random_effects.sensible(data.frame) if plain else random_effects.INTERCEPTS
     if plain and not formulas.has_slopes(f"y ~ {other}"):
         raise ForetellError("This design supports no random slopes of trial types or explanations.")
@@ -68,7 +100,7 @@ def compare(
 
 def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float) -> pd.DataFrame:
     tests = pd.DataFrame(
-        [(f"{t.smaller} vs {t.larger}", t.chisq, t.df, t.p) for t in analysis.tests],
+        [(t.name, t.chisq, t.df, t.p) for t in analysis.tests],
         columns=["result", "chisq", "df", "p"],
     )
     known = [one for one in wanted if {one.more, one.less} <= set(contrasts.FACTORS)]

@@ -59,5 +59,5 @@ def test_the_report_says_how_the_collection_ended(home: Path, arguments: list[st
     report = (home / "results" / "report.md").read_text()
     assert said in report
     both = report + (home / "results" / "report.html").read_text()
-    assert "Interim:" not in both
-    assert "planned, interim" not in both
+    assert "not complete" not in both
+    assert "interim data" not in both

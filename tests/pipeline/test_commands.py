@@ -221,7 +221,7 @@ def test_a_csv_is_analysed_by_a_plan(tmp_path):
     assert done.returncode == 0, done.stderr
     exclusions = pd.read_csv(tmp_path / "results" / "exclusions.csv")
     assert exclusions.to_dict("list") == {"rule": ["fewer than 3 responses"], "people": [0], "responses": [0]}
-    assert "planned, interim" in (tmp_path / "results" / "report.html").read_text()
+    assert "planned analysis, interim data" in (tmp_path / "results" / "report.html").read_text()
 
 
 def test_a_csv_that_answers_a_built_study_has_its_trials_beside_it(tmp_path):

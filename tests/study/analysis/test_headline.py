@@ -30,7 +30,7 @@ def test_the_headline_goes_by_the_frozen_alpha(tmp_path: Path) -> None:
         assert any("tested at alpha = .01" in line for line in said) == (alpha == 0.01)
     assert verdicts == {0.01: [False, False], 0.05: [True, False], 0.1: [True, True]}
     results.write(data, tmp_path, plan=AnalysisPlan(alpha=0.01, participants=4))
-    assert "Percentage points with 99% intervals" in (tmp_path / "report.html").read_text()
+    assert "each have their 99% interval (from, to)" in (tmp_path / "report.html").read_text()
     assert "There is evidence" not in (tmp_path / "report.md").read_text()
 
 
@@ -44,7 +44,7 @@ def test_looks_lower_the_level_of_the_headline() -> None:
     assert any("97.23% CI" in line for line in found.sentences)
 
 
-def test_effects_come_first_with_size_direction_and_interval(tmp_path: Path) -> None:
+def test_effects_come_with_size_direction_and_interval(tmp_path: Path) -> None:
     # The probabilities are simulated by their definition: the mean over many new participants and categories.
     data = responses.prepare(study(32, 8, 8, seed=11))
     found = results.write(data, tmp_path)
@@ -58,14 +58,14 @@ def test_effects_come_first_with_size_direction_and_interval(tmp_path: Path) -> 
     assert row["points"] == pytest.approx(100 * (more - less), abs=0.2)
     assert row["points_low"] < row["points"] < row["points_high"]
     text = (tmp_path / "report.md").read_text()
-    first = text.split("## Data")[0]
+    first = text.split("## Exclusions")[0]
     said = f"Saliency maps vs no explanation, AI wrong (adversarial): accuracy {row['accuracy_more']:.0%} vs"
     assert said in first
-    assert first.index(said) < first.index("χ²(")
+    assert first.index("χ²(") < first.index(said)
     assert f"{row['points']:+.1f} percentage points (95% CI".replace("-", "−") in first
     page = (tmp_path / "report.html").read_text()
-    assert page.index("Effects <") < page.index("Figure 1 <")
-    assert "leave out random slopes that the design supports" in first
+    assert page.index(">Contrasts <") < page.index(">Figure 1: ")
+    assert "leave out random slopes that the design supports" in text
 
 
 def test_a_plan_file_alone_does_not_say_when_it_was_written(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser
 
-from study.analysis import cognitive, crosschecks, nested, report, responses, results, sentences
+from study.analysis import cognitive, crosschecks, figures, nested, report, responses, results, sentences
 from study.analysis.nested import RatioTest
 from study.analysis.records import Coefficient, MixedModel
 from study.bundle import Bundle, Manifest
@@ -127,7 +127,7 @@ def test_files(tmp_path: Path) -> None:
     said = (out / "report.md").read_text()
     for part in (
         data.sha256,
-        "768 responses of 32 participants",
+        "- Participants: 32 (no explanation: 8, saliency maps: 8, examples: 8, both explanations: 8)",
         "Separation: AI right with both explanations",
         "χ²(2)",
     ):
@@ -156,8 +156,9 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     plan = AnalysisPlan(exclusions={"fewest_responses": 5}, participants=8)
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
-    assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
-        *[(name, "planned") for name in ("Effects", "Figure 1", "Models", "Table 1", "Exclusions")],
+    titles = ("Contrasts", figures.TITLE, "Nested models", "Table 1: the interaction model", "Exclusions")
+    assert re.findall(r"<h2 id=[^>]*>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
+        *[(name, "planned") for name in titles],
         ("With and without random slopes", "exploratory"),
         ("Robustness checks: GEE and Bayesian fits", "exploratory"),
         ("Signal detection: when the AI errs", "exploratory"),
@@ -170,7 +171,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         assert part in page
         assert part in (tmp_path / "planned" / "report.md").read_text()
     assert "<td>&lt; .001</td>" in page  # escaped once
-    for said in ("<th>p (Holm)</th>", "<td>Saliency maps vs no explanation, AI wrong (adversarial)</td>"):
+    for said in ("<th>p (Holm)</th>", '<td class="text">Saliency maps vs no explanation, AI wrong (adversarial)</td>'):
         assert said in page, "names and codes of the files are in words"
     tables = re.sub(r"<script.*?</script>", "", page, flags=re.S)
     assert not re.findall(r"<t[hd]>[^<]*(?:std_|adv_|p_holm|accuracy_)[^<]*<", tables)
@@ -178,8 +179,9 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     assert f"<td>{effects['accuracy_more']:.1%}</td>" in page
     assert "Not shown. Calibration of confidence: The responses have no confidence ratings" in page
     found = results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
-    assert (found.interim or "").startswith("Interim: the smallest condition has 8 of the 40 planned participants")
-    assert "planned, interim" in (tmp_path / "interim" / "report.html").read_text()
+    said = "Collection is not complete: 8 of the 40 planned participants in the smallest condition (after exclusions)."
+    assert found.interim == said
+    assert "planned analysis, interim data" in (tmp_path / "interim" / "report.html").read_text()
     results.write(data, tmp_path / "free")
     free = (tmp_path / "free" / "report.html").read_text()
     assert "everything here is exploratory" in free
@@ -198,7 +200,7 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
     page.wait_for_selector("#figure7 .scatterlayer .point")
-    assert page.locator("h1 + ul > li").first.inner_text().startswith("Simulated participants: not evidence")
+    assert page.locator("h1 + p").inner_text().startswith("Simulated participants: not evidence")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert find_faint_words(page) == []
@@ -213,7 +215,7 @@ def test_text_of_a_study_is_no_code_of_the_page(tmp_path: Path) -> None:
     results.write(data, tmp_path)
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert evil not in page
-    assert page.count(f"<td>{html.escape(evil)}</td>") == 3  # one for each trial type
+    assert page.count(f'<td class="text">{html.escape(evil)}</td>') == 3  # one for each trial type
     assert text.count("| <script>a\\|b</script> | ") == 3  # and no further column
 
 
@@ -262,7 +264,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
         assert f"### {title}" in files["report.md"]
         assert f">{title} <" in html.unescape(files["report.html"])
     first = cells.iloc[0]
-    assert f"| {first['cell']} | {first['responses']} | {first['people']:.3f} | " in files["report.md"]
+    assert f"| {first['cell']} | {first['responses']} | {first['people']:.1%} | " in files["report.md"]
     assert "48 rows in `exploratory_items_p_learner.csv`." in files["report.md"]
     assert all(manifest.study_hash in files[name] for name in ("report.md", "report.html"))
     assert all(sentence in files["report.md"] for sentence in crosschecks.EXPLANATIONS.values())

@@ -166,12 +166,6 @@ def test_simulated_and_preview_answers_are_said(frame: pd.DataFrame) -> None:
     assert not responses.prepare(frame.assign(mode="live")).has_simulated
 
 
-def test_quality_counts_people_and_answers(frame: pd.DataFrame) -> None:
-    quality = responses.prepare(frame.iloc[1:]).quality().set_index("condition")
-    assert quality.loc["none"].to_dict() == {"participants": 2, "responses": 23, "fewest": 11, "most": 12}
-    assert quality.loc["both"].to_dict() == {"participants": 2, "responses": 24, "fewest": 12, "most": 12}
-
-
 @pytest.mark.parametrize(
     ("separator", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16"), (";", "utf-16")]
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard.results.quality import count_by_condition
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown
 from study.analysis import nested, responses
@@ -19,7 +20,8 @@ def test_two_participants_get_one_warning_and_no_estimates(app: AppTest) -> None
     """Catches a box for every message of models that two participants cannot determine, and a message that is lost."""
     choose(app, "Two")
     assert [box.value for box in app.warning] == [
-        "Too few participants for models: 2 so far, in every condition. Figure 1 and the counts are below."
+        "Too few participants for models: 2 so far, in every condition; the main result needs at least 6. "
+        "Figure 1 and the counts are below."
     ]
     assert not any("percentage points" in line.value or "χ²" in line.value for line in app.markdown)
     analysis = nested.analyze(responses.prepare(study(2, 8, 6, seed=5)))
@@ -39,5 +41,13 @@ def test_too_few_participants_are_counted_among_the_studys_conditions(workspace:
     app = made(AppTest.from_function(script, default_timeout=60).run())
     met = responses.prepare(door.get_service().researcher.responses("demo", ("sim",))).frame["condition"].nunique()
     assert met < 4
-    said = f"Too few participants for models: 2 so far, in {met} of 4 conditions. "
+    said = f"Too few participants for models: 2 so far, in {met} of 4 conditions; the main result needs at least 8. "
     assert any(box.value.startswith(said) for box in app.warning)
+
+
+def test_conditions_are_counted_in_the_order_of_the_design() -> None:
+    """Catches an alphabetical order, which no other table and no figure has."""
+    counts = count_by_condition(responses.prepare(study(24, 8, 6, seed=5).iloc[1:]).frame)
+    assert list(counts["condition"]) == ["none", "saliency", "examples", "both"]
+    first = counts.set_index("condition").loc["none"]
+    assert first.to_dict() == {"participants": 6, "responses": 107, "fewest": 17, "most": 18}

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.results.mapping import make_template
 from study.analysis import responses
+from study.analysis.reading import parse
 from study.workspace.spreadsheets import csv_text
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, section, table, upload
@@ -96,7 +97,7 @@ def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -
 def test_the_template_is_a_file_that_can_be_analysed() -> None:
     """Catches a template whose own columns or values are refused."""
     template = make_template()
-    found = responses.prepare(responses.parse(csv_text(template).encode(), "template.csv"))
+    found = responses.prepare(parse(csv_text(template).encode(), "template.csv"))
     assert len(found.frame) == len(template) == 12
     assert set(found.frame["condition"]) == {"none", "saliency", "examples", "both"}
     assert found.dropped == 0

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import numbers
 from study.analysis import nested, responses
+from study.analysis.cells import list_forms
 from study.analysis.exploratory import EXPLORATORY
 from tests.dashboard.conftest import made
 from tests.dashboard.test_headings import is_written_out
@@ -98,8 +99,8 @@ def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change
     )
     labels = json.loads(contrasts.columns)
     assert [labels[name]["label"] for name in contrasts.column_order] == [
-        "Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to",
-        "Log-odds", "SE", "from", "to", "p", "p (Holm)",
+        "Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to", "p (Holm)",
+        "Log-odds", "SE", "from", "to", "p",
     ]  # fmt: skip
     assert "value" not in effects.column_order
     assert read_first_row(downloads["contrasts.csv"]) == [
@@ -174,5 +175,12 @@ def test_a_number_among_dashes_has_room_for_its_sign() -> None:
     """Catches a column as wide as its dashes, in which a negative number loses its sign: digits are 8.1 px wide."""
     table = pd.DataFrame({"part": ["all", "25.1"], "log_p": [-20.33, None], "share": [0.1, 0.2]})
     labels = {"part": "Part", "log_p": "log p", "share": "Share"}
-    (width,) = numbers.measure_widths(table, labels, numbers._list_forms(table, set())).values()
+    (width,) = numbers.measure_widths(table, labels, list_forms(table, set())).values()
     assert width >= 8.1 * len("−20.330") + 2 * 8
+
+
+def test_the_longest_interaction_is_whole() -> None:
+    """Catches "AI wrong (standard) × saliency × exam": letters are 6.4 px wide on average."""
+    term = "AI wrong (standard) × saliency × examples"
+    table = pd.DataFrame({"term": ["saliency", term], "z": [1.0, 2.0]})
+    assert numbers.measure_widths(table, {"term": "Term", "z": "z"}, list_forms(table))["term"] >= 6.4 * len(term) + 16

@@ -1,0 +1,42 @@
+"""Columns, headings and captions of the tables that both the page and the report show."""
+
+from __future__ import annotations
+
+from study.analysis.headline import coverage_text
+
+ACCURACY_COLUMNS = ("contrast", "accuracy_more", "accuracy_less", "points", "points_low", "points_high", "p_holm")
+"""First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
+LOG_ODDS_COLUMNS = ("estimate", "se", "low", "high", "p")
+CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}
+"""Headings of the widest table, which fits a screen of 1,280 pixels; its caption says the coverage."""
+MODELS = {"df": "Parameters"}
+FIGURE_1 = "Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance."
+TABLE_1 = (
+    "Log-odds with 95% Wald intervals. Reference: AI wrong (adversarial), no saliency map, no examples. "
+    "* p < .05, ** p < .01, *** p < .001."
+)
+
+
+def explain_contrasts(level: float) -> str:
+    """Explain the columns of the contrasts; ``level`` is that of their intervals."""
+    return (
+        "Accuracy 1 and 2: of the condition that the contrast names first and second; % points: their difference. "
+        f"The difference and the estimate in log-odds each have their {coverage_text(level)} "
+        "interval (from, to), uncorrected; p (Holm) is corrected for the number of contrasts."
+    )
+
+
+def explain_estimates(model: str) -> str:
+    """Say which model the contrasts are estimated by, and why accuracies differ from the observed ones."""
+    return (
+        f"Estimated by the {model} model and averaged over participants and categories, so accuracies "
+        "can differ a little from the observed ones in Figure 1."
+    )
+
+
+def explain_models(random: str) -> str:
+    """Explain the table of nested models with these random effects."""
+    return (
+        f"Logistic mixed models with the random effects {random}. χ², its degrees of freedom and p "
+        "test each model against the one before."
+    )

@@ -1,0 +1,38 @@
+"""The main result next to the same tests with random slopes."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.errors import ForetellError
+from dashboard.results import findings
+from study.analysis import nested, report, responses, slopes
+from tests.dashboard.conftest import made
+from tests.dashboard.views.results.conftest import choose, section, tables, upload
+from tests.study.analysis.simulated import study
+
+
+def test_a_verdict_is_followed_by_the_same_test_with_random_slopes(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches evidence that only the section Checks takes back, and a failed check that says nothing."""
+    choose(app, "Main")
+    data = responses.prepare(study(24, 8, 6, seed=5))
+    analysis = nested.analyze(data)
+    table = slopes.compare(data, analysis)
+    said = [line.value.split("  \n") for line in app.markdown if "χ²" in line.value]
+    for (verdict, line), test in zip(said, analysis.tests, strict=True):
+        assert verdict == f"**{findings._write(report.describe_test(test))}**"
+        assert line == findings._write(slopes.describe(test, table, 0.05))
+    assert any("leave out random slopes" in caption.value for caption in app.caption)
+    made(app.button(key="see_checks").click().run())
+    assert app.session_state["section"] == "Checks"
+    assert "exploratory_slopes" in tables(app)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ForetellError("Too many effects.")
+
+    monkeypatch.setattr(slopes, "compare", refuse)
+    section(upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=61)), "Main result")
+    assert any(caption.value == "With random slopes: Too many effects." for caption in app.caption)

@@ -1,0 +1,141 @@
+"""The report as a page that is read, printed and attached to a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page
+
+from study.analysis import composition, nested, random_effects, report, responses, results, slopes
+from study.analysis.nested import RatioTest
+from study.plan.preregistration import AnalysisPlan
+from tests.study.analysis.simulated import study
+from tests.study.analysis.test_report import answered
+
+PRINTED = 680
+"""Width of an A4 page in portrait without its margins, px."""
+
+
+@pytest.fixture(scope="module")
+def page_of_a_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a study that still collects, with response times and trials."""
+    folder = tmp_path_factory.mktemp("report")
+    data, manifest = answered(folder / "bundle")
+    frame = data.frame.assign(rt_ms=900.0, received_at="2026-05-03T10:00:00.000+00:00", mode="sim")
+    frame.loc[0, "received_at"] = "2026-05-01T09:00:00.000+00:00"
+    results.write(responses.prepare(frame), folder / "out", plan=AnalysisPlan(participants=40), manifest=manifest)
+    return folder / "out" / "report.html"
+
+
+def read(page: Path) -> str:
+    """The page's words and tags, without the figures."""
+    return re.sub(r"<script.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S)
+
+
+def test_the_study_comes_first_then_verdicts_then_contrasts(page_of_a_study: Path) -> None:
+    """Catches a report that names neither the study nor its dates, and verdicts that are lost among equal lines."""
+    said = read(page_of_a_study)
+    assert "<h1>demo: do explanations help participants predict the AI?</h1>" in said
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", said))
+    assert facts["Study"].startswith("demo, version ")
+    assert facts["Dates of the responses (UTC)"] == "1 May 2026 to 3 May 2026"
+    assert facts["Participants"].startswith("24 (no explanation: 6, saliency maps: 6, examples: 6, both")
+    assert facts["Status"].startswith("Collection is not complete: 6 of the 40 planned participants")
+    order = ["Simulated participants", "<dt>Status", "<strong>There is", "With random slopes", ">Contrasts <"]
+    places = [said.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_contrasts_have_the_columns_and_the_rounding_of_the_page(page_of_a_study: Path) -> None:
+    """Catches log-odds in place of accuracies, and a caption that names the columns of the file."""
+    said = read(page_of_a_study)
+    section = said[said.index(">Contrasts <") : said.index(">Figure 1: ")]
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", section.partition("<details>")[0]) == [
+        *("Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to", "p (Holm)"),
+    ]
+    (row, *_) = re.findall(r"<tr><td class=\"text\">Saliency maps vs.*?</tr>", section)
+    forms = (r"\d+\.\d%", r"\d+\.\d%", r"−?\d+\.\d", r"−?\d+\.\d", r"−?\d+\.\d", r"\.\d{3}|&[lg]t; \.\d{3}")
+    for value, form in zip(re.findall(r"<td>(.*?)</td>", row), forms, strict=True):
+        assert re.fullmatch(form, value), (value, form)
+    assert "p_holm" not in said
+    assert "p (Holm) is corrected for the number of contrasts" in section
+
+
+def test_a_verdict_says_what_becomes_of_it_with_random_slopes(tmp_path: Path) -> None:
+    """Catches evidence in the main result that the report's own check takes back pages later."""
+    data = responses.prepare(study(24, 8, 6, seed=5))
+    analysis = nested.analyze(data)
+    report.write(analysis, data, tmp_path)
+    table = slopes.compare(data, analysis)
+    text, page = (tmp_path / "report.md").read_text(), read(tmp_path / "report.html").replace("\u00a0", " ")
+    for test in analysis.tests:
+        verdict, line = report.describe_test(test), slopes.describe(test, table, 0.05)
+        assert f"**{verdict}** {line}" in text
+        assert page.index(line.replace("<", "&lt;")) > page.index(verdict.replace("<", "&lt;"))
+    sensible = nested.analyze(data, random=random_effects.sensible(data.frame))
+    assert not slopes.are_left_out(data, sensible)
+
+
+@pytest.mark.parametrize(
+    ("without", "with_slopes", "said"),
+    [
+        (0.01, 0.02, "χ²(2) = 4.69, p = .020 (exploratory): there is evidence with them too."),
+        (0.01, 0.096, "χ²(2) = 4.69, p = .096 (exploratory): this finding depends on leaving them out."),
+        (0.2, 0.02, "p = .020 (exploratory): whether there is evidence depends on the random effects."),
+        (0.2, 0.096, "p = .096 (exploratory): there is no clear evidence with them either."),
+        (0.2, float("nan"), "With random slopes this test cannot be made."),
+    ],
+)
+def test_four_cases_of_a_verdict_with_random_slopes(without: float, with_slopes: float, said: str) -> None:
+    rows = [("explanation vs null", random_effects.INTERCEPTS, without), ("explanation vs null", "(s||g)", with_slopes)]
+    table = pd.DataFrame(rows, columns=["result", "random_effects", "p"]).assign(chisq=4.69, df=2.0)
+    assert said in slopes.describe(RatioTest("null", "explanation", 9.0, 2, without), table, 0.05)
+
+
+def test_slopes_without_variance_leave_the_verdict_as_it_is() -> None:
+    table = pd.DataFrame(
+        {"result": "explanation vs null", "random_effects": [random_effects.INTERCEPTS] * 2, "p": 0.01}
+    )
+    said = slopes.describe(RatioTest("null", "explanation", 9.0, 2, 0.01), table, 0.05)
+    assert said == "With random slopes the result is the same: their standard deviations are all estimated as 0."
+
+
+@pytest.mark.parametrize("dates", [None, ("2026-05-03", "2026-05-03")])
+def test_dates_are_those_of_the_responses(dates: tuple[str, str] | None) -> None:
+    """Also of none, or of a file with other words in that column; catches the day on which the report is written."""
+    frame = study(24, 8, 6, seed=5)
+    data = responses.prepare(frame.assign(received_at="2026-05-03T10:00:00.000+00:00") if dates else frame)
+    assert data.dates == dates
+    assert composition.list_facts(data, None, None).get("Dates of the responses (UTC)") == (dates and "3 May 2026")
+    assert responses.prepare(frame.assign(received_at="yesterday")).dates is None
+
+
+@pytest.mark.browser
+def test_no_table_is_wider_than_the_page_on_screen_or_paper(chromium: Browser, page_of_a_study: Path) -> None:
+    """Catches main numbers that are cut off at the right; on a phone a table scrolls in its own box."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(page_of_a_study.as_uri())
+    page.wait_for_selector("#figure0 .scatterlayer .point")
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert list_cut_tables(page) == []
+    page.set_viewport_size({"width": PRINTED, "height": 1000})
+    page.emulate_media(media="print")
+    assert list_cut_tables(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == PRINTED
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("document.documentElement.scrollWidth == 390")  # the figures follow
+    page.close()
+
+
+def list_cut_tables(page: Page) -> list[str]:
+    """List the tables that are wider than their boxes, by the beginning of their text."""
+    cut: list[str] = page.evaluate(
+        "[...document.querySelectorAll('.table')]"
+        ".filter(box => box.firstElementChild.getBoundingClientRect().width > box.clientWidth + 1)"
+        ".map(box => box.textContent.trim().slice(0, 60))"
+    )
+    return cut
