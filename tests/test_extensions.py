@@ -174,6 +174,4 @@ def test_a_report_has_a_new_exploratory_analysis(copy: Path, tmp_path: Path) -> 
     own = pd.read_csv(tmp_path / "out" / "exploratory_participants.csv").set_index("participant")["accuracy"]
     expected = responses.groupby("participant")["correct"].mean()
     assert own.to_dict() == pytest.approx(expected.to_dict())
-    assert (
-        '>Participants <span class="label">exploratory</span></h2>' in (tmp_path / "out" / "report.html").read_text()
-    )
+    assert '>Participants <span class="label">exploratory</span></h2>' in (tmp_path / "out" / "report.html").read_text()

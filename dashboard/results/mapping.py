@@ -7,14 +7,29 @@ from itertools import product
 import pandas as pd
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.shared import files
 from dashboard.shared.keys import digest
+from dashboard.shared.messages import escape_markdown
 from study.analysis import responses
-from study.bundle import TRIAL_TYPES
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
 
 NONE = "Not in the file"
 PREVIEW_ROWS = 5
+MOST_KINDS = 12
+"""Values of the trial type, beyond which its column must be another one."""
+HELP = {
+    **{name: f"{fact['meaning'][:1].upper()}{fact['meaning'][1:]}." for name, fact in DICTIONARY.items()},
+    "confidence": f"{responses.CONFIDENCE[:1].upper()}{responses.CONFIDENCE[1:]}.",
+    "trial_type": f"{'; '.join(f'{code}: {label}' for code, label in TYPE_LABELS.items())}. Other values are matched "
+    "below.",
+    "saliency": "1: the participant's condition shows saliency maps; 0: it does not.",
+    "examples": "1: the participant's condition shows examples; 0: it does not.",
+    "correct": "1: the participant predicted the AI; 0: not.",
+}
+"""What a column holds, by our name."""
 
 
 def make_template() -> pd.DataFrame:
@@ -64,6 +79,45 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str] | None:
     return None if missing else mapping
 
 
+def match_trial_types(values: pd.Series[str], place: str) -> dict[str, str] | None:
+    """Choose the trial type of each value that is none of ours; None until each has one.
+
+    Raises
+    ------
+    ForetellError
+        There are too many values for a column of trial types.
+    """
+    unknown = sorted(set(values.dropna()) - set(TRIAL_TYPES))
+    if len(unknown) > MOST_KINDS:
+        raise ForetellError(
+            f"The column of trial types has {len(unknown):,} other values, such as {unknown[0]!r}: choose a column "
+            f"with at most {MOST_KINDS} of them."
+        )
+    if not unknown:
+        return {}
+    said = st.container()
+    with st.container(horizontal=True):
+        chosen = {value: _trial_type(value, place) for value in unknown}
+    missing = [value for value, kind in chosen.items() if kind is None]
+    if missing:
+        said.warning(escape_markdown(f"No trial type for {', '.join(map(repr, missing))} yet. Choose each below."))
+        return None
+    return {value: kind for value, kind in chosen.items() if kind is not None}
+
+
+def _trial_type(value: str, place: str) -> str | None:
+    names = [label.lower() for label in TYPE_LABELS.values()]
+    return st.selectbox(
+        f"Trial type of “{escape_markdown(value)}”",
+        TRIAL_TYPES,
+        index=names.index(value.lower()) if value.lower() in names else None,
+        format_func=TYPE_LABELS.__getitem__,
+        placeholder="Choose",
+        key=f"{place}_kind_{digest(value)[:12]}",
+        width=240,
+    )
+
+
 def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -> None:
     seen = frame.head(PREVIEW_ROWS)
     st.caption(f"The first {len(seen)} of {len(frame):,} rows, as they will be read:")
@@ -79,4 +133,5 @@ def _column(ours: str, columns: list[str], key: str) -> str | None:
         placeholder=NONE,
         key=f"{key}_{ours}",
         width=200,
+        help=HELP[ours],
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.results.mapping import choose_mapping, offer_template
+from dashboard.results.mapping import choose_mapping, match_trial_types, offer_template
 from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
@@ -185,10 +185,13 @@ def _file(place: str) -> ChosenResponses | None:
     mapping = choose_mapping(raw.rename(columns=str), place)
     if mapping is None:
         return None
+    kinds = match_trial_types(raw[mapping["trial_type"]], place)
+    if kinds is None:
+        return None
     bundle = _choose_study(place)
-    return ChosenResponses(
-        _prepare_responses(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle
-    )
+    key = digest(file.file_id, *mapping, *mapping.values(), *kinds, *kinds.values())
+    matched = raw.assign(**{mapping["trial_type"]: raw[mapping["trial_type"]].replace(kinds)})
+    return ChosenResponses(_prepare_responses(key, matched, mapping, file.name), bundle)
 
 
 def _choose_study(place: str) -> Bundle | None:

@@ -32,7 +32,8 @@ SLOPES = """\
 The models of the paper have random intercepts of participants and categories only. If participants differ in the
 effect of the trial type, or categories in the effect of an explanation, such models mistake that variation for evidence
 and reject true null hypotheses too often (Barr et al. 2013). Foretell names the slopes that the design supports but
-the models omit, and shows the result with them. A plan can name them, the same in each model:
+the models omit, and says below each verdict, on Results and in the report, whether the same test with slopes agrees.
+A plan can name them, the same in each model:
 
 ```toml
 [analysis.models]

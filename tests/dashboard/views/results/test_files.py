@@ -64,12 +64,34 @@ def test_a_second_file_is_matched_afresh(app: AppTest) -> None:
     assert len(table(app, "figure1")) == 12
 
 
+def test_other_trial_types_are_matched_by_hand(app: AppTest) -> None:
+    """Catches a refusal that names codes of ours which the page shows nowhere; a label of ours is known."""
+    frame = study(24, 8, 6, seed=5)
+    theirs = {"std_correct": "ai right", "adv_incorrect": "hard", "std_incorrect": "easy"}
+    upload(choose(app, "Upload a CSV file"), frame.replace({"trial_type": theirs}))
+    assert [box.value for box in app.warning] == ["No trial type for 'easy', 'hard' yet. Choose each below."]
+    assert not app.error
+    for value, kind in (("hard", "adv_incorrect"), ("easy", "std_incorrect")):
+        made(next(box for box in app.selectbox if box.label == f"Trial type of “{value}”").select(kind).run())
+    upper = table(app, "figure1")
+    upload(app, frame)
+    pd.testing.assert_frame_equal(table(app, "figure1"), upper)
+
+
+def test_every_column_says_what_it_holds(app: AppTest) -> None:
+    upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=5))
+    for ours in (*responses.REQUIRED, *responses.OPTIONAL):
+        assert column(app, ours).help.endswith(".")
+    assert "adv_incorrect: AI wrong (adversarial)" in column(app, "trial_type").help
+    assert column(app, "saliency").help.startswith("1: ")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "mine.csv is empty"),
         (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
-        (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
+        (study(24, 8, 6, seed=5).assign(trial_type=[str(k) for k in range(432)]), "The column of trial types has 432 other"),
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
         (study(1, 8, 6, seed=5), "names only one participant"),
         (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
