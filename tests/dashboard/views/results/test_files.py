@@ -91,7 +91,10 @@ def test_every_column_says_what_it_holds(app: AppTest) -> None:
     [
         (b"", "mine.csv is empty"),
         (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
-        (study(24, 8, 6, seed=5).assign(trial_type=[str(k) for k in range(432)]), "The column of trial types has 432 other"),
+        (
+            study(24, 8, 6, seed=5).assign(trial_type=[str(k) for k in range(432)]),
+            "The column of trial types has 432 other",
+        ),
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
         (study(1, 8, 6, seed=5), "names only one participant"),
         (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
