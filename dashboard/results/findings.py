@@ -93,6 +93,8 @@ def _draw_verdicts(result: AnalysisResult, compared: pd.DataFrame | None = None)
         if compared is not None:
             lines.append(_write(slopes.describe(test, compared, result.level)))
         st.markdown("  \n".join(lines))
+    if compared is not None and (counted := slopes.describe_contrasts(compared, result.level)):
+        st.markdown(_write(counted))
 
 
 def show_folded_messages(result: AnalysisResult) -> None:

@@ -212,6 +212,8 @@ def write(
         **_exclusions(data, plan),
         **{f"exploratory_{result.name}": result.table for result in results},
     }
+    compared = _find_slopes(said, data, results)
+    with_slopes = [None if compared is None else slopes.describe(test, compared, said.level) for test in analysis.tests]
     label = "exploratory" if plan is None else plan.label
     sections = composition.list_sections(
         analysis, tables, figure, results, label=label, level=said.level, simulated=data.has_simulated
@@ -220,7 +222,8 @@ def write(
         "title": composition.write_title(manifest),
         "notices": [*(line for line in data.messages if line.startswith(tuple(MODES.values()))), *caveats(manifest)],
         "facts": composition.list_facts(data, plan, manifest),
-        "verdicts": list(zip(said.verdicts, _compare_with_slopes(said, data, results), strict=True)),
+        "verdicts": list(zip(said.verdicts, with_slopes, strict=True)),
+        "counted": None if compared is None else slopes.describe_contrasts(compared, said.level),
         "effects": said.effects,
         "sections": sections,
         "figures": document.embed_figures(sections),
@@ -243,14 +246,11 @@ def write(
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
-def _compare_with_slopes(
-    said: HeadlineResult, data: Responses, results: Sequence[ExploratoryResult]
-) -> list[str | None]:
-    """Say of each test what becomes of it with random slopes, where the models leave them out."""
-    table = next((result.table for result in results if result.name == "slopes"), None)
-    if table is None or not slopes.are_left_out(data, said.analysis):
-        return [None] * len(said.analysis.tests)
-    return [slopes.describe(test, table, said.level) for test in said.analysis.tests]
+def _find_slopes(said: HeadlineResult, data: Responses, results: Sequence[ExploratoryResult]) -> pd.DataFrame | None:
+    """Find the comparison with random slopes, where the models leave them out."""
+    if not slopes.are_left_out(data, said.analysis):
+        return None
+    return next((result.table for result in results if result.name == "slopes"), None)
 
 
 def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.DataFrame]:

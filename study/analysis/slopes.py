@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis import contrasts, fitting, nested, random_effects
+from study.analysis import contrasts, fitting, headline, nested, random_effects
 from study.analysis import formula as formulas
 from study.analysis.contrasts import Contrast
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
@@ -57,6 +57,18 @@ def describe(test: RatioTest, table: pd.DataFrame, level: float) -> str:
         return "With random slopes the result is the same: their standard deviations are all estimated as 0."
     tested = f"χ²({made['df']:.0f}) = {made['chisq']:.2f}, {describe_p(made['p'])} (exploratory)"
     return f"With random slopes: {tested}: {_VERDICTS[test.p < level, bool(made['p'] < level)]}."
+
+
+def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
+    """Count the contrasts with p below `level`, and those left with random slopes; None where there is none."""
+    rows = table[table["points"].notna()]
+    without, with_slopes = (
+        rows.drop_duplicates("result", keep=which).set_index("result")["p"] < level for which in ("first", "last")
+    )
+    if not without.any():
+        return None
+    below = f"Contrasts with p (Holm) below {headline.alpha_text(level)}: {without.sum()}"
+    return f"{below}; with random slopes {(without & with_slopes).sum()} of them (exploratory)."
 
 
 def compare(

@@ -95,6 +95,16 @@ def test_four_cases_of_a_verdict_with_random_slopes(without: float, with_slopes:
     assert said in slopes.describe(RatioTest("null", "explanation", 9.0, 2, without), table, 0.05)
 
 
+def test_contrasts_are_counted_with_and_without_random_slopes() -> None:
+    """Catches a contrast that is counted with slopes alone, and a test that is counted as a contrast."""
+    p = {"a - none": (0.01, 0.2), "b - none": (0.01, 0.03), "c - none": (0.2, 0.01), "d - none": (float("nan"), 0.01)}
+    rows = [(name, value, 5.0) for name, pair in p.items() for value in pair] + [("explanation vs null", 0.01, None)]
+    table = pd.DataFrame(rows, columns=["result", "p", "points"])
+    said = "Contrasts with p (Holm) below .05: 2; with random slopes 1 of them (exploratory)."
+    assert slopes.describe_contrasts(table, 0.05) == said
+    assert slopes.describe_contrasts(table, 0.005) is None
+
+
 def test_slopes_without_variance_leave_the_verdict_as_it_is() -> None:
     table = pd.DataFrame(
         {"result": "explanation vs null", "random_effects": [random_effects.INTERCEPTS] * 2, "p": 0.01}
