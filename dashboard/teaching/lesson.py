@@ -100,7 +100,8 @@ def _show_prior(prior: AveragedAccuracy | None, study: Study) -> None:
     st.caption(f"**The learner's prior.** {escape_markdown(prior.facts)}")
     if prior.warning:
         st.warning(format_message(prior.warning))
-        links.show_link("Set the damping in Design", "design", study=study.name)
+        if study.file is not None:
+            links.show_link("Set the damping in Design", "design", study=study.file.stem, part="Explanations")
 
 
 def _show_lesson(taught: LessonResult, study: Study, bundle: Bundle, trial: Trial) -> None:

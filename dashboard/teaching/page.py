@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import links, service
-from dashboard.shared.messages import escape_markdown, format_message, show_errors
+from dashboard.shared.messages import format_message, show_errors
 from dashboard.studies import building
 from dashboard.studies.workspace_studies import list_studies
 from dashboard.teaching import lesson
@@ -29,20 +29,20 @@ def page() -> None:
         if not studies:
             st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
             return
-        if st.query_params.get("study", next(iter(studies))) not in studies:
-            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
         left, right = st.columns(2)
         with left:
-            built = next((k for k, study in enumerate(studies.values()) if study.bundle is not None), 0)
-            study = studies[st.selectbox("Study", list(studies), built, key="study", bind="query-params")]
+            built = next((name for name, study in studies.items() if study.bundle is not None), next(iter(studies)))
+            # Not bound to the address: Streamlit takes a bound parameter out of links to other pages, too.
+            study = studies[links.selectbox("Study", list(studies), built, key="study")]
+        if study.bundle is not None:
+            with right:
+                trial = lesson.choose_trial(study.bundle)
+        links.show()
         for fault in study.faults:
             st.error(format_message(fault))
         if study.bundle is None:
             building.show(study)
             return
-        with right:
-            trial = lesson.choose_trial(study.bundle)
         if study.has_changed:
             building.show(study, has_check=False)
-        links.show()
         lesson.show(study, study.bundle, trial)

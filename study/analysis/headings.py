@@ -96,7 +96,7 @@ SHARES_BESIDE = {
 
 
 def is_share(name: str, columns: Iterable[str]) -> bool:
-    """Whether a column of a table with these columns is written in percent: accuracy, power, their limits, or chance."""
+    """Whether a column of a table with these columns is in percent: accuracy, power, their limits, or chance."""
     return name in SHARES or any(name in SHARES_BESIDE.get(column, ()) for column in columns)
 
 

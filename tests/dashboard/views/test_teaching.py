@@ -124,7 +124,7 @@ def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:
 
 
 def test_an_unknown_study_in_the_link_is_said(small: Path, workspace: Path) -> None:
-    assert "There is no study nowhere" in opened(study="nowhere").error[0].value
+    assert "The link names “nowhere”, which does not exist here." in opened(study="nowhere").warning[0].value
 
 
 def test_a_trial_of_the_link_that_does_not_exist_is_said(workspace: Path) -> None:
