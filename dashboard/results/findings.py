@@ -16,7 +16,6 @@ from study.analysis.sentences import keep_whole, words
 from study.analysis.wording import IN_WORDS
 from study.conditions import format_condition
 
-CONTRAST_ORDER = (*captions.ACCURACY_COLUMNS, *captions.LOG_ODDS_COLUMNS)
 EFFECTS = {"variable": "Explanation", "effect": "% points"}
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
@@ -45,7 +44,8 @@ def show_tests(result: AnalysisResult) -> None:
                 "contrasts",
                 IN_WORDS,
                 headings=captions.CONTRASTS,
-                order=CONTRAST_ORDER,
+                coverage=headline.coverage_text(result.level),
+                order=captions.ACCURACY_COLUMNS,
             )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
@@ -66,7 +66,7 @@ def _show_verdicts(result: AnalysisResult) -> None:
     omission = random_effects.omission(result.data.frame, result.analysis.random)
     if omission is not None:
         st.caption(escape_markdown(omission))
-        st.button("See the section Checks", key="see_checks", type="tertiary", on_click=_open_checks)
+        st.button("See the section Checks", key="see_checks", on_click=_open_checks)
 
 
 def _open_checks() -> None:
@@ -174,8 +174,12 @@ def show_contrasts(result: AnalysisResult) -> None:
         st.info("The plan names no contrasts.")
     else:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
-        numbers.table(result.contrasts, "contrasts", IN_WORDS, headings=captions.CONTRASTS, order=CONTRAST_ORDER)
+        coverage = headline.coverage_text(result.level)
+        numbers.table(result.contrasts, "contrasts", IN_WORDS, coverage=coverage, order=captions.ACCURACY_COLUMNS)
         st.caption(captions.explain_contrasts(result.level))
+        with st.expander("In log-odds"):
+            log_odds = result.contrasts[list(captions.LOG_ODDS_COLUMNS)]
+            numbers.table(log_odds, "contrasts_log_odds", IN_WORDS, headings=captions.CONTRASTS, coverage=coverage)
     numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(
         work.make_effects_task(result),

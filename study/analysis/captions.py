@@ -6,9 +6,9 @@ from study.analysis.headline import coverage_text
 
 ACCURACY_COLUMNS = ("contrast", "accuracy_more", "accuracy_less", "points", "points_low", "points_high", "p_holm")
 """First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
-LOG_ODDS_COLUMNS = ("estimate", "se", "low", "high", "p")
-CONTRASTS = {"estimate": "Log-odds", "low": "from", "points_low": "from"}
-"""Headings of the widest table, which fits a screen of 1,280 pixels; its caption says the coverage."""
+LOG_ODDS_COLUMNS = ("contrast", "estimate", "se", "low", "high", "p", "p_holm")
+"""In a table of their own: all columns in one do not fit a screen of 1,280 pixels."""
+CONTRASTS = {"estimate": "Log-odds"}
 MODELS = {"df": "Parameters"}
 FIGURE_1 = "Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance."
 TABLE_1 = (
@@ -21,8 +21,7 @@ def explain_contrasts(level: float) -> str:
     """Explain the columns of the contrasts; ``level`` is that of their intervals."""
     return (
         "Accuracy 1 and 2: of the condition that the contrast names first and second; % points: their difference. "
-        f"The difference and the estimate in log-odds each have their {coverage_text(level)} "
-        "interval (from, to), uncorrected; p (Holm) is corrected for the number of contrasts."
+        f"The {coverage_text(level)} intervals are uncorrected; p (Holm) is corrected for the number of contrasts."
     )
 
 

@@ -121,15 +121,17 @@ def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *
     """Show accuracies and differences first, then the same contrasts in log-odds."""
     if table.empty:
         return Section("contrasts", "Contrasts", label, "The plan names no contrasts.", [])
-    log_odds = ["contrast", *captions.LOG_ODDS_COLUMNS, "p_holm"]
+    coverage = headline.coverage_text(level)
     return Section(
         "contrasts",
         "Contrasts",
         label,
         f"{captions.explain_contrasts(level)} {captions.explain_estimates(model)}",
         [
-            Part(table[list(captions.ACCURACY_COLUMNS)], captions.CONTRASTS),
-            Part(table[log_odds], captions.CONTRASTS, summary="In log-odds, as in contrasts.csv"),
+            Part(table[list(captions.ACCURACY_COLUMNS)], captions.CONTRASTS, coverage),
+            Part(
+                table[list(captions.LOG_ODDS_COLUMNS)], captions.CONTRASTS, coverage, "In log-odds, as in contrasts.csv"
+            ),
         ],
         headline.forest(table, level, simulated=simulated),
     )

@@ -54,7 +54,7 @@ def test_contrasts_have_the_columns_and_the_rounding_of_the_page(page_of_a_study
     said = read(page_of_a_study)
     section = said[said.index(">Contrasts <") : said.index(">Figure 1: ")]
     assert re.findall(r"<th[^>]*>([^<]*)</th>", section.partition("<details>")[0]) == [
-        *("Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to", "p (Holm)"),
+        *("Contrast", "Accuracy 1", "Accuracy 2", "% points", "95% CI from", "to", "p (Holm)"),
     ]
     (row, *_) = re.findall(r"<tr><td class=\"text\">Saliency maps vs.*?</tr>", section)
     forms = (r"\d+\.\d%", r"\d+\.\d%", r"−?\d+\.\d", r"−?\d+\.\d", r"−?\d+\.\d", r"\.\d{3}|&[lg]t; \.\d{3}")

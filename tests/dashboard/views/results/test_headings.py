@@ -84,8 +84,9 @@ def test_intervals_say_how_much_they_cover(workspace: Path) -> None:
     planned_study(workspace, {"analysis": {"alpha": 0.01, "participants": 2, "contrasts": [{"more": "both"}]}})
     app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Contrasts")
     seen = headings(app)
-    assert any("their 99% interval (from, to)" in caption.value for caption in app.caption)
-    assert not any("CI" in heading for heading in seen["contrasts"])
+    assert any("The 99% intervals are uncorrected" in caption.value for caption in app.caption)
+    assert "99% CI from" in seen["contrasts"]
+    assert "99% CI from" in seen["contrasts_log_odds"]
     assert "95% CI from" in seen["effects"]
     assert "99% CI from" in headings(section(app, "Checks"))["exploratory_slopes"]
 
@@ -94,13 +95,16 @@ def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change
     app: AppTest, downloads: dict[str, str]
 ) -> None:
     section(choose(app, "Main"), "Contrasts")
-    contrasts, effects = (
+    contrasts, log_odds, effects = (
         element.proto for element in app.dataframe if element.value.columns[0] in ("contrast", "variable")
     )
     labels = json.loads(contrasts.columns)
     assert [labels[name]["label"] for name in contrasts.column_order] == [
-        "Contrast", "Accuracy 1", "Accuracy 2", "% points", "from", "to", "p (Holm)",
-        "Log-odds", "SE", "from", "to", "p",
+        "Contrast", "Accuracy 1", "Accuracy 2", "% points", "95% CI from", "to", "p (Holm)",
+    ]  # fmt: skip
+    labels = json.loads(log_odds.columns)
+    assert [one["label"] for one in labels.values() if "label" in one][:5] == [
+        "Contrast", "Log-odds", "SE", "95% CI from", "to",
     ]  # fmt: skip
     assert "value" not in effects.column_order
     assert read_first_row(downloads["contrasts.csv"]) == [
