@@ -64,6 +64,8 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         ("[study]", "[study", "is not valid TOML. Line 2, column 7: Expected ']' at the end of a table declaration."),
         ("seed = 5", "seed =  # later", "is not valid TOML. Line 5: a value is missing after =."),
         ("practice = 2", 'per_type = "x"', "trials.per_type: must be a whole number (it is 'x')"),
+        ("categories = 3", "categories = []", "trials.categories: name at least one category, or give their number"),
+        ("categories = 3", 'categories = ["Ant", "bee", "ant"]', "trials.categories: 'Ant' is named twice"),
         ("practice = 2", "practice = 13", "trials.practice: must be at most 12 (it is 13)"),
         ("[display]", "[pacing]\nconfidence = 2\n[display]", "pacing.confidence: must be true or false (it is 2)"),
         ("[study]", 'language = "fr"\n[study]', "language: must be 'en' or 'de' (it is 'fr')"),

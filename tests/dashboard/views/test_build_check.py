@@ -150,3 +150,17 @@ def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path,
     assert any(f"{len(before) + 1} warnings" in one.label for one in app.expander)
     (new,) = {one.value for one in app.warning} - set(before)
     assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."
+
+
+def test_categories_by_name_begin_with_those_that_the_number_chose(app: AppTest, tiny: Path) -> None:
+    """Catches an empty list, which no study can have, and a number that is lost on the way back."""
+    before = app.dataframe[0].value
+    used = before.loc[before["used"], "category"]
+    app.radio(key="design.tiny.by").set_value("By name").run()
+    assert sorted(StudyDraft.read(tiny).get("trials.categories")) == sorted(used)
+    chosen = app.multiselect(key="design.tiny.trials.categories.names")
+    assert sorted(chosen.value) == sorted(used)
+    assert len(chosen.options) == len(before)  # every class with images can be chosen
+    app.radio(key="design.tiny.by").set_value("How many").run()
+    assert StudyDraft.read(tiny).get("trials.categories") == 3
+    assert not app.exception
