@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.attribution import METHODS
 from core.names import format_name
 from dashboard.design import settings
 from dashboard.design.editor import Editor, list_own
@@ -16,6 +17,7 @@ from dashboard.design.fields import Setting
 from dashboard.design.places import describe_set
 from dashboard.design.schema import rule_at
 from dashboard.shared.messages import escape_markdown, show_errors
+from study.conditions import CONDITIONS, format_condition
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import Difference
@@ -31,22 +33,22 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Plan": ("allocation", "analysis"),
 }
 """The tables of a study file that a section of the page shows; all others are under File."""
-LABELS = {
-    "study.name": "Name",
-    "classifier.model": "Network",
-    "sets.pool": "Example pool",
-    "sets.standard": "Standard images",
-    "sets.adversarial": "Adversarial images",
-    "trials.categories": "Categories",
-    "conditions": "Conditions",
-    "saliency.method": "Heatmap method",
-    "texts.title": "Title (text)",
-    "questionnaire": "Questionnaire",
-    "check.questions": "Comprehension check",
-    "analysis.models": "Mixed models",
-    "analysis.contrasts": "Planned contrasts",
-}
-"""Of settings whose widgets are not in `settings`."""
+OTHERS = (
+    Setting("study.name", "Name"),
+    Setting("classifier.model", "Network"),
+    Setting("sets.pool", "Example pool"),
+    Setting("sets.standard", "Standard images"),
+    Setting("sets.adversarial", "Adversarial images"),
+    Setting("trials.categories", "Categories"),
+    Setting("conditions", "Conditions", names={name: format_condition(name) for name in CONDITIONS}),
+    Setting("saliency.method", "Heatmap method", names={name: format_name(name) for name in METHODS}),
+    Setting("texts.title", "Title (text)"),
+    Setting("questionnaire", "Questionnaire"),
+    Setting("check.questions", "Comprehension check"),
+    Setting("analysis.models", "Mixed models"),
+    Setting("analysis.contrasts", "Planned contrasts"),
+)
+"""Settings whose widgets are not in `settings`."""
 MOST_LETTERS = 300
 """Letters of a value; a longer one is cut."""
 
@@ -96,7 +98,7 @@ def _write(difference: Difference) -> Iterator[tuple[str, str, str]]:
     """Write one difference in words; of two lists only the entries that one of them has."""
     place, first, second = difference
     name = format_name(place.rpartition(".")[2])
-    setting = _list_settings().get(place) or Setting(place, LABELS.get(place, f"{name} ({place})"))
+    setting = _list_settings().get(place) or Setting(place, f"{name} ({place})")
     if isinstance(first, list) and isinstance(second, list):
         shared = [one for one in first if one in second]
         first, second = ([one for one in entries if one not in shared] for entries in (first, second))
@@ -105,7 +107,7 @@ def _write(difference: Difference) -> Iterator[tuple[str, str, str]]:
 
 def _list_settings() -> dict[str, Setting]:
     """List the settings that the page has a widget for, by place."""
-    groups = [group for group in vars(settings).values() if isinstance(group, tuple)]
+    groups = [OTHERS, *(group for group in vars(settings).values() if isinstance(group, tuple))]
     return {one.place: one for group in groups for one in group if isinstance(one, Setting)}
 
 

@@ -21,6 +21,7 @@ def compared(mine: Path, open_page: Open) -> AppTest:
         "sets.pool": {"set": "folder", "path": "birds"},
         "check.questions": questions[1:],
         "consent.boxes": ["I am *18*."],
+        "conditions": ["none", "both"],
     }.items():
         draft.set(place, value)
     draft.save(mine)
@@ -39,8 +40,11 @@ def test_differences_are_in_the_words_of_the_page_by_section(compared: AppTest) 
     assert rows["Example pool"][0] == "folder: path birds"
     assert not [name for name in rows if "sets" in name]
     assert rows["Boxes to tick, one per line"][0] == r"I am \*18\*."
+    assert rows["Conditions"][0] == "No explanation; Both explanations"
+    assert rows["Conditions"][1] == "No explanation; Saliency maps; Examples; Both explanations (default)"
     sections = [one.value for one in compared.subheader]
-    assert sections == [name for name in ("Study", "Network and images", "Trials", "Procedure") if name in sections]
+    in_order = ("Study", "Network and images", "Trials", "Explanations", "Procedure")
+    assert sections == [name for name in in_order if name in sections]
     assert {"Network and images", "Trials", "Procedure"} <= set(sections)
 
 
