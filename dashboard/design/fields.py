@@ -8,13 +8,15 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.design.editor import Editor, change
+from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.schema import Rule, rule_at
 from dashboard.shared.messages import escape_markdown
 from study.plan.draft import MISSING
 
 NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
+SWITCHED = ("trials.strata",)
+"""Tables that a toggle adds to the file and removes."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,13 @@ def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, An
 
 
 def _write(editor: Editor, place: str, key: str, kind: str) -> None:
-    """Write what a widget says; an emptied one leaves the setting out."""
+    """Write what a widget says; an emptied one leaves the setting out.
+
+    A widget of a table that was switched off can be sent once more by the browser: it must not bring the table back.
+    """
+    table = place.rpartition(".")[0]
+    if table in SWITCHED and read_now(editor.path, table) is MISSING:
+        return
     value: Any = st.session_state[key]
     if kind == "array" and isinstance(value, str):
         value = [line.strip() for line in value.splitlines() if line.strip()]

@@ -20,7 +20,8 @@ DEFAULT = 10
 def show_trials(editor: Editor) -> None:
     """Draw categories, trials per category, strata and the check of what the images allow."""
     _choose_categories(editor)
-    show_all(editor, TRIALS, 2)
+    has_names = isinstance(editor.value("trials.categories"), list | tuple)
+    show_all(editor, [one for one in TRIALS if not (has_names and one.place == "trials.spread")], 2)
     _choose_strata(editor)
     _count_trials(editor)
     if editor.config is not None:

@@ -77,7 +77,7 @@ def _list(described: Sequence[_Described], facts: dict[str, NetworkFacts | str])
         with right.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", gap="small"):
             if one.name.startswith(PREFIX):
                 with st.popover("Details"):
-                    st.markdown(describe_card(read_card(one.name)))
+                    st.markdown(describe_card(read_card(one.name), one.name))
             links.show_link("Explore", "explore", classifier=one.name)
             _offer_removal(one.name, lines)
 

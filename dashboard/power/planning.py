@@ -186,11 +186,11 @@ def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: s
         _show_contrasts(whole[power.is_contrast(whole)], question)
     if table["effect"].nunique() > 1:
         st.markdown(
-            "**Smallest effect that is found with a power of 80%** (the whole 95% interval above it), as a multiple of "
-            "the assumed one"
+            "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants "
+            "per condition"
         )
-        order = ("per_condition", "effect", "test")
-        numbers.table(power.smallest_effect(table), "smallest-effect", TESTS, headings=MULTIPLE, order=order)
+        st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
+        st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
     if int(whole["failed"].sum()):
         st.warning(f"{int(whole['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
 
@@ -205,7 +205,8 @@ def _show_contrasts(table: pd.DataFrame, question: PowerAnalysis) -> None:
     st.caption(
         f"The share of simulated studies in which the contrast, corrected for the number of contrasts (Holm), has "
         f"{question.criterion}; in brackets its 95% interval, in percent. A contrast without a finite estimate counts "
-        "as not significant. Needed: the smallest size at which the whole interval is above 80%."
+        "as not significant. Needed: the smallest size at which the whole interval is above 80%; a dash: none of these "
+        "sizes, so try larger sizes or more simulated studies."
     )
 
 

@@ -110,6 +110,22 @@ def tabulate_contrasts(table: pd.DataFrame, planned: int | None) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
+def tabulate_smallest_effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Write, for each test, the smallest multiplier that is enough with a column for each size."""
+    smallest, rows = table["effect"].min(), []
+    for test, part in power.smallest_effect(table).groupby("test", sort=False):
+        of_size = {f"{one.per_condition:,}": _write_at_most(one.effect, smallest) for one in part.itertuples()}
+        rows.append({"Test": power.name_test(str(test)), **of_size})
+    return pd.DataFrame(rows)
+
+
+def _write_at_most(effect: float, smallest: float) -> str:
+    """Write a multiplier: at most the smallest that was tried; a dash where none is enough."""
+    if effect != effect:
+        return "–"
+    return ("≤\N{NO-BREAK SPACE}" if effect == smallest else "") + write_multiple(effect)
+
+
 def describe_sizes(sizes: Sequence[int], effects: Sequence[float], planned: int | None) -> str:
     """List the sizes and multipliers that are simulated, as they were read."""
     each = ", ".join(f"{size:,}{' (planned)' if size == planned else ''}" for size in sizes)

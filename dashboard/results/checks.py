@@ -41,7 +41,7 @@ def _show_convergence(models: Mapping[str, MixedModel]) -> None:
     if sound:
         st.success(
             f"{_name_models(sound)} converged to the maximum of the likelihood. No warnings. Convergence does not "
-            "show that a model describes the data; that is what the tests are for."
+            "show that a model describes the data: compare with random slopes and with the robustness checks below."
         )
 
 

@@ -89,8 +89,8 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     yield _judge_connection(address)
 
 
-def show_checklist(study: Study) -> None:
-    """Draw the list, open where something is missing."""
+def show_checklist(study: Study) -> int:
+    """Draw the list, open where something is missing; return how many points are to do."""
     ways = service.get_service().access.ways()
     pilot = name_pilot(study.name)
     versions = tuple(version for version in service.get_acting_researcher().studies() if version.name == pilot)
@@ -98,7 +98,7 @@ def show_checklist(study: Study) -> None:
     points = list(list_points(study, st.context.url or "", ways, piloted))
     missing = sum(not point.holds for point in points)
     said = f"{missing} of {len(points)} points to do" if missing else "everything is in place"
-    title = "Checklist" if study.state == "open" else "Before you open the study"
+    title = "Checklist" if study.last_version is not None else "Before you open the study"
     with st.expander(f"{title}: {said}", expanded=bool(missing)):
         for point in points:
             mark = ":green[:material/check_circle:]" if point.holds else ":orange[:material/radio_button_unchecked:]"
@@ -106,6 +106,7 @@ def show_checklist(study: Study) -> None:
                 st.markdown(f"{mark} {link_guides(point.text)}", width="content")
                 if not point.holds and point.fix is not None:
                     links.show_link(point.fix.label, point.fix.page, place=point.text, **point.fix.query)
+    return missing
 
 
 def _judge(holds: bool, yes: str, no: str, fix: Fix | None = None) -> Point:

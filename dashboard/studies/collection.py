@@ -18,6 +18,7 @@ from dashboard.studies import building, workspace_studies
 from dashboard.studies.checklist import show_checklist
 from dashboard.studies.saying import keep_said, show_said
 from dashboard.studies.workspace_studies import Study
+from study.building.categories import count_of
 from study.bundle import Bundle
 from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
@@ -26,6 +27,8 @@ from study.plan.config import Allocation
 
 COLLECTION = " collection"
 """After a study's name, the place of what is said here; no study has a name with a space."""
+MOST_PEOPLE = 10_000
+"""Participants per condition."""
 
 
 def show(study: Study) -> None:
@@ -37,8 +40,8 @@ def show(study: Study) -> None:
     if study.bundle is not None and may(Permission.PREVIEW):
         _previews(study, study.bundle)
     if study.bundle is not None and may(Permission.COLLECT):
-        show_checklist(study)
-        _opening(study, study.bundle)
+        missing = show_checklist(study)
+        _opening(study, study.bundle, missing)
     if study.open_version is not None:
         if may(Permission.ADMIT):
             _access(study)
@@ -73,12 +76,13 @@ def _previews(study: Study, bundle: Bundle) -> None:
             st.link_button(label, f"{_link(study)}?preview={quote(condition)}")
 
 
-def _opening(study: Study, bundle: Bundle) -> None:
+def _opening(study: Study, bundle: Bundle, missing: int) -> None:
+    """Draw the quota and the button that uses it; ``missing`` is the number of points still to do in the checklist."""
     st.header("Collection", anchor=False)
     show_said(study.name + COLLECTION)
     current = study.open_version
     quota = next((version.quota for version in study.versions if version.study_hash == bundle.study_hash), 0)
-    label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Start a collection"
+    label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Open the study"
     if current is not None and current.study_hash != bundle.study_hash:
         label = "Open the new version"
     is_raised = label == "Raise the quota"
@@ -87,26 +91,42 @@ def _opening(study: Study, bundle: Bundle) -> None:
     key = f"people_{study.name}_{least}"  # another field after each change, which begins at the quota
     asked = f"New quota per condition (now {quota:,})" if is_raised else "Participants per condition"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(asked, 1, 10_000, quota or configured, 1, key=key, width=260)
-        st.button(
-            label,
-            type="secondary" if is_raised else "primary",
-            key=f"open_{study.name}",
-            on_click=_open,
-            args=(study.name, bundle.folder, key, quota, least),
-        )
+        people = st.number_input(asked, value=quota or configured, step=1, key=key, width=260)
+        place = st.container(width="content") if is_raised else st.popover(label, type="primary")
+        with place:
+            if not is_raised:
+                st.markdown(_ask_to_open(people, len(bundle.manifest.conditions), missing))
+            st.button(
+                label if is_raised else "Open to participants",
+                type="secondary" if is_raised else "primary",
+                key=f"open_{study.name}",
+                on_click=_open,
+                args=(study.name, bundle.folder, key, quota, least),
+            )
         if current is not None:
             offer_close(study.name, f"close_{study.name}")
     if label == "Reopen":
-        st.info("The collection is closed: new participants read that the study has ended. Reopen it to go on.")
+        st.info("This study is closed: new participants are told that it has ended. Reopen it to go on.")
     if label == "Open the new version":
         st.warning("A newer build is available. Participants who have started will finish the old version.")
+
+
+def _ask_to_open(people: int, conditions: int, missing: int) -> str:
+    """Ask whether to open the study with this quota, and say what cannot be taken back and what is still to do."""
+    left = f" {count_of(missing, 'point')} of the checklist still to do." if missing else ""
+    total = people * conditions
+    return (
+        f"**Open the study to {people:,} participants per condition ({total:,} in total)?** The quota can be raised "
+        f"later, not lowered.{left}"
+    )
 
 
 def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
     """Open a build with the quota of the field ``key``, which must be at least ``least``: a quota is never lowered."""
     people = int(st.session_state[key])
     with keep_said(name + COLLECTION, f"The study is open. Quota per condition: {people:,}."):
+        if not 1 <= people <= MOST_PEOPLE:
+            raise ForetellError(f"{people:,} participants per condition: enter a number from 1 to {MOST_PEOPLE:,}.")
         if people < least:
             raise ForetellError(
                 f"The quota is {quota:,} per condition already and cannot be lowered. Enter {least:,} or more; to stop "

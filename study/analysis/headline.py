@@ -44,7 +44,7 @@ def _sentence(row: dict[str, object], level: float) -> str:
     name = words(str(row["contrast"]))
     if np.isnan(points):
         return f"{name}: cannot be estimated from these data."
-    accuracy = f"accuracy {_float(row['accuracy_more']):.0%} vs {_float(row['accuracy_less']):.0%}"
+    accuracy = f"accuracy {_float(row['accuracy_more']):.1%} vs {_float(row['accuracy_less']):.1%}"
     difference = f"{name}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
         return f"{difference}; no interval, because a cell has only correct or only incorrect responses."

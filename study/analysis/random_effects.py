@@ -82,9 +82,9 @@ def planned_omission(
     ]
     lost = _name_omitted_slopes(pd.DataFrame(design, columns=[*GROUPS, *PREDICTORS]), split(models)[1])
     return lost and (
-        "The planned models (“Mixed models” on Design, [analysis.models] in the study file) leave out random slopes "
-        f"that the design supports ({lost}): if participants or categories differ in these effects, the tests reject "
-        "too often."
+        "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out "
+        f"random slopes that the design supports ({lost}): if participants or categories differ in these effects, the "
+        "tests reject too often."
     )
 
 

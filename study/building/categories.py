@@ -214,16 +214,18 @@ def describe(supply: Supply) -> list[str]:
 
 
 def largest_study(supply: Supply) -> str:
-    """Say in one sentence which studies these images allow."""
+    """Say which studies these images allow: the one with most trials, then most categories and most images of each."""
     fits = supply.largest()
     if not fits:
         return "No study fits these images yet."
-    each = [
+    largest = max(fits, key=lambda fit: fit[0] * fit[1])
+    first, *others = (
         f"{count_of(categories, 'category', 'categories')} with {count_of(per_type, 'image')} per trial type "
         f"({categories * per_type * len(TRIAL_TYPES)} trials)"
-        for categories, per_type in (fits if len(fits) <= 3 else [fits[0], fits[-1]])
-    ]
-    return f"Largest study that fits: {', or '.join(each)}."
+        for categories, per_type in dict.fromkeys([largest, fits[0], fits[-1]])
+    )
+    also = f" Others that fit: {'; '.join(others)}." if others else ""
+    return f"Largest study that fits: {first}.{also}"
 
 
 def count_of(count: int, one: str, many: str | None = None) -> str:

@@ -81,7 +81,8 @@ def test_a_folder_of_images_becomes_a_built_study_in_twelve_clicks(hand: Hand, s
     expect(page.get_by_role("heading", name="Predict the AI")).to_be_visible()
     expect(page.get_by_text("Before you open the study")).to_be_visible()
     hand.see("before it is opened")
-    press("Start a collection")
+    press("Open the study")
+    press("Open to participants")
     expect(page.locator("code", has_text=f"/run/{name}")).to_be_visible()
     hand.see("the link")
     assert config.read(server.home / "studies" / f"{name}.toml").trials.categories == 2

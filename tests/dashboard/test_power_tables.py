@@ -10,6 +10,7 @@ from dashboard.power.tables import (
     describe_sizes,
     tabulate_contrasts,
     tabulate_sample_sizes,
+    tabulate_smallest_effects,
 )
 from study.analysis import power
 from study.analysis.headings import is_share
@@ -91,3 +92,16 @@ def test_contrasts_have_a_column_for_each_size() -> None:
     ]
     assert shown["Needed"].tolist() == ["–", "–", "≤\N{NO-BREAK SPACE}20", "–"]
     assert shown.iloc[0]["20"] == "50.0% (45–55)"
+
+
+def test_the_smallest_multiplier_says_where_none_smaller_was_tried() -> None:
+    """Catches the smaller of two multipliers that is read as the smallest effect that can be found."""
+    rows = [(20, 1.0, "a - b", 0.9), (20, 0.5, "a - b", 0.2), (40, 1.0, "a - b", 0.95), (40, 0.5, "a - b", 0.9)]
+    rows += [(20, 1.0, "b - c", 0.1), (20, 0.5, "b - c", 0.1), (40, 1.0, "b - c", 0.2), (40, 0.5, "b - c", 0.1)]
+    table = pd.DataFrame(rows, columns=["per_condition", "effect", "test", "low"])
+    written = tabulate_smallest_effects(table)
+    assert written.columns.tolist() == ["Test", "20", "40"]
+    assert [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in written.to_numpy().tolist()] == [
+        ["b vs a", "× 1", "≤ × 0.5"],
+        ["c vs b", "–", "–"],
+    ]

@@ -81,14 +81,14 @@ def test_the_networks_of_the_bars_are_offered_with_the_bars(workspace: Path) -> 
 def test_a_card_names_the_difference_and_every_figure_has_an_interval(name: str) -> None:
     """Catches a card without its built-in comparison, and an interval that does not contain its estimate."""
     card = read_card(name)
-    text = describe_card(card)
+    text = describe_card(card, name)
     assert card["name"] == name
     assert card["difference"] in text
     for effects in card["effects"].values():
         for one in effects.values():
             assert all(low <= mean <= high for mean, low, high in one.values())
     mean = card["effects"]["network"]["do(context)"]["true_class"][0]
-    assert f"| do(context) | the true class | {mean:.3f} (" in text
+    assert f"| do(context) | the true class | {mean:.3f} (".replace("-", "−") in text
 
 
 def test_the_two_studies_differ_in_nothing_but_the_network() -> None:

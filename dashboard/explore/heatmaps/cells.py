@@ -18,7 +18,7 @@ from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_tas
 from dashboard.explore.methods import name_methods
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
-from dashboard.shared import cache
+from dashboard.shared import cache, links
 from dashboard.shared.live import JobCollector, describe_state
 from study.network.sources import plain
 
@@ -102,6 +102,7 @@ def target_box(classifier: Classifier, first: Sequence[str] = ()) -> str:
     """Choose the class to explain, by name, or `PREDICTION`; the classes ``first`` are offered before the others."""
     names = class_names(classifier)
     offered = dict.fromkeys([PREDICTION, *(name for name in first if name in names), *names])
+    links.check("target", offered, "class")
     return st.selectbox("Explain", list(offered), key="target", bind="query-params", width=190)
 
 

@@ -37,8 +37,8 @@ def show_difference(shown: HeatmapTable) -> None:
         text = f"{format_name(name)}: {' minus '.join(_name_sides(shown, row))}"
         st.image(encode_png(render_png(sheet)), caption=escape_markdown(text), alt=text, width=round(sheet.width))
     st.caption(
-        "Each heatmap is first divided by its own value of full colour, because the units of two networks differ. The "
-        "difference shows where they rely on different places, not which of them is right."
+        "Each heatmap is first divided by its own value of full colour, whatever the scale above: the units of two "
+        "networks differ. The difference shows which places each network relies on more, not which network is right."
     )
 
 

@@ -35,8 +35,14 @@ def test_open_add_places_close(open_studies: Open, tiny: Path) -> None:
     app = open_studies(study="tiny")
     assert app.title[0].value == r"A \*tiny\* study :blue-badge[built]"
     assert list_previews(app) == PREVIEWS
-    app.number_input[0].set_value(2)
-    press(app, "Start a collection")
+    for refused in (0, 10_001):
+        app.number_input[0].set_value(refused)
+        press(app, "Open to participants")
+        assert "enter a number from 1 to 10,000" in app.error[0].value
+        assert "blue-badge[built]" in app.title[0].value
+    app.number_input[0].set_value(2).run()
+    assert any("2 participants per condition (8 in total)?** The quota can be raised" in m.value for m in app.markdown)
+    press(app, "Open to participants")
     assert "green-badge[open]" in app.title[0].value
     assert app.code[0].value == "http://127.0.0.1:8501/run/tiny"
     assert list_previews(app) == PREVIEWS
@@ -49,7 +55,7 @@ def test_open_add_places_close(open_studies: Open, tiny: Path) -> None:
     assert list_previews(app) == PREVIEWS
     assert list(app.table[-1].value["Quota"]) == [3, 3, 3, 3]  # what was collected is still there
     assert any("Reopen it to go on" in info.value for info in app.info)
-    press(app, "Reopen")
+    press(app, "Open to participants")
     assert "green-badge[open]" in app.title[0].value
     assert list(app.table[-1].value["Quota"]) == [3, 3, 3, 3]
 
@@ -92,7 +98,7 @@ def test_a_newer_build_can_supersede_the_open_one(open_studies: Open, tiny: Path
     write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)
     app = open_studies(study="tiny")
     assert any("newer build" in warning.value for warning in app.warning)
-    press(app, "Open the new version")
+    press(app, "Open to participants")
     assert not app.warning
     assert [status.state for status in service.get_service().researcher.studies()] == ["superseded", "open"]
 
@@ -236,7 +242,7 @@ def test_a_study_leads_to_its_file_and_an_example_to_a_copy(open_studies: Open, 
 def test_a_image_that_changed_cannot_be_opened(open_studies: Open, tiny: Path) -> None:
     asset = next((tiny / "assets").iterdir())
     asset.write_bytes(asset.read_bytes() + b"x")
-    app = press(open_studies(study="tiny"), "Start a collection")
+    app = press(open_studies(study="tiny"), "Open to participants")
     assert "was changed since the study was frozen" in app.error[0].value
     assert service.get_service().researcher.studies() == []
 

@@ -30,7 +30,7 @@ def test_the_headline_goes_by_the_frozen_alpha(tmp_path: Path) -> None:
         assert any("tested at alpha = .01" in line for line in said) == (alpha == 0.01)
     assert verdicts == {0.01: [False, False], 0.05: [True, False], 0.1: [True, True]}
     results.write(data, tmp_path, plan=AnalysisPlan(alpha=0.01, participants=4))
-    assert "each have their 99% interval (from, to)" in (tmp_path / "report.html").read_text()
+    assert "The 99% intervals are uncorrected" in (tmp_path / "report.html").read_text()
     assert "There is evidence" not in (tmp_path / "report.md").read_text()
 
 
@@ -59,7 +59,7 @@ def test_effects_come_with_size_direction_and_interval(tmp_path: Path) -> None:
     assert row["points_low"] < row["points"] < row["points_high"]
     text = (tmp_path / "report.md").read_text()
     first = text.split("## Exclusions")[0]
-    said = f"Saliency maps vs no explanation, AI wrong (adversarial): accuracy {row['accuracy_more']:.0%} vs"
+    said = f"Saliency maps vs no explanation, AI wrong (adversarial): accuracy {row['accuracy_more']:.1%} vs"
     assert said in first
     assert first.index("χ²(") < first.index(said)
     assert f"{row['points']:+.1f} percentage points (95% CI".replace("-", "−") in first

@@ -61,7 +61,7 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert checked.seconds > 0
     text = "\n".join(checked.lines)
     assert (
-        "The planned models (“Mixed models” on Design, [analysis.models] in the study file) leave out random slopes "
+        "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out random slopes "
         "that the design supports (of trial type by "
         "participant; of trial type and saliency and examples by category)" in text
     )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from study.building.categories import CategoryShortage, Supply, choose_categories
+from study.building.categories import CategoryShortage, Supply, choose_categories, largest_study
 from study.building.design import SetPredictions, candidates, foil
 from study.network.predictions import Predictions
 
@@ -87,6 +87,16 @@ def test_categories_span_the_range_of_accuracy():
 def test_what_cannot_be_had_is_named(wanted, text):
     with pytest.raises(ForetellError, match=text):
         choose_categories(material(), wanted, 1)
+
+
+def test_the_largest_study_has_the_most_trials(monkeypatch):
+    """Catches the largest number of trials that is left out between the most categories and the most images."""
+    fits = [(15, 1), (12, 2), (7, 3), (1, 9)]
+    monkeypatch.setattr(Supply, "largest", lambda _: fits)
+    assert largest_study(Supply(material(), 1)) == (
+        "Largest study that fits: 12 categories with 2 images per trial type (72 trials). Others that fit: "
+        "15 categories with 1 image per trial type (45 trials); 1 category with 9 images per trial type (27 trials)."
+    )
 
 
 def test_everything_in_the_way_is_said_at_once():
