@@ -164,3 +164,17 @@ def test_categories_by_name_begin_with_those_that_the_number_chose(app: AppTest,
     app.radio(key="design.tiny.by").set_value("How many").run()
     assert StudyDraft.read(tiny).get("trials.categories") == 3
     assert not app.exception
+
+
+def test_a_setting_of_a_table_that_was_switched_off_does_not_bring_it_back(open_page: Open, mine: Path) -> None:
+    """Catches strata that come back by themselves: the browser sends a widget once more that is not drawn any more."""
+    draft = StudyDraft.read(mine)
+    draft.set("trials.strata", {"measure": "margin"})
+    draft.save(mine)
+    app = open_page(study="mine", part="Trials")
+    draft.remove("trials.strata")
+    draft.save(mine)
+    before = mine.read_text()
+    app.selectbox(key="design.mine.trials.strata.measure").set_value("entropy").run()
+    assert not app.exception
+    assert mine.read_text() == before

@@ -116,20 +116,6 @@ def test_a_choice_that_the_file_has_already_changes_nothing(
     assert mine.read_text() == before
 
 
-def test_a_setting_of_a_table_that_was_switched_off_does_not_bring_it_back(open_page: Open, mine: Path) -> None:
-    """Catches strata that come back by themselves: the browser sends a widget once more that is not drawn any more."""
-    draft = StudyDraft.read(mine)
-    draft.set("trials.strata", {"measure": "margin"})
-    draft.save(mine)
-    app = open_page(study="mine", part="Trials")
-    draft.remove("trials.strata")
-    draft.save(mine)
-    before = mine.read_text()
-    named(app.selectbox, "Measure").set_value("entropy")  # type: ignore[attr-defined]
-    settle(app)
-    assert mine.read_text() == before
-
-
 def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path) -> None:
     """Catches a setting without effect: only the policy First stops at a probability."""
     for policy in ("best", "first"):

@@ -61,8 +61,8 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert checked.seconds > 0
     text = "\n".join(checked.lines)
     assert (
-        "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out random slopes "
-        "that the design supports (of trial type by "
+        "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out "
+        "random slopes that the design supports (of trial type by "
         "participant; of trial type and saliency and examples by category)" in text
     )
     assert "Largest study that fits:" in text
