@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,6 +14,7 @@ from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import counterfactual, grid, intervention, prototypes, region, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.layers import choice
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
 from dashboard.explore.study_link import show_study_link
@@ -252,9 +255,15 @@ def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """Draw what the layers represent, and how near the decision boundaries are."""
     with results, show_errors(), controls:
         model = _classifier()
-        asked, other = layers.choose_question(model, cache.load_classifier(model))
-        of, count = _choose_image_set(model), layers.choose_image_count(asked.question)
+        classifier = cache.load_classifier(model)
+        question = choice.choose_question()
+        asked, other = choice.choose_networks(question, model, classifier)
+        of, count, seed = _choose_image_set(model), choice.choose_image_count(question), choice.choose_seed()
+        gallery = None
         with results, show_errors():
             gallery = await_result(cache.start_gallery_job(model, of)) if of else None
+        most_frequent = choice.name_most_frequent(gallery, classifier, seed, count)
+        asked = replace(asked, parameters=choice.choose_parameters(question, classifier, most_frequent), seed=seed)
+        with results, show_errors():
             if gallery is not None:
-                layers.show(asked, cache.load_classifier(model), cache.load_classifier(other), gallery.images, count)
+                layers.show(asked, classifier, cache.load_classifier(other), gallery.images, count)

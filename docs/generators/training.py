@@ -34,7 +34,7 @@ HEAD = """\
 A network that is right on its training images has learned what images share, or has memorised them. This page is
 the record of a training that shows both, after [Zhang et al. 2017](https://arxiv.org/abs/1611.03530) and [Arpit et
 al. 2017](https://arxiv.org/abs/1706.05394). To make one of your own network and images, in the same units, with a
-figure on the Explore page (**Layers**, question **Memorisation**):
+figure on the Explore page (**Layers**, topic **Training**, question **Memorisation**):
 
 ```bash
 python foretell.py layers memorisation --setting split=standard --setting size=480 --out training

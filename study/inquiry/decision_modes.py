@@ -19,7 +19,7 @@ from core.rendering import Scale, heatmap, tile_images
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers import LayerInspection, blocks
-from study.inquiry.targets import ClassName, resolve_class
+from study.inquiry.targets import TOP, ClassName, resolve_class
 from study.network.sources import plain
 
 COUNT = 40
@@ -27,7 +27,6 @@ COUNT = 40
 SHOWN, SIDE = 6, 128
 """Images of a mode that are drawn, their width and the gap between them, px."""
 STRONGEST = 5
-TOP = "top"
 VARYING = 1e-3
 """Relative spread of a layer's gradients below which they are the same for all images."""
 

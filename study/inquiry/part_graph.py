@@ -34,10 +34,9 @@ from core.rendering import tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection, blocks
-from study.inquiry.targets import ClassName, resolve_class
+from study.inquiry.targets import TOP, ClassName, resolve_class
 from study.network.sources import plain
 
-TOP = "top"
 LEAST = 12
 """Images of the class, of which a third is held out."""
 LAYERS = 2

@@ -10,12 +10,13 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.errors import ForetellError
 
+TOP = "top"
 ClassName = Annotated[str, "Class to explain, by name or index; top is the class predicted most often."]
 
 
 def resolve_target(classifier: Classifier, target: str) -> int | None:
     """Resolve a class index or class name (any synonym); None for ``"top"``, the predicted class."""
-    if target == "top":
+    if target == TOP:
         return None
     if target.lstrip("-").isdecimal():
         if 0 <= int(target) < len(classifier.categories):

@@ -31,11 +31,10 @@ from core.rendering import Scale, overlay, tile_images
 from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection
-from study.inquiry.targets import ClassName, resolve_class
+from study.inquiry.targets import TOP, ClassName, resolve_class
 from study.inquiry.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps
 from study.network.sources import plain
 
-TOP = "top"
 LEAST = 20
 """Images, of which a third is held out."""
 AGREEING = 0.9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,23 +12,18 @@ from PIL import Image
 from core.classifier import Classifier
 from core.layers.consistency import ORDERS
 from core.names import format_name
-from core.parameters import Parameter, list_parameters, summary
-from dashboard.explore import parameters
+from core.parameters import summary
 from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.layers import words
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
-from dashboard.shared import cache, files, links, numbers
+from dashboard.shared import files, numbers
 from dashboard.shared.live import await_result, draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
 from study.analysis.headings import format_heading
-from study.inquiry.layers import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
+from study.inquiry.layers import OWN_IMAGES, QUESTIONS, LayerQuery
 
-BIND: Literal["query-params"] = "query-params"
-LEAST, COUNT, MOST = 20, 200, 2000
-"""Images of a question: at least, by default, and at most."""
 READ = {
     "probes": "Bars: 95% intervals over held-out images. Dotted: chance. A perceptron with 0 hidden units is a linear "
     "probe.",
@@ -97,68 +92,6 @@ WHOLE = {
     ): "Some held-out images, and below each as every layer rebuilds it, the first layer first.",
 }
 """Captions of drawings that those of their questions do not describe."""
-
-
-def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
-    """Choose the question with its parameters, and the classifier to compare with."""
-    links.check("question", map(format_name, QUESTIONS), "question")
-    question = st.selectbox(
-        "Question",
-        [name for group in words.GROUPS.values() for name in group],
-        format_func=format_name,
-        key="question",
-        bind=BIND,
-        help=words.describe_questions(),
-    )
-    st.caption(f"**{words.find_group(question)}.** {escape_markdown(summary(QUESTIONS[question]))}")
-    layers = _layers("Layers", classifier, "layers") if question in LAYERED else ()
-    other, other_layers = model, layers[:0]
-    if question in COMPARING:
-        names = cache.list_models()
-        other = st.selectbox("Compared with", names, names.index(model), key="layers.other", bind=BIND)
-        other_layers = _layers("Its layers", cache.load_classifier(other), "layers.other_layers", "The same names")
-    given = _form(question, classifier)
-    seed = int(st.number_input("Random seed", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
-    asked = LayerQuery(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
-    return asked, other
-
-
-def choose_image_count(question: str) -> int:
-    """Choose the maximum number of images."""
-    if question in OWN_IMAGES:
-        st.caption("This question asks about images of its own: those of the set are not used.")
-    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="layers.images", bind=BIND))
-
-
-def _layers(label: str, classifier: Classifier, key: str, otherwise: str = "Chosen by the question") -> tuple[str, ...]:
-    offered = dict.fromkeys([*_blocks(classifier.fingerprint, classifier), *classifier.layers])
-    return tuple(st.multiselect(label, list(offered), key=key, bind=BIND, placeholder=otherwise, wrap=True))
-
-
-@st.cache_data(max_entries=50, show_spinner=False)
-def _blocks(key: str, _classifier: Classifier) -> tuple[str, ...]:  # noqa: ARG001
-    return blocks(_classifier)
-
-
-def _form(question: str, classifier: Classifier) -> dict[str, str]:
-    fields = list_parameters(QUESTIONS[question])
-    if not fields:
-        return {}
-    with st.form(f"question_{question}", border=False):
-        given = {field.name: str(_show_field(question, field, classifier)) for field in fields}
-        st.form_submit_button("Apply", width="stretch")
-    return given
-
-
-def _show_field(question: str, field: Parameter, classifier: Classifier) -> Any:
-    return parameters.show_parameter(
-        question,
-        field,
-        classifier,
-        label=words.find_label(question, field.name),
-        several=words.LISTS.get((question, field.name), ()),
-        format_value=words.format_value,
-    )
 
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:

@@ -6,22 +6,44 @@ from collections.abc import Mapping, Sequence
 
 from core.attribution import METHODS
 from core.names import format_name
-from core.parameters import summary
 from core.robustness import ATTACKS
 from core.training.metamodel import OUTPUTS
 from core.training.modifications import MODIFICATIONS
-from dashboard.shared.messages import escape_markdown
-from study.inquiry.layers import QUESTIONS
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Representations": ("probes", "information", "similarity", "consistency", "refinement"),
     "Robustness": ("attacks", "margins", "frequencies", "bands"),
     "Units": ("dissection", "deletion", "importance", "parts", "explainer"),
-    "Explanations of the network": ("evidence", "modes", "x_features", "rules"),
+    "Explanations": ("evidence", "modes", "x_features", "rules"),
     "Training": ("memorisation", "attributes"),
-    "Images without the network": ("decomposition", "recognition"),
+    "Image set": ("decomposition", "recognition"),
 }
-"""Every question, in the order of the choice."""
+"""Every question by its topic, in the order of the choice."""
+ASKED: Mapping[str, str] = {
+    "probes": "what each layer encodes",
+    "information": "bits about label and image",
+    "similarity": "layers that match (SVCCA)",
+    "consistency": "what two layers share",
+    "refinement": "accuracy of what is shared",
+    "attacks": "adversarial robustness",
+    "margins": "distance to the boundary",
+    "frequencies": "accuracy by frequency",
+    "bands": "margins by frequency",
+    "dissection": "concepts that units detect",
+    "deletion": "classes that need a unit",
+    "importance": "channels that matter most",
+    "parts": "object parts that channels detect",
+    "explainer": "features of one part each",
+    "evidence": "heatmaps tested by erasure",
+    "modes": "groups of similar reasons",
+    "x_features": "few features behind a class",
+    "rules": "a tree that imitates the AI",
+    "memorisation": "learning random labels",
+    "attributes": "how the network was built",
+    "decomposition": "what images are made of",
+    "recognition": "classes without the network",
+}
+"""What each question is about, in the width of a selectbox."""
 LABELS: Mapping[str, str] = {
     "beta": "Sparsity weight (beta)",
     "corrupted": "Probability of a corrupted label",
@@ -110,14 +132,5 @@ def format_value(value: str) -> str:
 
 
 def find_group(question: str) -> str:
-    """Return the group of a question."""
+    """Return the topic of a question."""
     return next(group for group, questions in GROUPS.items() if question in questions)
-
-
-def describe_questions() -> str:
-    """Describe every question in a line, by group, as Markdown."""
-    groups = []
-    for group, questions in GROUPS.items():
-        lines = [f"- {format_name(name)}: {escape_markdown(summary(QUESTIONS[name]))}" for name in questions]
-        groups.append("\n".join([f"**{group}**", "", *lines]))
-    return "\n\n".join(groups)

@@ -13,11 +13,8 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution.cost import Pace, cost
-from core.names import format_name
-from core.parameters import list_parameters, summary
 from core.types import silent
 from dashboard.explore.layers import view as inside
-from dashboard.explore.layers import words
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, PERCEPTRON, PROBE_S, LayerRequest
 from dashboard.shared import cache
@@ -113,48 +110,6 @@ def test_blocks_and_the_layers_in_them_are_offered(opened) -> None:
     assert offered.value == ["features.3"]
     assert {"features.3", "features.3.1"} < set(offered.options)
     assert set(answered(begun(app))["layer"]) == {"features.3"}
-
-
-def test_an_unknown_question_of_a_link_is_said(opened) -> None:
-    """Catches a link to a question that is silently replaced by the first one."""
-    app = opened(view="Layers", question="Riddles")
-    assert any("names the question “Riddles”" in one.value for one in app.warning)
-
-
-def test_questions_are_grouped_and_described(opened) -> None:
-    """Catches a question that no group has, and a list of single words without a hint."""
-    grouped = [name for group in words.GROUPS.values() for name in group]
-    assert sorted(grouped) == sorted(QUESTIONS)
-    app = opened(view="Layers", question="Attacks")
-    assert app.selectbox(key="question").options == [format_name(name) for name in grouped]
-    said = summary(QUESTIONS["attacks"])
-    assert f"**Robustness.** {said}" in [one.value.replace("\\", "") for one in app.caption]
-    assert all(f"- {format_name(name)}: " in app.selectbox(key="question").help for name in QUESTIONS)
-
-
-def test_attacks_and_kinds_of_data_are_chosen_in_words_and_the_link_keeps_their_codes(opened) -> None:
-    """Catches a comma list of codes, in which an error is typed, and bare names of arguments as labels."""
-    app = opened(view="Layers", question="Attacks", **{"attacks.names": "pgd,best"})
-    assert any("names “best”" in one.value for one in app.warning)
-    app = opened(view="Layers", question="Attacks", **{"attacks.names": "pgd"})
-    attacks = app.multiselect(key="attacks.names")
-    assert (attacks.label, attacks.options) == ("Attacks", ["FGSM", "PGD", "Langevin"])
-    assert attacks.value == ["pgd"]
-    assert app.query_params["attacks.names"] == "pgd"
-    kinds = opened(view="Layers", question="Memorisation").multiselect(key="memorisation.kinds")
-    assert kinds.label == "Kinds of training data"
-    assert kinds.value == ["true", "corrupted", "random_labels"]
-    assert kinds.options[0] == "True labels"
-
-
-def test_labels_name_parameters_that_exist() -> None:
-    """Catches a label that no field has, and one that two fields of a question share."""
-    names = {name: [p.name for p in list_parameters(QUESTIONS[name])] for name in QUESTIONS}
-    assert set(words.LABELS) <= {one for own in names.values() for one in own}
-    assert all(parameter in names[question] for question, parameter in [*words.OWN_LABELS, *words.LISTS])
-    for question, own in names.items():
-        labels = [words.find_label(question, one) or format_name(one) for one in own]
-        assert len(set(labels)) == len(labels), question
 
 
 def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
@@ -318,15 +273,3 @@ def test_many_long_rules_have_room_for_their_words() -> None:
     assert second - first >= 15 * len(lines), "lines of 15 px"
     assert figure.layout.height >= 17 * 15 * len(lines)
     assert type(figure.layout.height) is int, "the page takes no other number for a height"
-
-
-@pytest.mark.parametrize("question", [name for name in QUESTIONS if list_parameters(QUESTIONS[name])])
-def test_every_field_of_a_question_says_what_it_means(opened, question) -> None:
-    """Catches a field without its tooltip."""
-    app = opened(view="Layers", question=format_name(question))
-    fields = [w for kind in ("number_input", "selectbox", "toggle", "text_input", "multiselect") for w in app.get(kind)]
-    helps = {w.key: w.help for w in fields if w.key and w.key.startswith(f"{question}.")}
-    assert helps == {f"{question}.{p.name}": p.help for p in list_parameters(QUESTIONS[question])}
-    assert all(helps.values())
-    if question == "memorisation":
-        assert helps["memorisation.rate"] == "Learning rate of Adam."
