@@ -49,13 +49,11 @@ class JobCollector:
 
     def __call__(self, task: Task) -> Job | None:
         """Return the task's job; None if it waits for a click: it was stopped here, or takes long."""
-        if _is_missing(task.key):
-            seconds = task.seconds or 0.0
-            is_long = seconds > HESITATE_S and task.key not in _keys(STARTED_KEY)
-            if is_long or task.key in self._together or task.key in _keys(STOPPED_KEY):
-                self.held.append(task.key)
-                self.seconds += seconds
-                return None
+        stays = task.key in self._together or task.key in _keys(STOPPED_KEY)
+        if _is_missing(task.key) and (stays or is_held(task)):
+            self.held.append(task.key)
+            self.seconds += task.seconds or 0.0
+            return None
         job = task.ask()
         self.jobs.append(job)
         start = time.monotonic()
@@ -222,6 +220,11 @@ def format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {seconds:.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def is_held(task: Task) -> bool:
+    """Return whether a task waits for a click because it takes long."""
+    return _is_missing(task.key) and (task.seconds or 0.0) > HESITATE_S and task.key not in _keys(STARTED_KEY)
 
 
 def _is_missing(key: str) -> bool:

@@ -41,6 +41,7 @@ def table(
     headings: Mapping[str, str] | None = None,
     coverage: str = "95%",
     order: Sequence[str] | None = None,
+    shares: Set[str] = frozenset(),
 ) -> None:
     """Draw a sortable table and its download.
 
@@ -54,11 +55,13 @@ def table(
         Of its intervals.
     order
         The columns that the page shows, in this order; the file keeps all of them in its own. Unknown ones are absent.
+    shares
+        Columns of this table that are written in percent, besides the accuracies.
     """
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     chances = {name for name in CHANCES if name not in (headings or {})}
     labels = format_headings(frame.columns, headings, coverage)
-    forms = list_forms(frame, chances)
+    forms = list_forms(frame, chances, shares)
     widths = measure_widths(frame, labels, forms)
     st.dataframe(
         _format(frame, words or {}, forms),

@@ -18,9 +18,11 @@ Forms = Mapping[str, Callable[[float], str]]
 """How the numbers of a column are written, by the name of the column."""
 
 
-def list_forms(frame: pd.DataFrame, chances: Collection[str] = CHANCES) -> Forms:
-    """List how the numbers of each column are written."""
-    shares = {name for name in frame if is_share(name, frame.columns)}
+def list_forms(
+    frame: pd.DataFrame, chances: Collection[str] = CHANCES, own_shares: Collection[str] = frozenset()
+) -> Forms:
+    """List how the numbers of each column are written; ``own_shares`` are in percent besides the accuracies."""
+    shares = {*own_shares} | {name for name in frame if is_share(name, frame.columns)}
     return {
         name: p_text if name in chances else _write_share if name in shares else _form(name, frame[name])
         for name in frame.select_dtypes("number")
@@ -28,7 +30,7 @@ def list_forms(frame: pd.DataFrame, chances: Collection[str] = CHANCES) -> Forms
 
 
 def _write_share(value: float) -> str:
-    return f"{value:.1%}"
+    return f"{value:.1%}".replace("-", "−")
 
 
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:

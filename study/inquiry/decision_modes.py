@@ -71,7 +71,7 @@ def modes(
         Penalty on the channels' weights (lambda), as a share of the least one with which no channel has weight: the
         higher, the fewer channels have weight in a mode.
     beta
-        What a mode has to be worth, in units of log-likelihood (beta): the higher, the fewer modes.
+        Penalty for each mode, in units of log-likelihood (beta): the higher, the fewer modes.
     """
     classifier = inspected.classifier
     predicted = classifier.logits(inspected.inputs).argmax(1)

@@ -27,30 +27,31 @@ BLOCK = 8
 LEAST = 3
 """Images from which a mean has an interval."""
 SMALLEST = torch.finfo(torch.float32).tiny
-"""A surprise below this rounds to 0."""
+"""A -log p below this rounds to 0."""
 
 
 def importance(
     inspected: LayerInspection, progress: Progress, *, of: Literal["prediction", "label"] = "prediction"
 ) -> pd.DataFrame:
-    """Measure how much each channel of a layer matters: the relative rise of the surprise (-log p) without it.
+    """Measure how much each channel of a layer matters: the relative rise of -log p without it.
 
-    Li et al. 2016 (arXiv:1612.08220), eq. 1, its sign turned so that above 0 the channel supports the class: the
-    ``prediction``, or the image's ``label``. ``importance`` is the mean over images, with its standard error;
-    ``median`` is less moved by images of which the network is almost certain. Images whose surprise rounds to 0 are
-    left out; ``images`` counts the rest. The layer ``input`` has the channels of the network's input.
+    -log p is the negative log-likelihood of the class: the ``prediction``, or the image's ``label``. Li et al. 2016
+    (arXiv:1612.08220), eq. 1, its sign turned so that above 0 the channel supports the class. ``importance`` is the
+    mean over images, with its standard error; ``median`` is less moved by images of which the network is almost
+    certain. Images whose -log p rounds to 0 are left out; ``images`` counts the rest. The layer ``input`` has the
+    channels of the network's input.
 
     Parameters
     ----------
     of
-        Class whose surprise is measured: the prediction, or the image's label.
+        Class whose negative log-likelihood (-log p) is measured: the prediction, or the image's label.
     """
     inputs, classes = _choose_images(inspected, of)
     sure = surprise(inspected.classifier.logits(inputs), classes) < SMALLEST
     inputs, classes = inputs[~sure], classes[~sure]
     if not len(inputs):
         raise ForetellError(
-            f"{inspected.classifier.name} is so certain of all these images that their surprise rounds to 0, to which "
+            f"{inspected.classifier.name} is so certain of all these images that their -log p rounds to 0, to which "
             "nothing is relative: use the question deletion."
         )
     tables = []

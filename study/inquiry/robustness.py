@@ -12,6 +12,7 @@ from scipy.stats import binom
 from torch import Tensor
 
 from core.errors import ForetellError
+from core.names import format_name
 from core.robustness import ATTACKS
 from core.robustness.bands import band_margins, dct_bands
 from core.robustness.boundary import directions_between
@@ -76,9 +77,8 @@ def attacks(
             return {"fooled": search.fooled.numpy()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
-        fooled = kept.join(attack_block, progress, f"{name}, {radius:g} grey level{'' if radius == 1 else 's'}")[
-            "fooled"
-        ]
+        step = f"{format_name(name)}, {radius:g} grey level{'' if radius == 1 else 's'}"
+        fooled = kept.join(attack_block, progress, step)["fooled"]
         right = correct & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
         kept.forget()
@@ -142,12 +142,12 @@ def _draw_directions(inputs: Tensor, labels: list[int], own: int, likeliest: lis
 
 
 def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
-    """Measure accuracy on the low and the high spatial frequencies of the images, by cutoff in cycles per image.
+    """Measure accuracy on the low and the high spatial frequencies of the images, by cut-off in cycles per image.
 
     Parameters
     ----------
     radii
-        Cutoffs between low and high frequencies in cycles per image, separated by commas.
+        Cut-offs between low and high frequencies in cycles per image, separated by commas.
     """
     shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)

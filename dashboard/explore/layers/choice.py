@@ -25,6 +25,7 @@ BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"
 LEAST, COUNT, MOST = 20, 200, 2000
 """Images of a question: at least, by default, and at most."""
+COUNT_KEY = "layers.images"
 MOST_FREQUENT = ""
 """The option of a class that is the one predicted most often: the name of no class."""
 CLASS_HELP = "One of the network's classes, or the one that it predicts most often for these images."
@@ -68,7 +69,7 @@ def choose_image_count(question: str) -> int:
     """Choose the maximum number of images."""
     if question in OWN_IMAGES:
         st.caption("This question asks about images of its own: those of the set are not used.")
-    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="layers.images", bind=BIND))
+    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key=COUNT_KEY, bind=BIND))
 
 
 def choose_seed() -> int:

@@ -117,13 +117,13 @@ def margins(table: pd.DataFrame) -> go.Figure:
 
 
 def frequencies(table: pd.DataFrame) -> go.Figure:
-    """Draw the accuracy on the coarse and on the fine part; dotted, on whole images."""
+    """Draw the accuracy on the low and on the high frequencies; dotted, on whole images."""
     parts = [
         pd.DataFrame(
-            {"cycles": table["cycles"], "part": name, "right": table[name]}
+            {"cycles": table["cycles"], "part": label, "right": table[name]}
             | {end: table[f"{name}_{end}"] for end in ("low", "high")}
         )
-        for name in ("coarse", "fine")
+        for name, label in (("coarse", "low frequencies"), ("fine", "high frequencies"))
     ]
     radius = "Cut-off, cycles per image"
     figure = plots.curves(pd.concat(parts), x="cycles", y="right", by="part", title="Accuracy", x_title=radius)
@@ -148,7 +148,7 @@ def importance(table: pd.DataFrame) -> go.Figure:
     names = most["layer"] + ", " + most["channel"].astype(str)
     figure = go.Figure(go.Bar(x=names, y=most["importance"], marker={"color": plots.PALETTE[0]}))
     figure.update_traces(error_y={"array": most["error"], "color": plots.INK, "thickness": 1})
-    return plots.apply_layout(figure, "Relative rise of the surprise", percent=False)
+    return plots.apply_layout(figure, "Relative rise of −log p", percent=False)
 
 
 def evidence(table: pd.DataFrame) -> go.Figure:

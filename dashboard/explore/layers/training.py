@@ -39,4 +39,5 @@ def memorisation(table: pd.DataFrame) -> go.Figure:
         figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED, row=row, col="all")
     figure = plots.apply_layout(figure, "", percent=True).update_layout(height=740, margin_t=110)
     figure.update_layout(legend={"title": None, "y": 1.06}).update_xaxes(title_text="Epoch", row=1)
-    return figure.update_yaxes(title=None, range=[-0.03, 1.03])
+    figure.update_yaxes(title=None, range=[-0.03, 1.03])
+    return figure.update_yaxes(tickformat=".1f", showticklabels=True, row=1, col=2)  # the Gini coefficient: no share

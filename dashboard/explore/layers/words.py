@@ -91,7 +91,8 @@ OWN_LABELS: Mapping[tuple[str, str], str] = {
     ("explainer", "filters"): "Weight of the filter loss (lambda)",
     ("explainer", "steps"): "Training steps",
     ("frequencies", "radii"): "Cut-offs, cycles per image",
-    ("modes", "beta"): "Worth of a mode (beta)",
+    ("importance", "of"): "Class whose −log p is measured",
+    ("modes", "beta"): "Penalty for each mode (beta)",
     ("modes", "count"): "Maximum number of images of the class",
     ("parts", "background"): "Background density (tau)",
     ("parts", "channels"): "Channels of each layer",
@@ -115,6 +116,8 @@ VALUES: Mapping[str, str] = {
     "ranking": "Order of the classes",
     "bottom-1": "Lowest class alone",
     "top-1": "Highest class alone",
+    "prediction": "Predicted class",
+    "label": "True class",
     "true": "True labels",
     "corrupted": "Corrupted labels",
 }

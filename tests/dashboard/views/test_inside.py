@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution.cost import Pace, cost
 from core.types import silent
+from dashboard.explore.layers import reading
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, PERCEPTRON, PROBE_S, LayerRequest
@@ -141,7 +142,7 @@ def test_questions_that_do_not_run_the_network_wait_for_a_click_too(opened, ques
 
 
 def test_every_question_has_a_figure_and_says_how_to_read_it() -> None:
-    assert set(FIGURES) == set(inside.READ) == set(QUESTIONS)
+    assert set(FIGURES) == set(reading.READ) == set(reading.METHODS) == set(QUESTIONS)
     assert set(PASSES) < set(QUESTIONS)
 
 
@@ -190,8 +191,8 @@ def test_what_a_question_draws_is_part_of_its_result() -> None:
     images = gallery_of("scenes", "adversarial").images
     found = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
     assert list(found.drawings) == ["features.5 from features.4"]
-    assert set(inside.DRAWN) == set(DRAWINGS)
-    assert inside.describe_drawing("consistency", "a") == f"{inside.DRAWN['consistency']} a"
+    assert set(reading.DRAWN) == set(DRAWINGS)
+    assert reading.describe_drawing("consistency", "a") == f"{reading.DRAWN['consistency']} a"
     request, inspected = asked("consistency", layers=("pool",), other_layers=("flatten",))
     of_one_place = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
     assert not of_one_place.drawings, "one colour for a whole image"

@@ -37,7 +37,8 @@ def test_the_page_shows_every_kind_of_features_with_its_chance(opened, workspace
     assert not app.warning
     notes = "\n".join(f"- {note}" for note in found["note"].dropna())
     assert notes in [said.value.replace("\\", "") for said in app.caption]
-    assert any("Dotted: chance" in said.value and "18 of the 18 images" in said.value for said in app.caption)
+    assert any("The dotted line is chance." in said.value for said in app.caption)
+    assert any("All 18 images" in said.value for said in app.caption)
 
 
 def test_the_figure_has_the_interval_of_the_accuracy_and_what_it_is_compared_with() -> None:

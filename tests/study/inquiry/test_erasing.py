@@ -65,7 +65,7 @@ def test_images_without_surprise_are_left_out(monkeypatch):
     monkeypatch.setattr(inspected.classifier, "logits", logits)
     assert set(importance(inspected, quiet)["images"]) == {11}
     monkeypatch.setattr(inspected.classifier, "logits", lambda x: own(x) + 1e4 * torch.eye(16)[0])
-    with pytest.raises(ForetellError, match="so certain of all these images that their surprise rounds to 0"):
+    with pytest.raises(ForetellError, match="so certain of all these images that their -log p rounds to 0"):
         importance(inspected, quiet)
 
 

@@ -162,7 +162,7 @@ def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
     def page() -> None:
         import pandas as pd
 
-        from dashboard.explore.layers.view import HEADINGS
+        from dashboard.explore.layers.reading import HEADINGS
         from dashboard.shared import numbers
 
         table = pd.DataFrame({"p": [0.85]})

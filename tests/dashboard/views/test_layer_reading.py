@@ -1,0 +1,104 @@
+"""What the view of layers says of a question before and after it is computed."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.explore.layers import reading, view
+from dashboard.explore.layers.figures import FIGURES
+from dashboard.explore.layers.jobs import LayerRequest, LayerResult
+from dashboard.shared import cache
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
+from tests.dashboard.conftest import gallery_of
+
+
+def test_a_question_says_what_it_shows_and_cites_its_method_before_it_is_computed(opened) -> None:
+    """Catches a first screen with a heading, a button and "Not computed yet." alone."""
+    app = opened(view="Layers", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
+    assert not app.get("plotly_chart")
+    (said,) = [one.value for one in app.caption if one.value.startswith(reading.READ["attacks"])]
+    assert "[Madry et al. 2017](https://arxiv.org/abs/1706.06083)" in said
+
+
+def test_a_smaller_run_is_offered_where_the_whole_takes_minutes(opened, monkeypatch) -> None:
+    """Catches minutes of waiting as the only way to see a figure, and a smaller run of which the controls differ."""
+    counts: list[int] = []
+
+    def compute(request: LayerRequest, _: object) -> LayerResult:
+        counts.append(request.count)
+        return LayerResult(pd.DataFrame({"attack": []}), {})
+
+    monkeypatch.setattr(LayerRequest, "compute", compute)
+    monkeypatch.setattr(LayerRequest, "image_count", property(lambda request: request.count))
+    monkeypatch.setattr(LayerRequest, "estimate", lambda request: 1.0 * request.count)
+    app = opened(view="Layers", question="Attacks", **{"layers.images": "200", "seed": "11"})
+    offered = [button for button in app.button if button.label.startswith("Start with")]
+    assert [button.label for button in offered] == ["Start with 50 images (about 50 s)"]
+    assert not counts
+    app = offered[0].click().run()
+    assert app.number_input(key="layers.images").value == 50
+    assert counts == [50]
+    assert not [button for button in app.button if button.label.startswith("Start with")]
+
+
+def test_no_smaller_run_of_a_question_that_it_would_not_shorten(opened, monkeypatch) -> None:
+    """Catches a second button that saves nothing, such as that of a question with its own limit of images."""
+    monkeypatch.setattr(LayerRequest, "image_count", property(lambda request: request.count))
+    monkeypatch.setattr(LayerRequest, "estimate", lambda _: 90.0)
+    app = opened(view="Layers", question="Margins", **{"layers.images": "200", "seed": "12"})
+    assert [button.label for button in app.button if button.label.startswith("Compute")]
+    assert not [button for button in app.button if button.label.startswith("Start with")]
+
+
+def test_a_table_writes_shares_as_its_figure_does() -> None:
+    """Catches 36.5% on the axis and 0.365 in the table, and "coarse" of the table that the legend calls "low"."""
+
+    def page() -> None:
+        import pandas as pd
+
+        from dashboard.explore.layers import reading
+        from dashboard.shared import numbers
+
+        row = {"cycles": 4.0, "coarse": 0.365, "coarse_low": 0.3, "fine": 0.512, "whole": 0.987}
+        table = pd.DataFrame([row])
+        shares = reading.list_shares("frequencies", table)
+        numbers.table(table, "a", headings=reading.HEADINGS["frequencies"], shares=shares)
+
+    (shown,) = AppTest.from_function(page, default_timeout=30).run().dataframe
+    written = shown.proto.SerializeToString()
+    assert all(share in written for share in (b"36.5%", b"30.0%", b"51.2%", b"98.7%"))
+    assert b"400.0%" not in written
+    ends = {f"{part}{end}": 0.5 for part in ("coarse", "fine") for end in ("", "_low", "_high")}
+    legend = [line.name for line in FIGURES["frequencies"](pd.DataFrame([{"cycles": 4.0, "whole": 0.9} | ends])).data]
+    assert legend == [reading.HEADINGS["frequencies"][part].lower() for part in ("coarse", "fine")]
+
+
+@pytest.mark.parametrize("question", reading.SHARES)
+def test_shares_are_no_counts_and_no_places(question) -> None:
+    """Catches a pattern that writes a count, a layer's number or a limit of frequencies in percent."""
+    assert not reading.list_shares(question, ["images", "cycles", "epoch", "unit", "x", "log_p", "gini", "rule"])
+    pattern = reading.SHARES[question].split("|")[0]
+    assert pattern == r"order_\d+" or re.fullmatch(r"\w+", pattern)
+
+
+def test_all_images_are_counted_as_all() -> None:
+    """Catches "200 of the 200 images"."""
+    request = type("R", (), {"query": type("Q", (), {"question": "probes", "parameters": {}}), "image_count": 7})
+    result = LayerResult(pd.DataFrame({"layer": ["a"]}), {})
+    request.images = range(7)
+    assert view._count_images(request, result) == "All 7 images."
+    request.images = range(9)
+    assert view._count_images(request, result) == "7 of the 9 images."
+
+
+def test_progress_names_an_attack_as_the_table_does() -> None:
+    """Catches "Pgd" in the bar of the attack that the figure calls PGD."""
+    steps: list[str] = []
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
+    inspected = LayerInspection(classifier, images.only([0, 1]), LayerQuery("attacks", "scenes"), classifier)
+    QUESTIONS["attacks"](inspected, lambda *step: steps.append(step[2]), names="fgsm", radii="1")
+    assert set(steps) == {"FGSM, 1 grey level"}
