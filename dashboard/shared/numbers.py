@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -41,7 +41,7 @@ def table(
     headings: Mapping[str, str] | None = None,
     coverage: str = "95%",
     order: Sequence[str] | None = None,
-    shares: Set[str] = frozenset(),
+    shares: Collection[str] = frozenset(),
 ) -> None:
     """Draw a sortable table and its download.
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,8 @@ from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0
 """Default time that an assertion may take for one image, in seconds."""
+READING_S = 60.0
+"""Default time that a file may take until its functions are known, in seconds."""
 
 
 Ask = Callable[[Image.Image], NDArray[np.float32]]
@@ -84,13 +86,14 @@ Assertion = Callable[..., object]
 
 
 class Endless(ForetellError):
-    """An assertion that did not end in time."""
+    """An assertion, or the reading of its file, that did not end in time."""
 
 
 class RuleProcess:
     """The assertions of a user's file, in a process of its own that is killed if one of them does not end.
 
-    The file cannot disturb a server that has participants. Names in ``taken`` cannot be used.
+    The file cannot disturb a server that has participants. Names in ``taken`` cannot be used; ``limit`` is the time
+    that reading the file may take, in seconds.
 
     Attributes
     ----------
@@ -102,10 +105,10 @@ class RuleProcess:
     Raises
     ------
     ForetellError
-        No such file, one that fails, or one without an assertion.
+        No such file, one that fails or does not end in time, or one without an assertion.
     """
 
-    def __init__(self, path: Path, taken: Collection[str] = ()) -> None:
+    def __init__(self, path: Path, taken: Collection[str] = (), limit: float = READING_S) -> None:
         self._file = path.name
         folders = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
         # Not a process of multiprocessing: a helper of a build may not start one, and it would import the pages.
@@ -116,7 +119,9 @@ class RuleProcess:
             stdout=subprocess.PIPE,
         )
         self.close = weakref.finalize(self, _stop, self._process)
-        said = self._exchange((path, tuple(taken)), str(path))
+        why = f"{path.name} was not read within {limit:g} s."
+        with self._end_after(limit, f"{why} Remove loops that do not end, and move slow work into its functions."):
+            said = self._exchange((path, tuple(taken)), str(path))
         if isinstance(said, ForetellError):
             raise said
         self.says: dict[str, str] = {name: says for name, (says, _) in said.items()}
@@ -140,24 +145,29 @@ class RuleProcess:
         return self._judge(name, f"the {len(history)} images up to {history.ids[-1]}", (history,), None, limit)
 
     def _judge(self, name: str, of: str, given: tuple[Any, ...], ask: Ask | None, limit: float) -> float:
-        title, began = f"{self._file}:{name}", time.monotonic()
-        killer = Timer(limit, self._process.kill)
-        killer.start()
+        title = f"{self._file}:{name}"
         who = f"{title} failed on {of}: it"
-        try:
+        why = f"{title} did not end within {limit:g} s on {of}: correct it, or allow more (limit)."
+        with self._end_after(limit, f"{why} Finished work is saved."):
             said = self._exchange((name, title, of, *given), who)
             while isinstance(said, tuple) and ask is not None:  # another image, to be predicted
                 said = self._exchange(_attempt(ask, *said), who)
-        finally:
-            killer.cancel()
-        if time.monotonic() - began >= limit:
-            raise Endless(
-                f"{title} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is "
-                "saved."
-            )
         if isinstance(said, ForetellError):
             raise said
         return float(said)
+
+    @contextmanager
+    def _end_after(self, limit: float, why: str) -> Iterator[None]:
+        """Kill the process after ``limit`` seconds, and raise `Endless` if it came to that."""
+        began = time.monotonic()
+        killer = Timer(limit, self._process.kill)
+        killer.start()
+        try:
+            yield
+        finally:
+            killer.cancel()
+        if time.monotonic() - began >= limit:
+            raise Endless(why)
 
     def _exchange(self, message: object, who: str) -> Any:
         """Send a message and return the reply; an error if the process has ended."""

@@ -30,6 +30,8 @@ from study.workspace.workspace import home
 
 NOT = "None"
 READY = "Mirror image (ready-made)"
+READING_S = 20.0
+"""Time that reading an added file may take, in seconds: its page waits for it."""
 EXAMPLE = Path(ready_rules.__file__).read_text(encoding="utf-8").partition("\n\n")[2]
 OnPick = Callable[[int], None]
 
@@ -78,7 +80,8 @@ def _add_file(name: str, content: bytes) -> str:
         raise ForetellError(f"{name} is no Python file. Add a file that ends in .py.")
     path = add_file(home() / cache.RULES, name, content)
     try:
-        RuleProcess(path, COLUMNS).close()
+        with st.spinner(f"Reading {escape_markdown(path.name)} …"):
+            RuleProcess(path, COLUMNS, READING_S).close()
     except ForetellError:
         remove_file(path.parent, path.name)
         raise

@@ -214,3 +214,13 @@ def test_long_work_waits_for_a_click(view, rules: Path, monkeypatch) -> None:
     assert not app.get("plotly_chart")
     (button,) = [one for one in app.button if one.label.startswith("Compute")]
     assert settled(button.click().run()).get("plotly_chart")
+
+
+def test_an_added_file_that_never_ends_is_refused_and_removed(opened, workspace, monkeypatch) -> None:
+    """Catches a page that is held for ever by a loop at the top of a file."""
+    monkeypatch.setattr("dashboard.explore.debugging.assertions.READING_S", 1.0)
+    app = opened(view="Debugging", part="Assertions")
+    app.file_uploader(key="rules_file").set_value(("endless.py", b"while True:\n    pass\n", "text/x-python")).run()
+    app = settled(app.button(key="rules_add").click().run())
+    assert any("endless.py was not read within 1 s." in error.value for error in app.error)
+    assert not (workspace / "rules" / "endless.py").exists()

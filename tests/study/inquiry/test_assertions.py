@@ -254,6 +254,13 @@ def test_a_rule_that_never_ends_is_killed_and_the_server_serves_meanwhile(code, 
     assert len(served) > 10
 
 
+def test_a_file_that_never_ends_is_killed_while_it_is_read(tmp_path):
+    """Catches a page, or a command, that waits for ever for a file with a loop at its top."""
+    (tmp_path / "r.py").write_text("while True:\n    pass\n")
+    with pytest.raises(Endless, match=r"^r\.py was not read within 1 s\. Remove loops that do not end, and move slow"):
+        RuleProcess(tmp_path / "r.py", limit=1)
+
+
 def test_a_rule_that_never_ends_does_not_outlive_a_killed_server(tmp_path):
     """Catches a process that computes for ever because nobody is left to end it."""
     (tmp_path / "r.py").write_text(
