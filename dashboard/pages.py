@@ -61,6 +61,8 @@ STYLE = """<style>
 :is([class*=st-key-explore_sheet], .st-key-explore_stacked) img { width: 100% !important; max-width: none !important; }
 .stApp [data-testid=stLayoutWrapper]:has(
   > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: none; }
+/* As high as the selectbox next to them, so that the labels of a row are in one line. */
+.st-key-explore_look .stButtonGroup [role=radio] { min-height: 2.5rem; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }

@@ -263,6 +263,14 @@ def test_a_image_of_the_whole_set_opens_its_map(explorer: Server, page: Page) ->
     expect(page.get_by_role("radio", name="Single image")).to_be_checked()
 
 
+def test_labels_of_the_row_above_a_grid_are_at_one_height(explorer: Server, page: Page) -> None:
+    """Catches labels of choices that are lower than that of the selectbox next to them."""
+    open_explore(page, f"{explorer.url}/explore?view=Grid&methods=Gradient")
+    row = page.locator(".st-key-explore_look [data-testid=stWidgetLabel]")
+    boxes = [row.filter(has_text=label).bounding_box() for label in ("Explain", "Heatmap style", "Scale")]
+    assert len({box and round(box["y"]) for box in boxes}) == 1
+
+
 def test_error_bars_are_seen_on_their_bars_and_on_the_page(explorer: Server, page: Page) -> None:
     """Catches the grey of the axes, whose contrast with a blue or an orange bar is 1.1."""
     open_explore(page, f"{explorer.url}/explore?view=Layers&question=Importance&layers=features.0&layers.images=20")
