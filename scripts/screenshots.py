@@ -57,6 +57,8 @@ GUIDED = {
     "results": PAGES["results"],
 }
 """Pages of the guides."""
+HEIGHTS = {"results": 1500}
+"""Of a screenshot with more than the first screen, px."""
 
 MADE = {
     PAGES["explore"]: "Reliability of this heatmap",
@@ -64,8 +66,8 @@ MADE = {
     PAGES["checks"]: "exploratory_crosschecks.csv",
     PAGES["exploratory"]: "Data table",
     GUIDED["models-and-images"]: "Labels and classes",
-    GUIDED["design"]: "Preview a trial",
-    GUIDED["results"]: "Do explanations help participants",
+    GUIDED["design"]: "The study can be built",
+    GUIDED["results"]: "With random slopes: χ²",
 }
 """A text that a page shows only when its background jobs are done."""
 
@@ -189,6 +191,7 @@ def capture_docs(visit: Visit, url: str, folder: Path) -> None:
     for name, path in GUIDED.items():
         with visit("light", "desktop") as page:
             open_page(page, url, path)
+            page.set_viewport_size({"width": SIZES["desktop"][0], "height": HEIGHTS.get(name, SIZES["desktop"][1])})
             save_small(page, folder / f"{name}.webp")
     with visit("light", "desktop") as page:
         open_trial(page, url)
