@@ -22,7 +22,7 @@ _VERDICTS = {
     (False, False): "there is no clear evidence with them either",
 }
 """By whether there is evidence without random slopes, and with them."""
-COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p")
+COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p", "p_holm")
 
 
 def _explain(study: AnalysedStudy) -> str:
@@ -30,8 +30,9 @@ def _explain(study: AnalysedStudy) -> str:
     omission = random_effects.omission(study.frame, study.fitted_models.random)
     omission = omission or "These models have every slope the design supports."
     return (
-        f"{omission} Where the two differ, participants or categories differ in the effects, and the result with "
-        f"slopes is the one that holds for other participants and categories. {random_effects.RULE}"
+        f"{omission} Where the two differ, participants or categories may differ in the effects, and the result with "
+        f"slopes is the one that holds for other participants and categories. p is that of a test of the models; the "
+        f"intervals of contrasts are uncorrected, and p (Holm) is corrected for their number. {random_effects.RULE}"
     )
 
 
@@ -63,7 +64,7 @@ def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     """Count the contrasts with p below `level`, and those left with random slopes; None where there is none."""
     rows = table[table["points"].notna()]
     without, with_slopes = (
-        rows.drop_duplicates("result", keep=which).set_index("result")["p"] < level for which in ("first", "last")
+        rows.drop_duplicates("result", keep=which).set_index("result")["p_holm"] < level for which in ("first", "last")
     )
     if not without.any():
         return None
@@ -84,8 +85,8 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        result, random_effects, chisq and df (of tests), points, points_low, points_high (of contrasts), p (of
-        contrasts as corrected by Holm's method).
+        result, random_effects, chisq and df (of tests), points, points_low, points_high (of contrasts), p (of tests),
+        p_holm (of contrasts, corrected for their number by Holm's method).
 
     Raises
     ------
@@ -119,8 +120,8 @@ def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], lev
     parts = [tests]
     if known:
         made = contrasts.table(analysis.largest, known, level=level)
-        renamed = made.rename(columns={"contrast": "result"}).assign(p=made["p_holm"])
-        parts.append(renamed[["result", "points", "points_low", "points_high", "p"]])
+        renamed = made.rename(columns={"contrast": "result"})
+        parts.append(renamed[["result", "points", "points_low", "points_high", "p_holm"]])
     table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
     return table.reindex(columns=list(COLUMNS))
 
