@@ -210,4 +210,4 @@ def _unless(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> str:
         return ""
     if looks is None:
         return ", unless a planned interim analysis closed the collection; only the server that collected it can tell"
-    return f": {len(looks)} of {len(plan.stopping.looks)} interim analyses were made, and none closed the collection"
+    return f". {len(looks)} of {len(plan.stopping.looks)} interim analyses were made, and none closed the collection"

@@ -190,7 +190,8 @@ def test_two_networks_are_compared_where_they_disagree(tab: Page, explorer: Serv
     hand.click(page.locator(".grid button").first)
     close_controls(page)
     expect(place).to_have_text("Image 1 of 200")
-    expect(page.get_by_role("img", name="Gradient: scenes minus scenes:coarse")).to_be_visible(timeout=PATIENCE_MS)
+    name = re.compile(r"^Gradient: scenes \(\w+\) minus scenes:coarse \(\w+\)$")  # each of the class that it predicts
+    expect(page.get_by_role("img", name=name)).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
     hand.see("two networks")
     shown = int(parse_qs(urlsplit(page.url).query)["image"][0].removeprefix("adversarial/"))

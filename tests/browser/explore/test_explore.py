@@ -124,7 +124,10 @@ def texts(page: Page) -> list[str]:
 
 
 def test_a_phone_shows_every_column_of_a_sheet_at_once(explorer: Server, page: Page) -> None:
-    """Catches a sheet of which a phone shows the first network, and nothing says that there is another one."""
+    """Catches a sheet of which a phone shows the first network, and nothing says that there is another one.
+
+    The phone's sheet is high: the image above both heatmaps. The desktop's is wide: all three in one row.
+    """
     page.set_viewport_size(PHONE)
     open_explore(page, f"{explorer.url}/explore?view=Compare+models&method=Gradient")
     drawn = page.get_by_role("img", name="Heatmaps:")
@@ -132,12 +135,12 @@ def test_a_phone_shows_every_column_of_a_sheet_at_once(explorer: Server, page: P
     box = drawn.bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= PHONE["width"]
-    assert box["height"] > 2 * box["width"]  # the networks are below each other
+    assert box["height"] > box["width"]
     page.set_viewport_size(DESKTOP)
     expect(drawn).to_have_count(1)
     wide = drawn.bounding_box()
     assert wide is not None
-    assert wide["height"] < 1.5 * wide["width"]
+    assert wide["height"] < wide["width"]
 
 
 def test_clicking_is_linking(explorer: Server, stranger: BrowserContext, page: Page) -> None:

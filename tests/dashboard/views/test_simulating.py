@@ -23,7 +23,7 @@ def test_simulated_participants_try_a_study_before_it_opens(workspace: Path) -> 
     with pytest.raises(ForetellError):
         service.get_service().participant.begin("tiny")
     app.button_group(key="section").select("Collection").run()
-    assert "blue-badge[built]" in app.header[0].value
+    assert "blue-badge[built]" in app.title[0].value
     assert any("Simulated participants have completed the study." in point.value for point in app.markdown)
     found = {one.name: one for one in workspace_studies.list_studies(workspace, service.get_service().researcher)}
     assert workspace_studies.find_next_action(found["tiny"]).label == "Preview and open it"

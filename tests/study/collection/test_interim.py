@@ -88,7 +88,10 @@ def test_the_results_know_whether_a_look_ended_the_collection(service: Service, 
 
     before = executed()
     assert not before.final
-    assert before.stopping.endswith("yet: 0 of 2 interim analyses were made, and none closed the collection.")
+    assert before.stopping == (
+        "Collection is not complete: 3 of the 6 planned participants in the smallest condition (after exclusions). 0 "
+        "of 2 interim analyses were made, and none closed the collection."
+    )
     made = service.researcher.run_interim_analysis("demo")
     assert service.researcher.load_interim_analyses(study_hash) == (made,)
     after = executed()
