@@ -10,10 +10,16 @@ from dashboard.results import jobs as work
 from dashboard.results.findings import list_model_messages
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
-from study.analysis import crosschecks, headline
+from dashboard.shared.messages import escape_markdown
+from study.analysis import crosschecks, headline, slopes
 from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
 from study.analysis.records import MixedModel
 from study.analysis.wording import IN_WORDS
+
+SLOPE_WORDS: numbers.Words = {
+    **IN_WORDS,
+    "random_effects": lambda random: "intercepts only" if slopes.has_intercepts_only(random) else "with slopes",
+}
 
 
 def show(result: AnalysisResult) -> None:
@@ -21,11 +27,11 @@ def show(result: AnalysisResult) -> None:
     numbers.heading("Convergence", result.label)
     _show_convergence(result.analysis.models)
     study = AnalysedStudy(result.data, SEED, None, result.analysis, result.plan)
-    slopes, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
-    numbers.heading(slopes.title, "exploratory")
-    st.caption(slopes.explain(study))
+    compared, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
+    numbers.heading(compared.title, "exploratory")
+    st.caption(compared.explain(study))
     coverage = headline.coverage_text(result.level)
-    live.draw_when_ready(work.make_measure_task(result, "slopes"), lambda made: _table(made, coverage), "slopes")
+    live.draw_when_ready(work.make_measure_task(result, "slopes"), lambda made: _show_slopes(made, coverage), "slopes")
     numbers.heading(robustness.title, "exploratory")
     live.draw_when_ready(work.make_measure_task(result, "crosschecks"), _table, "checks")
     for explanation in crosschecks.explanations(len(result.data.frame)):
@@ -55,5 +61,19 @@ def _name_models(likelihoods: Mapping[str, float]) -> str:
     return f"The models {', '.join(named[:-1])} and {named[-1]}"
 
 
-def _table(measure: ExploratoryResult, coverage: str = "95%") -> None:
-    numbers.table(measure.table, f"exploratory_{measure.name}", IN_WORDS, coverage=coverage)
+def _show_slopes(measure: ExploratoryResult, coverage: str) -> None:
+    """Show tests and contrasts in two tables: all columns in one do not fit a screen of 1,280 pixels."""
+    table = measure.table
+    is_contrast = table["points"].notna() | table["p_holm"].notna()
+    for part, name, columns in (
+        (table[~is_contrast], "slopes_tests", slopes.TEST_COLUMNS),
+        (table[is_contrast], "slopes_contrasts", slopes.CONTRAST_COLUMNS),
+    ):
+        if not part.empty:
+            numbers.table(part[list(columns)], name, SLOPE_WORDS, coverage=coverage)
+    formulas = [random for random in dict.fromkeys(table["random_effects"]) if not slopes.has_intercepts_only(random)]
+    st.caption(escape_markdown(f"With slopes: {'; '.join(formulas)}." if formulas else "No slopes are left."))
+
+
+def _table(measure: ExploratoryResult) -> None:
+    numbers.table(measure.table, f"exploratory_{measure.name}", IN_WORDS)

@@ -22,7 +22,7 @@ Words = Mapping[str, Callable[[Any], str]]
 """How the codes of a column are written in words, or its numbers in another unit, by the name of the column."""
 SAME_AS_EXPORTED = ("participant", "condition", "item", "trial_type")
 """Columns that mean in every table what the data dictionary says."""
-LONG = 14
+LONG = 25
 """Rows of a table that is scrolled."""
 DIGIT_PX, LETTER_PX, MARGINS_PX = 9, 7, 24
 """Widths of a digit and of a letter of a heading, about, and of both margins of a cell, px."""

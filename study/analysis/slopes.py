@@ -23,6 +23,10 @@ _VERDICTS = {
 }
 """By whether there is evidence without random slopes, and with them."""
 COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p", "p_holm")
+TEST_COLUMNS = ("result", "random_effects", "chisq", "df", "p")
+CONTRAST_COLUMNS = ("result", "random_effects", "points", "points_low", "points_high", "p_holm")
+MOST_NAMED = 3
+"""Contrasts that a sentence names."""
 
 
 def _explain(study: AnalysedStudy) -> str:
@@ -69,7 +73,9 @@ def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     if not without.any():
         return None
     below = f"Contrasts with p (Holm) below {headline.alpha_text(level)}: {without.sum()}"
-    return f"{below}; with random slopes {(without & with_slopes).sum()} of them (exploratory)."
+    left = without.index[without & with_slopes]
+    named = f": {'; '.join(map(headline.words, left))}" if 0 < len(left) <= MOST_NAMED else ""
+    return f"{below}; with random slopes {len(left)} of them (exploratory){named}."
 
 
 def compare(

@@ -54,7 +54,7 @@ def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, 
             if f"{table}.csv" in downloads:
                 assert read_first_row(downloads[f"{table}.csv"]) == list(frame.columns)
     assert set(seen) >= {"figure1", "quality", "models", "table1", "variances", "profiles", "variance_profiles"}
-    assert set(seen) >= {"contrasts", "effects", "exploratory_slopes", "exploratory_crosschecks"}
+    assert set(seen) >= {"contrasts", "effects", "slopes_tests", "slopes_contrasts", "exploratory_crosschecks"}
     assert {heading for written in seen.values() for heading in written if not is_written_out(heading)} == set()
     assert seen["models"] == ["Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "p"]
     assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "z", "p", "Stars", "Odds ratio"]
@@ -88,7 +88,7 @@ def test_intervals_say_how_much_they_cover(workspace: Path) -> None:
     assert "99% CI from" in seen["contrasts"]
     assert "99% CI from" in seen["contrasts_log_odds"]
     assert "95% CI from" in seen["effects"]
-    assert "99% CI from" in headings(section(app, "Checks"))["exploratory_slopes"]
+    assert "99% CI from" in headings(section(app, "Checks"))["slopes_contrasts"]
 
 
 def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change(

@@ -28,7 +28,10 @@ def test_a_verdict_is_followed_by_the_same_test_with_random_slopes(
     assert any("leave out random slopes" in caption.value for caption in app.caption)
     made(app.button(key="see_checks").click().run())
     assert app.session_state["section"] == "Checks"
-    assert "exploratory_slopes" in tables(app)
+    shown = tables(app)
+    assert len(shown["slopes_tests"]) + len(shown["slopes_contrasts"]) == len(table)
+    assert shown["slopes_tests"]["p"].notna().all()
+    assert shown["slopes_contrasts"]["p_holm"].notna().all()
 
     def refuse(*_: object, **__: object) -> None:
         raise ForetellError("Too many effects.")
