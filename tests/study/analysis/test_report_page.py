@@ -100,8 +100,8 @@ def test_contrasts_are_counted_with_and_without_random_slopes() -> None:
     p = {"a - none": (0.01, 0.2), "b - none": (0.01, 0.03), "c - none": (0.2, 0.01), "d - none": (float("nan"), 0.01)}
     rows = [(name, value, 5.0) for name, pair in p.items() for value in pair] + [("explanation vs null", 0.01, None)]
     table = pd.DataFrame(rows, columns=["result", "p_holm", "points"])
-    said = "Contrasts with p (Holm) below .05: 2; with random slopes 1 of them (exploratory): B vs no explanation, all trials."
-    assert slopes.describe_contrasts(table, 0.05) == said
+    said = "Contrasts with p (Holm) below .05: 2; with random slopes 1 of them (exploratory): "
+    assert slopes.describe_contrasts(table, 0.05) == f"{said}B vs no explanation, all trials."
     assert slopes.describe_contrasts(table, 0.005) is None
 
 
