@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,9 @@ OTHERS = (
     Setting("analysis.contrasts", "Planned contrasts"),
 )
 """Settings whose widgets are not in `settings`."""
+_GROUPS = (OTHERS, *(group for group in vars(settings).values() if isinstance(group, tuple)))
+NAMED = {one.place: one for group in _GROUPS for one in group if isinstance(one, Setting)}
+"""The settings that the page has a name for, by place."""
 MOST_LETTERS = 300
 """Letters of a value; a longer one is cut."""
 
@@ -87,28 +90,21 @@ def _group(differences: Sequence[Difference]) -> dict[str, list[tuple[str, str, 
     for one in differences:
         table = one.place.partition(".")[0]
         section = next((name for name, tables in SECTIONS.items() if table in tables), "File")
-        rows[section] += [
-            (escape_markdown(label), escape_markdown(first), escape_markdown(second))
-            for label, first, second in _write(one)
-        ]
+        rows[section].append(_write(one))
     return {section: written for section, written in rows.items() if written}
 
 
-def _write(difference: Difference) -> Iterator[tuple[str, str, str]]:
-    """Write one difference in words; of two lists only the entries that one of them has."""
+def _write(difference: Difference) -> tuple[str, str, str]:
+    """Write one difference in Markdown; of two lists only the entries that one of them has."""
     place, first, second = difference
     name = format_name(place.rpartition(".")[2])
-    setting = _list_settings().get(place) or Setting(place, f"{name} ({place})")
+    setting = NAMED.get(place) or Setting(place, f"{name} ({place})")
     if isinstance(first, list) and isinstance(second, list):
         shared = [one for one in first if one in second]
         first, second = ([one for one in entries if one not in shared] for entries in (first, second))
-    yield setting.label, _format(setting, first), _format(setting, second)
-
-
-def _list_settings() -> dict[str, Setting]:
-    """List the settings that the page has a widget for, by place."""
-    groups = [OTHERS, *(group for group in vars(settings).values() if isinstance(group, tuple))]
-    return {one.place: one for group in groups for one in group if isinstance(one, Setting)}
+    written = setting.label, _format(setting, first), _format(setting, second)
+    label, one, other = map(escape_markdown, written)
+    return label, one, other
 
 
 def _format(setting: Setting, value: Any) -> str:

@@ -19,8 +19,7 @@ DEFAULT = 10
 
 def show_trials(editor: Editor) -> None:
     """Draw categories, trials per category, strata and the check of what the images allow."""
-    _choose_categories(editor)
-    has_names = isinstance(editor.value("trials.categories"), list | tuple)
+    has_names = _choose_categories(editor)
     show_all(editor, [one for one in TRIALS if not (has_names and one.place == "trials.spread")], 2)
     _choose_strata(editor)
     _count_trials(editor)
@@ -29,25 +28,28 @@ def show_trials(editor: Editor) -> None:
         build_check.show_report(editor)
 
 
-def _choose_categories(editor: Editor) -> None:
+def _choose_categories(editor: Editor) -> bool:
+    """Choose the categories, by number or by name; return whether by name."""
     value = editor.value("trials.categories")
+    has_names = isinstance(value, list | tuple)
     key = f"design.{editor.name}.by"
-    follow(key, NAMED if isinstance(value, list | tuple) else NUMBER)
+    follow(key, NAMED if has_names else NUMBER)
     checked = build_check.find_checked(editor)
 
     def switch() -> None:
         now = read_now(editor.path, "trials.categories")
-        has_names = isinstance(now, list | tuple)
-        if has_names == (st.session_state[key] == NAMED):
+        is_named = isinstance(now, list | tuple)
+        if is_named == (st.session_state[key] == NAMED):
             return
         named = list(checked.chosen) if checked else []
-        change(editor.path, {"trials.categories": (len(now) or DEFAULT) if has_names else named})
+        change(editor.path, {"trials.categories": (len(now) or DEFAULT) if is_named else named})
 
     st.radio("Categories", (NUMBER, NAMED), key=key, horizontal=True, on_change=switch)
-    if isinstance(value, list | tuple):
+    if has_names:
         _choose_names(editor, list(value), checked)
     else:
         show(editor, Setting("trials.categories", "Number of categories"), Rule("integer", value, least=1))
+    return has_names
 
 
 def _choose_names(editor: Editor, value: list[str], checked: StudyCheck | None) -> None:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import streamlit as st
 
 from dashboard.explore.figures import HeatmapStyle, Style
+from dashboard.explore.heatmaps.sheet import DARK, LIGHT, Palette
 from dashboard.explore.table import SCALINGS, Scaling
 
 BIND: Literal["query-params"] = "query-params"
@@ -76,3 +77,8 @@ def choose_faithfulness() -> bool:
         "effect of covering squares. For a single image also: whether the heatmap depends on the trained weights, and "
         "how much it changes when the image barely does.",
     )
+
+
+def find_palette() -> Palette:
+    """Return the colours of sheets on the page as it is shown now, light or dark."""
+    return DARK if st.context.theme.type == "dark" else LIGHT

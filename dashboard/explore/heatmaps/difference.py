@@ -11,7 +11,8 @@ from core.names import format_name
 from core.rendering import scale_of
 from core.sheet import PIXELS, ImageItem, Sheet, Words, cut_text, encode_png, render_png
 from dashboard.explore.figures import SIDE
-from dashboard.explore.heatmaps.sheet import DARK, LIGHT, Palette
+from dashboard.explore.heatmaps.appearance import find_palette
+from dashboard.explore.heatmaps.sheet import Palette
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
@@ -31,7 +32,7 @@ def show_difference(shown: HeatmapTable) -> None:
     if not shown.shares_image:
         st.info("The two networks see different parts of the image, so their heatmaps cannot be subtracted.")
         return
-    palette = DARK if st.context.theme.type == "dark" else LIGHT
+    palette = find_palette()
     for name, row in ready.items():
         sheet = draw_difference_sheet(shown, row, palette)
         text = f"{format_name(name)}: {' minus '.join(_name_sides(shown, row))}"

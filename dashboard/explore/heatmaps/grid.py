@@ -18,7 +18,7 @@ from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_o
 from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
-from dashboard.explore.heatmaps.sheet import DARK, LIGHT, draw_sheet, draw_stacked_sheet
+from dashboard.explore.heatmaps.sheet import Palette, draw_sheet, draw_stacked_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
@@ -238,8 +238,8 @@ def _draw_heatmaps(shown: HeatmapTable, stem: str, *, closer: bool) -> None:
 def _draw_sheet(shown: HeatmapTable) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
-    is_dark = st.context.theme.type == "dark"
-    png, width = _render_sheet(_digest(shown), shown, stacked=False, dark=is_dark)
+    palette = appearance.find_palette()
+    png, width = _render_sheet(_digest(shown), shown, palette, stacked=False)
     is_stacked = len(shown.columns) > 1 and len(shown.cells) <= MOST_STACKED
     if len(shown.columns) > 1 and not is_stacked:
         with st.container(key="explore_sideways"):  # on a phone alone
@@ -247,7 +247,7 @@ def _draw_sheet(shown: HeatmapTable) -> None:
     with st.container(key=f"explore_sheet_{width}"):  # which scrolls: a unit is a pixel or more
         st.image(png, width=PIXELS * width, alt=f"Heatmaps: {told}", output_format="PNG")
     if is_stacked:
-        png, width = _render_sheet(_digest(shown), shown, stacked=True, dark=is_dark)
+        png, width = _render_sheet(_digest(shown), shown, palette, stacked=True)
         with st.container(key="explore_stacked"):  # on a phone, instead of the wide one
             st.image(png, width=PIXELS * width, alt=f"Heatmaps: {told}", output_format="PNG")
 
@@ -257,8 +257,8 @@ def _name(column: Column, cell: Cell) -> str:
 
 
 @st.cache_data(max_entries=24, show_spinner=False)
-def _render_sheet(key: str, _shown: HeatmapTable, *, stacked: bool, dark: bool) -> tuple[bytes, int]:  # noqa: ARG001
-    sheet = (draw_stacked_sheet if stacked else draw_sheet)(_shown, DARK if dark else LIGHT)
+def _render_sheet(key: str, _shown: HeatmapTable, palette: Palette, *, stacked: bool) -> tuple[bytes, int]:  # noqa: ARG001
+    sheet = (draw_stacked_sheet if stacked else draw_sheet)(_shown, palette)
     width = round(sheet.width)
     return figures.encode_for_page(render_png(sheet), PIXELS * width), width
 
