@@ -39,6 +39,11 @@ def lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def upper_first(text: str) -> str:
+    """Write a text as the beginning of a sentence, with its first letter large."""
+    return text[:1].upper() + text[1:]
+
+
 def format_name(name: str) -> str:
     """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``; names of files stay."""
     if ":" in name:
@@ -46,4 +51,4 @@ def format_name(name: str) -> str:
     if name in WHOLE:
         return WHOLE[name]
     text = " ".join(SPELT.get(word, word) for word in name.split("_"))
-    return text[:1].upper() + text[1:]
+    return upper_first(text)

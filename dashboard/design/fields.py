@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.names import upper_first
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.schema import Rule, rule_at
 from dashboard.shared.messages import escape_markdown
@@ -67,7 +68,7 @@ def show(editor: Editor, setting: Setting, rule: Rule | None = None) -> Any:
 def show_faults(editor: Editor, place: str) -> None:
     """Draw what is wrong at a place, under its widget."""
     for text in editor.faults_at(place):
-        st.caption(f":red[{escape_markdown(text[:1].upper() + text[1:])}]")
+        st.caption(f":red[{escape_markdown(upper_first(text))}]")
 
 
 def follow(key: str, value: Any) -> None:

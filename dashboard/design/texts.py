@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.names import format_name
+from core.names import format_name, upper_first
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import follow
 from dashboard.design.settings import LANGUAGES
@@ -112,7 +112,7 @@ def _edit_text(editor: Editor, key: str) -> None:
         st.text_area(title, key=name, height=40 + 26 * lines, on_change=write, label_visibility="collapsed")
         unknown = explain_placeholders(key, st.session_state[name])
         if unknown:
-            st.caption(f":orange[:material/warning: {escape_markdown(unknown[:1].upper() + unknown[1:])}]")
+            st.caption(f":orange[:material/warning: {escape_markdown(upper_first(unknown))}]")
         if shown is None:
             _show_elsewhere(key, language, own=value is not MISSING)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.names import upper_first
 from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
@@ -173,7 +174,7 @@ def _other(model: str, results: DeltaGenerator) -> list[str] | None:
         show_card(name)
     for why in dict.fromkeys(refused.values()):  # one sentence for all networks with the same reason
         names = [name for name in refused if refused[name] == why]
-        st.caption(escape_markdown(f"Not offered: {', '.join(names)}. {why[:1].upper()}{why[1:]}"))
+        st.caption(escape_markdown(f"Not offered: {', '.join(names)}. {upper_first(why)}"))
     return chosen
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import ForetellError
+from core.names import upper_first
 from dashboard.shared import files
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
@@ -21,8 +22,8 @@ PREVIEW_ROWS = 5
 MOST_KINDS = 12
 """Values of the trial type, beyond which its column must be another one."""
 HELP = {
-    **{name: f"{fact['meaning'][:1].upper()}{fact['meaning'][1:]}." for name, fact in DICTIONARY.items()},
-    "confidence": f"{responses.CONFIDENCE[:1].upper()}{responses.CONFIDENCE[1:]}.",
+    **{name: f"{upper_first(fact['meaning'])}." for name, fact in DICTIONARY.items()},
+    "confidence": f"{upper_first(responses.CONFIDENCE)}.",
     "trial_type": f"{'; '.join(f'{code}: {label}' for code, label in TYPE_LABELS.items())}. Other values are matched "
     "below.",
     "saliency": "1: the participant's condition shows saliency maps; 0: it does not.",

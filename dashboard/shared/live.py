@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from core.errors import ForetellError
+from core.names import upper_first
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import STARTED_KEY, STOPPED_KEY
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
@@ -210,7 +211,7 @@ def describe_progress(job: Job) -> str:
         return what or "Starting"
     left = job.remaining_s
     rest = f", {format_duration(left)} left" if left is not None else ""
-    return f"{what[:1].upper()}{what[1:]}: {done:,} of {total:,}{rest}"
+    return f"{upper_first(what)}: {done:,} of {total:,}{rest}"
 
 
 def format_duration(seconds: float) -> str:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from pandas.io.formats.style import Styler
 
+from core.names import upper_first
 from dashboard.shared import files
 from study.analysis.cells import CHANCES, Forms, list_forms
 from study.analysis.headings import format_headings
@@ -119,4 +120,4 @@ def measure_widths(frame: pd.DataFrame, labels: Mapping[str, str], forms: Forms)
 def _describe_column(name: str) -> str:
     """Describe a column for its tooltip: its meaning in the data dictionary, if any, and its name in the file."""
     meaning = DICTIONARY[name]["meaning"] if name in SAME_AS_EXPORTED else ""
-    return f"{meaning[:1].upper()}{meaning[1:]}. In the file: `{name}`" if meaning else f"In the file: `{name}`"
+    return f"{upper_first(meaning)}. In the file: `{name}`" if meaning else f"In the file: `{name}`"

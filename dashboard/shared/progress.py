@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from core.names import upper_first
 from core.types import Progress
 
 
@@ -20,7 +21,7 @@ def bar(first: str) -> Iterator[Progress]:
     place.progress(0.0, f"{first} …")
 
     def report(done: int, total: int, what: str) -> None:
-        place.progress(min(done / max(total, 1), 1.0), f"{what[:1].upper()}{what[1:]}: {done:,} of {total:,}")
+        place.progress(min(done / max(total, 1), 1.0), f"{upper_first(what)}: {done:,} of {total:,}")
 
     try:
         yield report

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.names import format_name, lower_first
+from core.names import format_name, lower_first, upper_first
 from core.teaching.policies import POLICIES
 from core.types import TeachingSet
 from dashboard.shared import numbers
@@ -70,6 +70,6 @@ def _show_set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Tri
                 for k, i in enumerate(part, 1):
                     st.image(taught.thumbnails[taught.lesson.ids[i]], width=EXAMPLE, alt=f"Example {k} of {category}")
     reason = POLICIES[policy].reason.format(scored=chosen.scored, threshold=taught.settings.threshold)
-    st.caption(f"{reason[:1].upper()}{reason[1:]}.")
+    st.caption(f"{upper_first(reason)}.")
     if conditions:
         st.caption(f"Shown in the condition {', '.join(lower_first(format_condition(name)) for name in conditions)}.")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.names import upper_first
 from study.analysis import plots
 from study.analysis.responses import MODES
 from study.analysis.sentences import describe_p
@@ -106,7 +107,7 @@ def _place_rows(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
     groups: dict[str, list[str]] = {}
     for name in names:
         kinds = name.partition(", ")[2]
-        groups.setdefault(f"{kinds[:1].upper()}{kinds[1:]}", []).append(name)
+        groups.setdefault(upper_first(kinds), []).append(name)
     top = len(names) + len(groups) - 1
     ticks: dict[int, str] = {}
     heights: dict[str, int] = {}

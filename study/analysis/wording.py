@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from core.names import lower_first
+from core.names import lower_first, upper_first
 from study.analysis.detection import DETECTION_MEASURES
 from study.analysis.headings import format_heading
 from study.analysis.sentences import words
@@ -19,7 +19,7 @@ def write_contrast(name: str) -> str:
     """Write a contrast, or two nested models, in words: ``"Saliency maps vs no explanation, AI right"``."""
     pair, comma, kinds = name.partition(", ")
     first, *others = (format_condition(side) if side in CONDITIONS else side for side in pair.split(" - "))
-    sides = " vs ".join([first[:1].upper() + first[1:], *map(lower_first, others)])
+    sides = " vs ".join([upper_first(first), *map(lower_first, others)])
     return f"{sides}{comma}{TYPES.sub(lambda kind: TYPE_LABELS[kind[0]], kinds)}"
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.names import format_name
+from core.names import format_name, upper_first
 from core.sheet import encode_png
 from core.units.deep_belief import list_sampled_layers
 from core.units.maximise import MaximisedImages, Parameterisation
@@ -156,7 +156,7 @@ def show(
 
 
 def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:] if text.startswith("class ") else text
+    return upper_first(text) if text.startswith("class ") else text
 
 
 def _show_maximised(shown: UnitJobs, unit: Unit, settings: VisualisationSettings) -> Offer | None:
