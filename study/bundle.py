@@ -21,16 +21,16 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
     model_validator,
 )
 
 from core.errors import ForetellError
+from study.facts import HeatmapFacts, StratumFacts, TeachingFacts
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+REMEDY = "Restore it from a backup, or build the study again if nobody has taken part yet."
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """An asset's name is joined to a folder: nothing else may be there, whoever wrote the manifest."""
@@ -57,73 +57,6 @@ class Record(BaseModel):
     """A frozen part of the manifest; an unknown key is an error, not a guess."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
-
-
-Number = int | float
-"""A number as it was frozen: 128 and 128.0 have different hashes."""
-
-
-class Facts(Record):
-    """Measured values of a trial; what was not measured when it was frozen is not written either."""
-
-    @model_serializer(mode="wrap")
-    def _write_measured(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in write(self).items() if name in self.model_fields_set}
-
-
-class TeachingFacts(Facts):
-    """Facts about a trial's teaching set.
-
-    ``p_prior`` and ``p_learner`` are the learner's probability of the AI's prediction before and after the examples,
-    ``gain`` their difference in log-odds, ``rank`` the share of the random sets that do not teach better, ``curve``
-    pairs of sets scored and the best probability so far; ``weight`` and ``copies`` are the study's settings.
-    """
-
-    p_learner: Number | None = None
-    p_prior: Number | None = None
-    gain: Number | None = None
-    policy: str | None = None
-    sets_scored: int | None = None
-    rank: Number | None = None
-    curve: tuple[tuple[int, Number], ...] = ()
-    weight: Number | None = None
-    copies: int | None = None
-
-
-class HeatmapFacts(Facts):
-    """Facts about the target's heatmap: its certificate, and the areas of its deletion and insertion curves.
-
-    ``relevance_on`` says what counted as the object, ``drawing`` what does not lie where the network looked, ``origin``
-    where a heatmap that Foretell did not make comes from.
-    """
-
-    method: str | None = None
-    parameters: dict[str, Any] = {}
-    samples: int | None = None
-    seed: int | None = None
-    warnings: tuple[str, ...] = ()
-    relevance_on: str | None = None
-    standard_error: Number | None = None
-    effective_samples: Number | None = None
-    completeness: Number | None = None
-    drawing: str | None = None
-    origin: dict[str, str] = {}
-    deletion: Number | None = None
-    insertion: Number | None = None
-
-
-class StratumFacts(Facts):
-    """The stratum of a trial, 0 with the lowest values of ``measure``; ``value`` is None where it is infinite.
-
-    ``sampler`` names the noise of a measure that asks under noise, ``error`` is the value's Monte Carlo error.
-    """
-
-    measure: str
-    sampler: str | None = None
-    value: Number | None = None
-    error: Number
-    stratum: int
-    strata: int
 
 
 class Example(Record):
@@ -296,9 +229,9 @@ class Bundle:
         for sha256 in [] if wrong else self.manifest.assets:
             path = self.asset(sha256)
             if not path.is_file():
-                yield f"{path} is missing. Build the study again."
+                yield f"{path} is missing. {REMEDY}"
             elif hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-                yield f"{path} was changed since the study was frozen. Build the study again."
+                yield f"{path} was changed since the study was frozen. {REMEDY}"
 
     def _within(self, path: Path) -> Path:
         if not self._holds(path):
@@ -340,11 +273,11 @@ def _read(path: Path) -> Manifest:
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the file"
         raise ForetellError(
-            f"{path} is not a manifest for this version ({where}: {error.errors()[0]['msg']}). Build the study again."
+            f"{path} cannot be read by this version ({where}: {error.errors()[0]['msg']}). Use the version of Foretell "
+            "that built it: a new build would be another study."
         ) from None
     if manifest.study_hash != manifest.compute_hash():
         raise ForetellError(
-            f"{path} was changed since the study was frozen: its content does not match its study hash. "
-            "Build the study again."
+            f"{path} was changed since the study was frozen: its content does not match its study hash. {REMEDY}"
         )
     return manifest

@@ -16,7 +16,8 @@ from dashboard.teaching import sets
 from dashboard.teaching.heatmap import show_heatmap
 from dashboard.teaching.jobs import LessonResult
 from study.building.averaged import AveragedAccuracy
-from study.bundle import TYPE_LABELS, Bundle, TeachingFacts, Trial
+from study.bundle import TYPE_LABELS, Bundle, Trial
+from study.facts import TeachingFacts
 
 
 def choose_trial(bundle: Bundle) -> Trial:

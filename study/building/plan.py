@@ -24,8 +24,9 @@ from study.building.design import Candidate, SetPredictions, candidates, shuffle
 from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
-from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
+from study.bundle import TRIAL_TYPES, TrialType
 from study.conditions import CONDITIONS
+from study.facts import StratumFacts
 from study.network.predictions import count_missing, predict
 from study.network.sources import Sources, plain
 from study.plan.config import Teaching

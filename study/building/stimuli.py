@@ -24,9 +24,10 @@ from core.views import View, view
 from data.types import ImageSet
 from study.building.design import SetPredictions
 from study.building.plan import PlannedTrial, explained_classes, names_of_trial
-from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
+from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
+from study.facts import HeatmapFacts, TeachingFacts
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources, plain
 from study.plan.config import StudyConfig

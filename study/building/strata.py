@@ -17,7 +17,7 @@ from core.types import silent
 from study.building.design import Candidate, shuffle_candidates
 from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
-from study.bundle import StratumFacts
+from study.facts import StratumFacts
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from study.bundle import HeatmapFacts, Manifest, TeachingFacts, Trial, TrialAssets
+from study.bundle import Manifest, Trial, TrialAssets
+from study.facts import HeatmapFacts, TeachingFacts
 from study.plan.procedure import procedure_of
 
 NO_IMAGES = TrialAssets(target="", target_map="", examples=())

@@ -10,7 +10,7 @@ import pytest
 from core.types import TeachingSet
 from dashboard.teaching import figures
 from dashboard.teaching.lesson import describe_others, format_rank
-from study.bundle import TeachingFacts
+from study.facts import TeachingFacts
 
 CURVE = ((1, 0.669), (2, 0.679), (4, 0.7), (8, 0.7), (16, 0.76), (200, 0.76))
 CHOSEN = TeachingSet((0, 1, 2, 3), 0.76, 0.67, 0.43, "best", 200, 1.0, CURVE, others=199)

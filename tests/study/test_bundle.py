@@ -42,7 +42,7 @@ def test_an_asset_is_named_by_its_hash_and_nothing_else(bundle: MakeBundle, wher
         else:
             shown[where] = name
 
-    with pytest.raises(ForetellError, match="is not a manifest for this version"):
+    with pytest.raises(ForetellError, match="cannot be read by this version"):
         Bundle(forged(bundle(), change))
 
 

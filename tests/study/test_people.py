@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import exponnorm, norm
 
 from core.errors import ForetellError
-from study.bundle import TeachingFacts, Trial, TrialAssets
+from study.bundle import Trial, TrialAssets
+from study.facts import TeachingFacts
 from study.plan import simulated_participants
 from study.plan.simulated_participants import ShownExplanations
 

@@ -8,7 +8,8 @@ import pytest
 
 from core.errors import ForetellError
 from study.analysis import cognitive
-from study.bundle import TeachingFacts, Trial
+from study.bundle import Trial
+from study.facts import TeachingFacts
 from study.plan import simulated_participants
 from study.plan.simulated_participants import ShownExplanations
 from tests.study.test_people import trial

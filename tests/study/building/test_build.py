@@ -10,7 +10,7 @@ import pytest
 from core.errors import ForetellError
 from study.building import build as building
 from study.building.build import build, verify
-from study.bundle import MANIFEST, TRIAL_TYPES, Bundle
+from study.bundle import MANIFEST, REMEDY, TRIAL_TYPES, Bundle
 from study.locales import CATALOGUES
 from study.plan.texts import complete_texts, texts_of
 from study.workspace.workspace import bundle_named, bundles
@@ -64,6 +64,14 @@ def test_no_image_is_used_twice_and_practice_is_apart(built):
     assert len(set(sources)) == len(sources) == 11
 
 
+def test_a_build_freezes_only_facts_that_are_declared(built):
+    """Catches a misspelt fact, which would be frozen and shown on no page: unknown facts are kept for old studies."""
+    manifest = built[1].manifest
+    for trial in (*manifest.trials, *manifest.practice):
+        assert not trial.teaching.model_extra
+        assert not trial.saliency.model_extra
+
+
 def test_assets_tell_nothing_but_their_pixels(built):
     for name in built[1].manifest.assets:
         content = built[1].asset(name).read_bytes()
@@ -105,9 +113,9 @@ def test_verify_names_the_tampered_file(copied):
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     path.write_bytes(content)
-    assert verify(bundle) == [f"{path} was changed since the study was frozen. Build the study again."]
+    assert verify(bundle) == [f"{path} was changed since the study was frozen. {REMEDY}"]
     path.unlink()
-    assert verify(bundle) == [f"{path} is missing. Build the study again."]
+    assert verify(bundle) == [f"{path} is missing. {REMEDY}"]
 
 
 def test_a_tampered_manifest_is_refused(copied):

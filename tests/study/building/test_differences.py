@@ -9,7 +9,8 @@ import torch
 
 from core.device import arithmetic
 from study.building.differences import ARITHMETIC, differences
-from study.bundle import Bundle, HeatmapFacts, Manifest, TeachingFacts, Trial
+from study.bundle import Bundle, Manifest, Trial
+from study.facts import HeatmapFacts, TeachingFacts
 from tests.study.participants import MakeBundle
 
 

@@ -25,7 +25,8 @@ from study.analysis import bootstrap, contrasts, crosschecks, figures, intervals
 from study.analysis import results as results_of
 from study.analysis.cells import list_forms
 from study.analysis.wording import IN_WORDS
-from study.bundle import MANIFEST, Bundle, TeachingFacts
+from study.bundle import MANIFEST, Bundle
+from study.facts import TeachingFacts
 from study.participation.payloads import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
