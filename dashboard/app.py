@@ -40,6 +40,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(is_loggable)
+    await run_in_threadpool(lambda: service.get_service().workspace.require_sound())
     await run_in_threadpool(lambda: service.get_service().access.provider)
     tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:

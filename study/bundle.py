@@ -192,6 +192,10 @@ def canonical(content: Any) -> bytes:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+class DamageError(ForetellError):
+    """An asset of a bundle is missing, or was changed since the study was frozen."""
+
+
 class Bundle:
     """A bundle opened for reading.
 
@@ -218,20 +222,35 @@ class Bundle:
             raise ForetellError(f"Asset {sha256[:12]}… is not part of study {self.manifest.name!r}.")
         return self._within(self.folder / "assets" / f"{sha256}.webp")
 
-    def find_damage(self) -> Iterator[str]:
-        """Describe each link that leads out, and each asset that is missing or changed since the freeze, in a sentence.
+    def read_asset(self, sha256: str) -> bytes:
+        """Read an asset; raise `DamageError` where it is missing or no longer has the bytes that were frozen."""
+        path = self.asset(sha256)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            raise DamageError(f"{path} is missing. {REMEDY}") from None
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise DamageError(f"{path} was changed since the study was frozen. {REMEDY}")
+        return content
 
-        Links of any name: a backup copies the whole folder, with what they lead to.
-        """
+    def find_damage(self) -> Iterator[str]:
+        """Describe each link that leads out, or else each asset that is missing or changed since the freeze."""
+        wrong = list(self.find_wrong_links())
+        yield from wrong or self.find_changed_assets()
+
+    def find_wrong_links(self) -> Iterator[str]:
+        """Describe each link that leads out or to a folder, whatever its name: a backup copies what it leads to."""
         links = [path for path in sorted(self.folder.rglob("*")) if path.is_symlink()]
-        wrong = [*map(_leads_out, filterfalse(self._holds, links)), *map(_is_folder, filter(_leads_nowhere, links))]
-        yield from wrong
-        for sha256 in [] if wrong else self.manifest.assets:
-            path = self.asset(sha256)
-            if not path.is_file():
-                yield f"{path} is missing. {REMEDY}"
-            elif hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-                yield f"{path} was changed since the study was frozen. {REMEDY}"
+        yield from map(_leads_out, filterfalse(self._holds, links))
+        yield from map(_is_folder, filter(_leads_nowhere, links))
+
+    def find_changed_assets(self) -> Iterator[str]:
+        """Describe each asset that is missing or changed since the freeze."""
+        for sha256 in self.manifest.assets:
+            try:
+                self.read_asset(sha256)
+            except DamageError as error:
+                yield str(error)
 
     def _within(self, path: Path) -> Path:
         if not self._holds(path):

@@ -12,6 +12,7 @@ from study.collection.access import Access
 from study.collection.researcher import Researcher
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.participant import Ack, Participant, SimulatedTrial
+from study.store import Place
 from study.store.rows import Mode
 
 __all__ = ["Ack", "Mode", "Participant", "Service", "SimulatedTrial"]
@@ -25,7 +26,7 @@ class Service:
     home
         Workspace folder, created if missing.
     database
-        ``sqlite:////absolute/path.db`` or ``postgresql://user:password@host/database``; by default what
+        A file, or ``sqlite:////absolute/path.db``, or ``postgresql://user:password@host/database``; by default what
         ``FORETELL_DATABASE`` names, else ``home/foretell.db``. Recruiters' ids are in ``home/identity.db``, or in the
         schema ``identity`` of a PostgreSQL database.
     clock
@@ -43,7 +44,7 @@ class Service:
         The databases and bundles that the interfaces share.
     """
 
-    def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, home: Path, database: Place | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.workspace = OpenWorkspace(home, database, clock)
         self.participant = Participant(self.workspace)
         self.researcher = Researcher(self.workspace)

@@ -41,20 +41,41 @@ def login(
         say(address.rstrip("/") + service.access.login_link())
 
 
-def backup(out: Annotated[Path, typer.Argument(help="The folder to create.")]) -> None:
+def backup(
+    out: Annotated[Path, typer.Argument(help="The folder to create.")],
+    at_least: Annotated[
+        int, typer.Option(min=0, help="Exit code 1 if fewer responses than this were ever stored.")
+    ] = 0,
+    newest_within: Annotated[
+        float | None, typer.Option(min=0, help="Exit code 1 if the last response is older than this many hours.")
+    ] = None,
+) -> None:
     """Save responses, ids, the key and opened bundles to one folder, also during collection.
 
-    The folder can identify participants: protect it like the workspace.
+    The folder can identify participants: protect it like the workspace. Exit code 1 if something is damaged, or if
+    there are fewer or older responses than you expect; the backup is written all the same.
 
-    Example: python foretell.py backup backups/monday
+    Example: python foretell.py backup backups/monday --newest-within 24
     """
+    import time
+
     from study.collection.backup import backup as run
     from study.service import Service
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        run(service.researcher, out)
-    say(str(out))
+        made = run(service.researcher, out)
+    ends = made.ends
+    say(f"{out}: {made.studies} version(s) of studies, {ends.response:,} responses, the last: {ends.last_response}")
+    faults = [f"Fault: {fault}" for fault in made.faults[:MOST_FAULTS]]
+    if ends.response < at_least:
+        faults.append(f"Only {ends.response:,} responses were ever stored in {home()}, not {at_least:,}.")
+    if newest_within is not None and time.time_ns() - ends.response_at > newest_within * 3600e9:
+        faults.append(f"The last response in {home()} is older than {newest_within:g} hours.")
+    for fault in faults:
+        say(fault)
+    if faults:
+        raise typer.Exit(1)
 
 
 def restore(folder: Annotated[Path, typer.Argument(help="A folder written by backup.")]) -> None:

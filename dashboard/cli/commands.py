@@ -16,6 +16,8 @@ class Command(NamedTuple):
         What it does, for the list of commands.
     opens_workspace
         Whether it may write to the workspace, which is then kept for this user alone.
+    needs_workspace
+        Whether it works on what is in the workspace already: a folder where no study was ever opened is refused.
     forwards
         Whether options that it does not know go on to what it starts.
     needs_development
@@ -25,6 +27,7 @@ class Command(NamedTuple):
     function: str
     summary: str
     opens_workspace: bool = True
+    needs_workspace: bool = False
     forwards: bool = False
     needs_development: bool = False
 
@@ -77,19 +80,19 @@ COMMANDS = {
         "dashboard.cli.study:simulate", "fill a study with simulated participants", opens_workspace=True
     ),
     "links": Command(
-        "dashboard.cli.recruiting:links", "write a signed personal link for each id of a list", opens_workspace=True
+        "dashboard.cli.recruiting:links", "write a signed personal link for each id of a list", needs_workspace=True
     ),
-    "access": Command("dashboard.cli.recruiting:access", "set who may start a study"),
+    "access": Command("dashboard.cli.recruiting:access", "set who may start a study", needs_workspace=True),
     "withdraw": Command(
         "dashboard.cli.recruiting:withdraw",
         "erase a participant's responses, by their private code",
-        opens_workspace=True,
+        needs_workspace=True,
     ),
     "bonus": Command(
-        "dashboard.cli.recruiting:bonus", "write a file of unpaid bonuses for the recruiter", opens_workspace=True
+        "dashboard.cli.recruiting:bonus", "write a file of unpaid bonuses for the recruiter", needs_workspace=True
     ),
     "reconcile": Command(
-        "dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses", opens_workspace=True
+        "dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses", needs_workspace=True
     ),
     "analyze": Command(
         "dashboard.cli.analysis:analyze", "analyse a study or a CSV file, with a report", opens_workspace=True
@@ -101,7 +104,7 @@ COMMANDS = {
         "dashboard.cli.analysis:power", "estimate the sample size from simulated studies", opens_workspace=True
     ),
     "export": Command(
-        "dashboard.cli.study:export", "export the responses of a study, with a data dictionary", opens_workspace=True
+        "dashboard.cli.study:export", "export the responses of a study, with a data dictionary", needs_workspace=True
     ),
     "password": Command(
         "dashboard.cli.access:password", "set the password of the researcher's pages", opens_workspace=True
@@ -109,10 +112,12 @@ COMMANDS = {
     "login": Command(
         "dashboard.cli.access:login", "print a link that logs in to the researcher's pages", opens_workspace=True
     ),
-    "members": Command("dashboard.cli.members:members", "list, add and remove the members of a study"),
+    "members": Command(
+        "dashboard.cli.members:members", "list, add and remove the members of a study", needs_workspace=True
+    ),
     "account": Command("dashboard.cli.members:account", "print a link that sets a researcher's own password"),
     "backup": Command(
-        "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", opens_workspace=True
+        "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", needs_workspace=True
     ),
     "restore": Command(
         "dashboard.cli.access:restore", "load a backup into an empty workspace and check it", opens_workspace=True

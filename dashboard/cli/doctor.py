@@ -90,26 +90,29 @@ def _classifier() -> str:
 
 
 def _workspace() -> str:
-    from study.workspace.workspace import home
+    from study.workspace.workspace import find_folder
 
-    with tempfile.NamedTemporaryFile(dir=home()):
-        free = shutil.disk_usage(home()).free / 2**30
+    folder = find_folder()
+    if not folder.is_dir():
+        return f"{folder} does not exist yet; the first start creates it"
+    with tempfile.NamedTemporaryFile(dir=folder):
+        free = shutil.disk_usage(folder).free / 2**30
     if free < 1:
-        raise RuntimeError(f"{home()} has {free:.1f} GiB free; free at least 1 GiB")
-    return f"{home()} ({free:.0f} GiB free)"
+        raise RuntimeError(f"{folder} has {free:.1f} GiB free; free at least 1 GiB")
+    return f"{folder} ({free:.0f} GiB free)"
 
 
 def _modes() -> str:
     """Check that no other user of this machine can read ids, responses and the key."""
-    from study.workspace.workspace import home, readable_by_others
+    from study.workspace.workspace import find_folder, readable_by_others
 
     if os.name != "posix":
         return "not checked on this system"
-    readable = readable_by_others(home())
+    readable = readable_by_others(find_folder())
     if readable:
         commands = "; ".join(f"chmod {700 if path.is_dir() else 600} {path}" for path in readable)
         raise RuntimeError(f"other users of this machine can read the workspace. Run: {commands}")
-    return f"{home()} is readable by its owner only"
+    return f"{find_folder()} is readable by its owner only"
 
 
 def _sqlite() -> str:
@@ -120,11 +123,11 @@ def _sqlite() -> str:
 
 def _sso() -> str:
     from study.collection.provider import FILE, provider_of
-    from study.workspace.workspace import home
+    from study.workspace.workspace import find_folder
 
-    provider = provider_of(home())
+    provider = provider_of(find_folder())
     if provider is None:
-        return f"no provider ({home() / FILE} does not exist)"
+        return f"no provider ({find_folder() / FILE} does not exist)"
     listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
     if provider.administrators:
         listed += f", {len(provider.administrators)} addresses as administrators"
@@ -133,11 +136,11 @@ def _sso() -> str:
 
 def _prolific() -> str:
     from study.participation.prolific import FILE, signatures_of
-    from study.workspace.workspace import home
+    from study.workspace.workspace import find_folder
 
-    signatures = signatures_of(home())
+    signatures = signatures_of(find_folder())
     if signatures is None:
-        return f"links need no signature ({home() / FILE} does not exist)"
+        return f"links need no signature ({find_folder() / FILE} does not exist)"
     settings, keys = signatures
     return f"links to {', '.join(settings.studies)} must be signed by one of {len(keys.keys)} keys"
 

@@ -39,8 +39,10 @@ def _keep_private(context: typer.Context) -> None:
     if name is None or not COMMANDS[name].opens_workspace:
         return
     from study.workspace.files import private_files
-    from study.workspace.workspace import close_to_others
+    from study.workspace.workspace import close_to_others, require_workspace
 
+    if COMMANDS[name].needs_workspace and not {"--help", "-h"} & set(sys.argv):
+        require_workspace()
     context.with_resource(private_files())
     for sentence in close_to_others():
         say(sentence, error=True)

@@ -41,6 +41,7 @@ def serve(
     _refuse_used_port(host, port)
     provider_of(home())  # a wrong file is said here, in one sentence
     signatures_of(home())
+    _require_sound()
     if demo:
         _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
@@ -56,6 +57,15 @@ def serve(
     from dashboard.server.listening import settings
 
     uvicorn.run("dashboard.app:app", host=host, port=port, **settings())
+
+
+def _require_sound() -> None:
+    """Say in one sentence what is missing from the workspace, before anything is written to it."""
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        service.workspace.require_sound()
 
 
 def _login_path() -> str:
@@ -75,10 +85,10 @@ def _demo() -> None:
 
     study_file = ROOT / "data" / "studies" / "demo.toml"
     done = home() / "demo.done"
-    url = database(home())
-    mark = hashlib.sha256(code_digest().encode() + url.encode() + study_file.read_bytes()).hexdigest()
+    place = database(home())
+    mark = hashlib.sha256(code_digest().encode() + str(place).encode() + study_file.read_bytes()).hexdigest()
     # Verifying the bundle itself would load torch, the network and the images: seconds at every start.
-    made = not url.startswith("sqlite") or (home() / "foretell.db").is_file()
+    made = not isinstance(place, Path) or place.is_file()
     whole = made and any((home() / "bundles").glob("demo-*/manifest.json"))
     if whole and done.is_file() and done.read_text() == mark:
         return

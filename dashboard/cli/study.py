@@ -93,11 +93,11 @@ def verify(
     from study.building.build import verify as run
     from study.network.methods import describe_missing_method
     from study.participation.receipt import PATTERN
-    from study.workspace.workspace import bundle_named, home
+    from study.workspace.workspace import bundle_named, find_folder
 
     if PATTERN.fullmatch(study):
         return _verify_receipt(study)
-    bundle = bundle_named(home(), study)
+    bundle = bundle_named(find_folder(), study)
     with Bars() as progress:
         faults = run(bundle, progress, render=not quick)
     for fault in faults:
@@ -111,8 +111,9 @@ def verify(
 
 def _verify_receipt(shown: str) -> None:
     from study.service import Service
-    from study.workspace.workspace import home
+    from study.workspace.workspace import home, require_workspace
 
+    require_workspace()
     with Service(home()) as service:
         receipt = service.researcher.receipt(shown)
     study = f"{receipt.study} ({receipt.study_hash[:12]})"
@@ -130,8 +131,8 @@ def _verify_database(named: str) -> None:
     file = Path(named).resolve()
     if "://" not in named and not file.is_file():
         raise ForetellError(f"There is no database {named}. Name the file, e.g. workspace/foretell.db.")
-    place = (home(), named) if "://" in named else (file.parent, f"sqlite:///{file}")
-    with Service(*place) as service:
+    folder, place = (home(), named) if "://" in named else (file.parent, file)
+    with Service(folder, place) as service:
         say(f"Last response: {service.researcher.last_response()}")
         if not service.workspace.ends_file.exists():
             say(f"{service.workspace.ends_file} does not exist: responses missing at the end cannot be detected.")

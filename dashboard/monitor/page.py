@@ -21,6 +21,7 @@ def page() -> None:
         "Progress of participants and quality of the data. Blinded: nothing here shows how well any condition performs."
     )
     with show_errors():
+        show_storage_fault()
         versions = service.get_acting_researcher().studies()
         opened = {status.name for status in versions if status.quota}  # others were only simulated or previewed
         names = list(dict.fromkeys(status.name for status in reversed(versions) if status.name in opened))
@@ -44,6 +45,14 @@ def page() -> None:
         else:
             st.caption(escape_markdown(refusal))
         show_storage(study)
+
+
+@st.fragment(run_every=EVERY_S)
+def show_storage_fault() -> None:
+    """Say why no response is stored any more, if so."""
+    fault = service.get_acting_researcher().explain_storage_fault()
+    if fault is not None:
+        st.error(f"**No response is stored.** {escape_markdown(fault)}")
 
 
 @st.fragment(run_every=EVERY_S)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,12 +13,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from core.errors import ForetellError
 from study.bundle import Bundle
 from study.collection.researcher import Researcher
+from study.collection.status import StudyStatus
 from study.participation.open_workspace import OpenWorkspace
-from study.store import copies
-from study.workspace.workspace import database
+from study.store import Place, copies, find_file, witness
+from study.store.witness import Ends
+from study.workspace.workspace import KEY, database
 
 LABEL = "backup.json"
-RESPONSES, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key"
+RESPONSES, IDENTITIES = "foretell.backup", "identity.db"
 
 
 class Label(BaseModel):
@@ -30,8 +34,20 @@ class Label(BaseModel):
     """Folder name by study hash; in the backup a bundle is ``bundles/HASH``."""
 
 
-def backup(researcher: Researcher, out: Path) -> Path:
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds, and what is wrong with it already."""
+
+    folder: Path
+    studies: int
+    ends: Ends
+    faults: tuple[str, ...]
+
+
+def backup(researcher: Researcher, out: Path) -> Backup:
     """Write everything to the new folder `out` while the study runs; the folder appears when it is complete.
+
+    A damaged image does not keep the responses from being saved: it is among the faults.
 
     Raises
     ------
@@ -40,25 +56,39 @@ def backup(researcher: Researcher, out: Path) -> Path:
     """
     if out.exists():
         raise ForetellError(f"{out} already exists. Name a new folder.")
+    workspace = researcher.workspace
     researcher.note("backed up", {})
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
+    ends = workspace.store.read(witness.ends_of)  # not more than the copy holds
     # Responses first: a participant who starts meanwhile adds an unused id, never a response without its id.
-    copies.save(researcher.workspace.database, part / RESPONSES)
-    if _kind(researcher.workspace.database) == "sqlite":
-        copies.save(f"sqlite:///{researcher.workspace.home / IDENTITIES}", part / IDENTITIES)
-    shutil.copy2(researcher.workspace.key_file(), part / KEY)
-    names = {}
-    for version in researcher.studies():
-        _copy_bundle(version.folder, part / "bundles" / version.study_hash)
-        names[version.study_hash] = version.folder.name
-    label = Label(format=1, database=_kind(researcher.workspace.database), bundles=names)
+    copies.save(workspace.database, part / RESPONSES)
+    if _kind(workspace.database) == "sqlite":
+        copies.save(workspace.home / IDENTITIES, part / IDENTITIES)
+    shutil.copy2(workspace.key_file, part / KEY)
+    names, faults = _save_bundles(researcher.studies(), part / "bundles")
+    label = Label(format=1, database=_kind(workspace.database), bundles=names)
     (part / LABEL).write_text(label.model_dump_json(indent=2), encoding="utf-8")
-    return part.rename(out)
+    return Backup(part.rename(out), len(names), ends, tuple(faults))
 
 
-def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
+def _save_bundles(versions: Iterable[StudyStatus], folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Copy the bundles of these versions; return their names by study hash, and what is wrong with the copies."""
+    names, faults = {}, []
+    for version in versions:
+        try:
+            Bundle(version.folder)
+            _copy_bundle(version.folder, folder / version.study_hash)
+        except ForetellError as error:
+            faults.append(str(error))
+            continue
+        names[version.study_hash] = version.folder.name
+        faults += Bundle(folder / version.study_hash).find_damage()
+    return names, faults
+
+
+def restore(folder: Path, home: Path, target: Place | None = None) -> list[str]:
     """Restore a backup into an empty workspace and an empty database; return what `verify` finds wrong.
 
     Raises
@@ -66,24 +96,24 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
     ForetellError
         Not a backup, another kind of database, or a file would be overwritten.
     """
-    url = url or database(home)
+    target = target or database(home)
     label = _label(folder)
-    if label.database != _kind(url):
-        raise ForetellError(f"{folder} is a backup of {label.database}, the database here is {_kind(url)}.")
+    if label.database != _kind(target):
+        raise ForetellError(f"{folder} is a backup of {label.database}, the database here is {_kind(target)}.")
     taken = next((name for name in (KEY, IDENTITIES) if (home / name).exists()), None)
     if taken is not None:
         raise ForetellError(f"{home / taken} already exists. Restore into an empty workspace (FORETELL_HOME).")
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (home / "foretell.ends").unlink(missing_ok=True)  # belongs to the previous database, which is gone
-    copies.load(folder / RESPONSES, url)
+    witness.find_path(home, target).unlink(missing_ok=True)  # belongs to the previous database, which is gone
+    copies.load(folder / RESPONSES, target)
     if label.database == "sqlite":
-        copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
+        copies.load(folder / IDENTITIES, home / IDENTITIES)
     shutil.copy2(folder / KEY, home / KEY)
     for study_hash, place in places.items():
         if not place.exists():
             _copy_bundle(folder / "bundles" / study_hash, place)
-    workspace = OpenWorkspace(home, url)
+    workspace = OpenWorkspace(home, target)
     try:
         researcher = Researcher(workspace)
         researcher.move_bundles(places)
@@ -102,8 +132,8 @@ def _copy_bundle(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=list_skipped)
 
 
-def _kind(url: str) -> str:
-    return "sqlite" if url.startswith("sqlite") else "postgresql"
+def _kind(place: Place) -> str:
+    return "postgresql" if find_file(place) is None else "sqlite"
 
 
 def _label(folder: Path) -> Label:
@@ -118,7 +148,7 @@ def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:
     bundle = Bundle(folder / "bundles" / Path(study_hash).name)
     if bundle.study_hash != study_hash or name in ("", ".", "..") or Path(name).name != name:
         raise ForetellError(f"{folder / LABEL} does not match the bundle {study_hash[:12]}…. Use another backup.")
-    for complaint in bundle.find_damage():
+    for complaint in bundle.find_wrong_links():
         raise ForetellError(complaint)
     place = home / "bundles" / name
     if place.exists() and Bundle(place).study_hash != study_hash:

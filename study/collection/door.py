@@ -54,6 +54,13 @@ class ResearcherDoor:
         if refusal is not None:
             raise Refusal(403, refusal)
 
+    def explain_storage_fault(self) -> str | None:
+        """Explain why nothing is stored any more, if so; where the files are, administrators only are told."""
+        fault = self.workspace.store.fault
+        if fault is None or self.account.is_administrator:
+            return fault
+        return "Files of this server's database are missing. Tell an administrator."
+
     def find_role(self, study: str) -> Role | None:
         """Return the account's role in a study; None without one, as for an administrator."""
         address = self.account.address

@@ -92,6 +92,7 @@ DOOR: Mapping[str, Rule] = {
     "sees": OWN,
     "explain_refusal": OWN,
     "require": OWN,
+    "explain_storage_fault": OWN,
     "find_role": OWN,
     # The collection, blinded.
     "monitor": Rule(P.FOLLOW),

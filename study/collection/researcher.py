@@ -222,10 +222,12 @@ class Researcher(Messages, Designing, Members, AccountDirectory):
         self.workspace.store.write(work)
 
     def verify(self) -> list[str]:
-        """List the faults of the database, the first wrong row first: ends, chain, plans, counts, places, audit."""
-        return self.workspace.store.read(
+        """List the faults of the database, the first wrong row first, then those of the bundles that it names."""
+        rows = self.workspace.store.read(
             lambda db: [*self.workspace.find_lost_rows(db), *find_faults(db, self.workspace.manifest_of)]
         )
+        key = [] if self.workspace.key_fault is None else [self.workspace.key_fault]
+        return [*rows, *key, *self.workspace.find_damaged_bundles()]
 
     def last_response(self) -> str:
         """Describe the last response by number and time."""

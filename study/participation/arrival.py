@@ -7,7 +7,6 @@ import hmac
 import secrets
 import uuid
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from core.errors import ForetellError
@@ -58,11 +57,11 @@ class Arrivals:
         """Return the server's clock, ms since 1970: pages measure how far theirs is from it."""
         return self._workspace.clock() / 1e6
 
-    def asset(self, study: str, sha256: str) -> Path:
-        """Return the path of an image of any version of a study; raise `ForetellError` for anything else."""
+    def read_asset(self, study: str, sha256: str) -> bytes:
+        """Read an image of any version of a study, unchanged since it was frozen; else raise `ForetellError`."""
         for bundle in self._workspace.bundles_of(study):
             if sha256 in bundle.manifest.assets:
-                return bundle.asset(sha256)
+                return bundle.read_asset(sha256)
         raise ForetellError(f"Study {study!r} has no such image.")
 
     def entry(self, study: str, token: str = "") -> dict[str, Any]:

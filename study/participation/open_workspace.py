@@ -5,22 +5,33 @@ from __future__ import annotations
 import contextlib
 import hmac
 import math
-import os
-import secrets
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
 from study.participation.ending import code_hash
+from study.participation.key import find_key_fault
 from study.participation.refusals import Refusal
-from study.store import Connection, Store, StoreError, audit, identities, repository, timemark, witness
+from study.store import (
+    Connection,
+    Place,
+    Store,
+    StoreError,
+    audit,
+    find_file,
+    identities,
+    repository,
+    timemark,
+    witness,
+)
 from study.store.rows import SessionRow, VersionRow
 from study.workspace.files import close_to_others
+from study.workspace.workspace import KEY
 from study.workspace.workspace import database as default_database
 
 COPYING_S = 6.0
@@ -30,21 +41,30 @@ COPYING_S = 6.0
 class OpenWorkspace:
     """The stores of one workspace and the bundles its studies were opened from; see `study.service.Service`."""
 
-    def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, home: Path, database: Place | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.home = home
         self.clock = clock
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.database = database or default_database(home)
-        for url in (self.database, f"sqlite:///{home / 'identity.db'}"):
-            if url.startswith("sqlite:///"):
-                close_to_others(Path(url.removeprefix("sqlite:///")))
+        self._file = find_file(self.database)
+        if self._file is not None:
+            self._refuse_lost_file(self._file)
+            close_to_others(self._file)
+            close_to_others(home / "identity.db")
         self.store = Store(self.database)
-        beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
+        beside = self.database if self._file is None else home / "identity.db"
         self.identities = Store(beside, identities.MIGRATIONS, "identity")
         self.bundles: dict[str, Bundle] = {}
         self._marked = 0
         self._copied = -math.inf
-        self._index_codes()
+        self._find_faults()
+        if self.store.fault is None:
+            self._index_codes()
+
+    def require_sound(self) -> None:
+        """Refuse to go on where responses, files or the key of this workspace are missing."""
+        if self.store.fault is not None:
+            raise StoreError(self.store.fault)
 
     def note(self, actor: str, act: str, detail: Mapping[str, Any]) -> None:
         """Put an administrative act into the audit trail; `detail` must name nobody."""
@@ -69,7 +89,11 @@ class OpenWorkspace:
         return erased
 
     def keep_watch(self) -> None:
-        """Do what a running server does every few seconds: keep the chains' ends, move the time on, empty the log."""
+        """Do what a running server does every few seconds: find losses, keep the chains' ends, empty the log.
+
+        Nothing is stored any more once something was lost: the files or the newest rows of the database.
+        """
+        self.store.write(lambda _: None)  # the writer looks for the database's files
         self._keep_ends()
         if time.monotonic() - self._copied >= COPYING_S:
             self.store.copy_log()
@@ -83,8 +107,41 @@ class OpenWorkspace:
     def _keep_ends(self) -> None:
         """Keep the chains' ends outside the database, unless it lacks what was kept before: that is evidence."""
         ends, faults = self.store.read(lambda db: (witness.ends_of(db), self.find_lost_rows(db)))
-        if not faults and ends != witness.read(self.ends_file):
+        if faults:
+            self._refuse_writes(faults[0])
+        elif ends != witness.read(self.ends_file):
             witness.keep(self.ends_file, ends)
+
+    def _find_faults(self) -> None:
+        """Store nothing where the key or the newest rows are missing."""
+        self.key_fault = find_key_fault(self.key_file, self.store)
+        if self.key_fault is not None:
+            self.store.refuse_writes(self.key_fault)
+        for fault in self.store.read(self.find_lost_rows):
+            self._refuse_writes(fault)
+
+    def _refuse_writes(self, fault: str) -> None:
+        self.store.refuse_writes(
+            f"{fault} Until then nothing is stored; to go on without them, delete {self.ends_file}."
+        )
+
+    def _refuse_lost_file(self, file: Path) -> None:
+        """Refuse to make a new database where there was one."""
+        former = Path(unquote(str(file)).partition("?")[0])
+        if file.exists():
+            return
+        if former != file and former.is_file():
+            raise StoreError(
+                f"The database of {self.home} is at {former}, where earlier versions put it by mistake. Move it to "
+                f"{file}, and identity.db from the same folder to {self.home}."
+            )
+        ends = witness.read(self.ends_file)
+        if ends is not None and ends.act:
+            raise StoreError(
+                f"{file} is missing, and {self.ends_file} knows of {ends.response:,} responses in it (last: "
+                f"{ends.last_response}). Restore it or the newest backup; to begin with an empty database, delete "
+                f"{self.ends_file}."
+            )
 
     def find_lost_rows(self, db: Connection) -> list[str]:
         kept = witness.read(self.ends_file)
@@ -93,31 +150,20 @@ class OpenWorkspace:
     @property
     def ends_file(self) -> Path:
         """The file of the chains' ends: ``foretell.ends`` next to ``foretell.db``."""
-        url = self.database
-        return Path(url.removeprefix("sqlite:///")).with_suffix(".ends") if url.startswith("sqlite") else (
-            self.home / "foretell.ends"
-        )  # fmt: skip
+        return witness.find_path(self.home, self.database)
 
     def compute_trusted_time(self, db: Connection) -> int:
         """Compute the time by which participations end and ids are erased: see `study.store.timemark`."""
         return timemark.compute_trusted_time(db, self.clock())
 
+    @property
     def key_file(self) -> Path:
-        """Return the key of pseudonyms and withdrawal codes, made where it is missing."""
-        path = self._key_path
-        if not path.exists():
-            # Written whole before it has its name: another process that starts now must not read half of it.
-            made = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(secrets.token_bytes(32))
-            with contextlib.suppress(FileExistsError):
-                os.link(made, path)
-            made.unlink()
-        return path
+        """The key of pseudonyms, private codes and personal links."""
+        return self.home / KEY
 
     def _index_codes(self) -> None:
         """Add the private codes of an earlier version's sessions to the index, by the key that they were made with."""
-        without = self.store.read(repository.sessions_without_code) if self._key_path.exists() else []
+        without = self.store.read(repository.sessions_without_code)
         rows = {session_id: code_hash(self.key, session_id) for session_id in without}
 
         def work(db: Connection) -> None:
@@ -127,13 +173,10 @@ class OpenWorkspace:
         if rows:
             self.store.write(work)
 
-    @property
-    def _key_path(self) -> Path:
-        return self.home / "participants.key"
-
     @cached_property
     def key(self) -> bytes:
-        return self.key_file().read_bytes()
+        self.require_sound()
+        return self.key_file.read_bytes()
 
     def manifest_of(self, row: SessionRow | VersionRow) -> Manifest:
         return self.bundle(row["study_hash"]).manifest
@@ -147,6 +190,14 @@ class OpenWorkspace:
                 raise ForetellError(f"{folder} contains another study than the one opened. Put the old bundle back.")
             self.bundles[study_hash] = bundle
         return self.bundles[study_hash]
+
+    def find_damaged_bundles(self) -> Iterator[str]:
+        """Describe what is missing or changed in the bundles of all versions."""
+        for version in self.store.read(repository.versions):
+            try:
+                yield from Bundle(Path(version["folder"])).find_damage()
+            except ForetellError as error:
+                yield str(error)
 
     def find_shown_manifest(self, study: str) -> Manifest:
         """Return the manifest of the version that is open, or else of the one opened last.

@@ -10,11 +10,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from study.store import engine
+from study.store.engine import Place, find_file
 from study.store.errors import StoreError
 from study.store.migrations import MIGRATIONS, Migrations, migrate
 from study.store.writer import Writer
 
-__all__ = ["Connection", "Store", "StoreError"]
+__all__ = ["Connection", "Place", "Store", "StoreError", "find_file"]
 
 T = TypeVar("T")
 
@@ -24,8 +25,9 @@ class Store:
 
     Parameters
     ----------
-    url
-        ``sqlite:////absolute/path.db``, created if missing, or ``postgresql://user:password@host/database``.
+    place
+        The file of an SQLite database, or ``sqlite:////absolute/path.db``, either created if missing; or
+        ``postgresql://user:password@host/database``.
     migrations
         The migrations that create its tables.
     schema
@@ -37,12 +39,12 @@ class Store:
         Not a database, damaged, not reachable, not writable, or from a newer version of Foretell.
     """
 
-    def __init__(self, url: str, migrations: Migrations = MIGRATIONS, schema: str = "public") -> None:
-        self._writing = engine.create_write_engine(url, schema)
+    def __init__(self, place: Place, migrations: Migrations = MIGRATIONS, schema: str = "public") -> None:
+        self._writing = engine.create_write_engine(place, schema)
         engine.check(self._writing)
         migrate(self._writing, migrations, schema)
         self.erased = not engine.empty_log(self._writing)  # a killed process may have left erased bytes there
-        self._reading = engine.create_read_engine(url, schema)
+        self._reading = engine.create_read_engine(place, schema)
         self._writer = Writer(self._writing)
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -75,6 +77,15 @@ class Store:
             raise StoreError(f"The database cannot be read ({engine.format_error(error)}). Try again.") from error
         except TimeoutError:
             raise StoreError("The database is busy with other reads. Try again.") from None
+
+    @property
+    def fault(self) -> str | None:
+        """Say why nothing is stored any more, if so."""
+        return self._writer.fault
+
+    def refuse_writes(self, reason: str) -> None:
+        """Store nothing from now on: `reason` says why and what to do."""
+        self._writer.refuse(reason)
 
     def copy_log(self) -> None:
         """Copy the log of what was written into the database, so that the writer need not stop for it."""

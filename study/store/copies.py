@@ -11,22 +11,22 @@ from pathlib import Path
 
 from sqlalchemy import URL, create_engine, inspect
 
-from study.store.engine import parse_url
+from study.store.engine import Place, parse_place
 from study.store.errors import StoreError
 
 
-def save(url: str, path: Path) -> None:
+def save(place: Place, path: Path) -> None:
     """Write one consistent state of the database to `path` while it is in use; raise `StoreError` on failure."""
-    made = parse_url(url)
+    made = parse_place(place)
     if made.get_backend_name() == "sqlite":
         _copy(_file(made), path)
     else:
         _run("pg_dump", made, "--format=custom", "--no-owner", f"--file={path}")
 
 
-def load(path: Path, url: str) -> None:
+def load(path: Path, place: Place) -> None:
     """Restore the database from what `save` wrote; raise `StoreError` if there is a database already."""
-    made = parse_url(url)
+    made = parse_place(place)
     if made.get_backend_name() == "sqlite":
         if _file(made).exists():
             raise StoreError(f"{_file(made)} already exists. Move it away first.")

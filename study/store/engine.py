@@ -7,6 +7,7 @@ before, and no other writes meanwhile. A reading engine's cannot write, and see 
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 
 from sqlalchemy import Connection, Engine
@@ -20,27 +21,39 @@ KINDS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgresql}
 EXAMPLES = "sqlite:////absolute/path/foretell.db or postgresql://user:password@host/database"
 
 
-def parse_url(url: str) -> URL:
-    """Parse the URL of a supported kind of database."""
+Place = str | Path
+"""A database: its URL, or the file of an SQLite database, whose name may have any character."""
+
+
+def parse_place(place: Place) -> URL:
+    """Return the URL of a database of a supported kind."""
+    if isinstance(place, Path):
+        return URL.create("sqlite", database=str(place))
     try:
-        made = make_url(url)
+        made = make_url(place)
     except ArgumentError:
-        raise StoreError(f"{url!r} is not a database URL. Use {EXAMPLES}.") from None
+        raise StoreError(f"{place!r} is not a database URL. Use {EXAMPLES}.") from None
     if made.get_backend_name() not in KINDS:
         raise StoreError(f"The database {made.get_backend_name()!r} is not supported. Use {EXAMPLES}.")
     return made
 
 
-def create_write_engine(url: str, schema: str = "public") -> Engine:
-    """Create an engine whose transactions exclude all other writers."""
-    made = parse_url(url)
+def find_file(place: Place) -> Path | None:
+    """Return the file of an SQLite database; None for a server's."""
+    made = parse_place(place)
+    return Path(made.database or "") if made.get_backend_name() == "sqlite" else None
+
+
+def create_write_engine(place: Place, schema: str = "public") -> Engine:
+    """Create an engine whose transactions exclude all other writers; a missing SQLite file is created."""
+    made = parse_place(place)
     engine: Engine = KINDS[made.get_backend_name()].create_write_engine(made, schema)
     return engine
 
 
-def create_read_engine(url: str, schema: str = "public") -> Engine:
+def create_read_engine(place: Place, schema: str = "public") -> Engine:
     """Create an engine whose connections cannot write."""
-    made = parse_url(url)
+    made = parse_place(place)
     engine: Engine = KINDS[made.get_backend_name()].create_read_engine(made, schema)
     return engine
 
@@ -70,6 +83,19 @@ def copy_log(engine: Engine) -> None:
     """Copy the database's log into the database, where it has to be done by this program."""
     with suppress(DBAPIError, *KINDS[engine.dialect.name].ERRORS):
         KINDS[engine.dialect.name].copy_log(engine)
+
+
+def identify_files(engine: Engine) -> tuple[object, ...]:
+    """Identify the database's files at their paths: other values mean that they were deleted or replaced."""
+    return tuple(KINDS[engine.dialect.name].identify_files(engine))
+
+
+def rescue(connection: Connection) -> str:
+    """Copy a database whose files were deleted or replaced to a new file, and say where; say it if that fails.
+
+    The connection was opened before: a new one would not see those files.
+    """
+    return str(KINDS[connection.dialect.name].rescue(connection))
 
 
 def in_transaction(connection: Connection) -> bool:

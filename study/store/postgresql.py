@@ -61,6 +61,16 @@ def empty_log(_: Engine) -> bool:
     return True
 
 
+def identify_files(_: Engine) -> tuple[object, ...]:
+    """Return nothing: the files are the server's."""
+    return ()
+
+
+def rescue(_: Connection) -> str:
+    """Do nothing: the files are the server's."""
+    return ""
+
+
 def in_transaction(driver: Any) -> bool:
     """Tell whether the connection and its transaction are intact."""
     return not driver.closed and int(driver.info.transaction_status) == _IN_TRANSACTION

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -27,8 +31,12 @@ PATIENCE_MS = 1000
 def create_write_engine(url: URL, _: str) -> Engine:
     """Create an engine whose transactions take the write lock at once.
 
-    A transaction that reads first and writes later can be refused as busy, whatever the timeout.
+    A transaction that reads first and writes later can be refused as busy, whatever the timeout. A missing file is
+    created here, readable by its owner only, and nowhere else: a connection that is opened later must not bring back
+    a file that was deleted.
     """
+    with suppress(OSError):  # what is wrong with it, the first connection says
+        os.close(os.open(url.database or "", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return _engine(url, _PRAGMAS, "BEGIN IMMEDIATE")
 
 
@@ -86,13 +94,47 @@ def copy_log(engine: Engine) -> None:
         driver.close()  # return to the pool
 
 
+def identify_files(engine: Engine) -> tuple[tuple[int, int] | None, ...]:
+    """Identify the database and its log by device and inode, while a connection is open.
+
+    SQLite goes on writing to files that were deleted or replaced (sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a
+    _database_file_while_in_use): what it acknowledges then is in no file that a restart finds.
+    """
+    return tuple(_identify(Path(f"{engine.url.database}{end}")) for end in ("", "-wal"))
+
+
+def rescue(connection: Connection) -> str:
+    """Write the database, which this connection still reads, to a new file next to it, and say where."""
+    path = Path(f"{connection.engine.url.database}")
+    copy = path.with_name(f"{path.stem}-rescued-{time.strftime('%Y%m%d-%H%M%S')}{path.suffix}")
+    driver: Any = connection.connection.dbapi_connection
+    try:
+        driver.execute("VACUUM INTO ?", (str(copy),))
+        copy.chmod(0o600)
+    except (*ERRORS, OSError) as error:
+        return f"They could not be copied ({error}). Do not stop the server before its open files are saved."
+    return (
+        f"Everything stored before is in {copy}. Stop the server, move that file to {path}, delete {path.name}-wal "
+        "and -shm, and start it again."
+    )
+
+
 def in_transaction(driver: sqlite3.Connection) -> bool:
     """Tell whether the transaction is open; SQLite ends it by itself, for example when the disk is full."""
     return driver.in_transaction
 
 
+def _identify(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 def _engine(url: URL, pragmas: tuple[str, ...], begin: str) -> Engine:
-    engine = create_engine(url)
+    address = f"{Path(url.database or '').resolve().as_uri()}?mode=rw"
+    engine = create_engine(url, creator=lambda: sqlite3.connect(address, uri=True, check_same_thread=False))
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _: Any) -> None:

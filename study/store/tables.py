@@ -74,4 +74,5 @@ audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TE
 invitation = table("invitation", study=TEXT, participant_id=TEXT)
 exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)
 study_member = table("study_member", study=TEXT, account=TEXT, role=TEXT, added_at=WHOLE, added_by=TEXT)
+key_check = table("key_check", id=WHOLE, value=TEXT)
 time_mark = table("time_mark", id=WHOLE, reached=WHOLE, since=WHOLE, latest=WHOLE)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Table, select, union_all
 
+from study.store.engine import Place, find_file
 from study.store.rows import at_most_one
 from study.store.tables import audit, erased_response, response
 
@@ -56,6 +57,12 @@ def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
                 f"The {what} number {number:,} ({_format_time(at)}) is not the one that was acknowledged: {lost}. "
                 "Restore the database with its -wal file, or the newest backup."
             )
+
+
+def find_path(home: Path, place: Place) -> Path:
+    """Return the file of the ends: next to an SQLite database, under its name; for a server in the workspace."""
+    file = find_file(place)
+    return home / "foretell.ends" if file is None else file.with_suffix(".ends")
 
 
 def read(path: Path) -> Ends | None:

@@ -6,6 +6,7 @@ for all jobs queued meanwhile.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from study.store.engine import format_error, in_transaction
+from study.store.engine import format_error, identify_files, in_transaction, rescue
 from study.store.errors import StoreError
 
 MOST_JOBS = 256
@@ -24,7 +25,10 @@ LONGEST_S = 0.04
 """How long a group may take where more jobs wait: beginning and committing cost as much as a job."""
 ROLLED_BACK = "The database rolled back a group of writes. Check its disk and try again."
 
+VANISHED = "The database's files were deleted or replaced while they are in use: nothing is stored any more."
+
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class _Job:
@@ -66,6 +70,8 @@ class Writer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._files = identify_files(engine)
+        self._fault: str | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -78,12 +84,25 @@ class Writer:
         with self._lock:
             if self._closed.is_set():
                 raise StoreError("The database is closed. Start the server again.")
+            if self._fault is not None:
+                raise StoreError(self._fault)
             self._jobs.put(job)
         return job.future
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Queue `work` and wait for its commit."""
         return self.submit(work).result()
+
+    @property
+    def fault(self) -> str | None:
+        """Say why nothing is stored any more, if so."""
+        return self._fault
+
+    def refuse(self, reason: str) -> None:
+        """Refuse all jobs from now on; the first reason stays."""
+        if self._fault is None:
+            self._fault = reason
+            log.critical("%s", reason)
 
     def close(self) -> None:
         """Commit what is queued and stop."""
@@ -99,14 +118,23 @@ class Writer:
             group: list[_Job] = []
             error: Exception | None = None
             try:
-                with self._engine.begin() as connection:
-                    for job in self._gather_jobs(first, group):
-                        job.run(connection)
-                        _still_open(connection)
+                with self._engine.connect() as connection:
+                    with connection.begin():
+                        for job in self._gather_jobs(first, group):
+                            job.run(connection)
+                            _still_open(connection)
+                    self._check_files(connection)  # before anything is acknowledged
             except Exception as failure:
                 error = failure
+            if self._fault is not None:
+                error = StoreError(self._fault)
             for job in group or [first]:
                 job.settle(error)
+
+    def _check_files(self, connection: Connection) -> None:
+        """Refuse all jobs from now on if what was committed lies in files that were deleted or replaced; save them."""
+        if self._fault is None and identify_files(self._engine) != self._files:
+            self.refuse(f"{VANISHED} {rescue(connection)}")
 
     def _gather_jobs(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
         """Gather `first` and the jobs queued meanwhile, up to the limits, without waiting for more."""

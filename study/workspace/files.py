@@ -52,15 +52,15 @@ def shared_files() -> Iterator[None]:
 
 
 def close_to_others(database: Path) -> None:
-    """Make a database readable and writable by its owner only, before it is created or if this user owns it.
+    """Make a database that this user owns readable and writable by its owner only.
 
     SQLite gives its log the mode of the database.
     """
     with suppress(OSError):  # owned by another user, or on a disk without modes: `doctor` reports it
-        if not database.exists():
-            os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        for path in (database, *database.parent.glob(f"{database.name}-*")):
-            path.chmod(0o600)
+        for end in ("", "-wal", "-shm"):
+            path = database.with_name(f"{database.name}{end}")
+            if path.exists():
+                path.chmod(0o600)
 
 
 @contextmanager

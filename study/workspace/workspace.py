@@ -12,6 +12,7 @@ from study.workspace.files import PRIVATE
 
 VARIABLE = "FORETELL_HOME"
 DATABASE = "FORETELL_DATABASE"
+KEY = "participants.key"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,7 +22,7 @@ def home() -> Path:
     It is ``FORETELL_HOME``; else ``workspace`` in the checkout, or ``foretell-workspace`` in the user's home where
     Foretell is an installed package.
     """
-    folder = _folder()
+    folder = find_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -31,7 +32,8 @@ def home() -> Path:
     return folder.resolve()
 
 
-def _folder() -> Path:
+def find_folder() -> Path:
+    """Return the workspace folder, which may not exist yet: commands that only read do not create it."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -42,7 +44,7 @@ def readable_by_others(home: Path) -> list[Path]:
     """List the workspace, its databases and its key if other users of this machine can read them."""
     if os.name != "posix":
         return []
-    private = [home, home / "participants.key", *home.glob("*.db*"), *home.glob("*.ends")]
+    private = [home, home / KEY, *home.glob("*.db*"), *home.glob("*.ends")]
     return [path for path in private if path.exists() and path.stat().st_mode & PRIVATE]
 
 
@@ -51,7 +53,7 @@ def close_to_others() -> Iterator[str]:
 
     The folder's own mode keeps them out of everything below it.
     """
-    folder = _folder()
+    folder = find_folder()
     paths = readable_by_others(folder) if folder.is_dir() else []
     failed = []
     for path in paths:
@@ -67,9 +69,17 @@ def close_to_others() -> Iterator[str]:
         yield f"Other users of this machine can read {named}, and this user may not change that. Ask its owner."
 
 
-def database(home: Path) -> str:
-    """Return the URL of the database: ``FORETELL_DATABASE``, or the file ``foretell.db`` in the workspace."""
-    return os.environ.get(DATABASE) or f"sqlite:///{home / 'foretell.db'}"
+def database(home: Path) -> str | Path:
+    """Return the database's URL (``FORETELL_DATABASE``), or else its file, ``foretell.db`` in the workspace."""
+    return os.environ.get(DATABASE) or home / "foretell.db"
+
+
+def require_workspace() -> None:
+    """Refuse a folder where no study was ever opened: who reads or saves a workspace named another one by mistake."""
+    folder = find_folder()
+    place = database(folder)
+    if not (folder / KEY).exists() and not (isinstance(place, Path) and place.exists()):
+        raise ForetellError(f"There is no workspace at {folder.absolute()}. Set {VARIABLE} to the folder of yours.")
 
 
 def bundles(home: Path) -> list[Path]:

@@ -158,6 +158,20 @@ def test_images_are_immutable_and_tell_nothing(client: TestClient) -> None:
         assert client.get(path).status_code == 404
 
 
+def test_a_changed_image_is_not_shown(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    """Catches participants who judge another image than the study's: a flipped byte was sent as it was."""
+    me = begin(client)
+    to_trials(client, me)
+    sha256 = client.get("/api/v1/preload", headers=me).json()[0]
+    [folder] = {status.folder for status in service.get_service().researcher.studies()}
+    path = folder / "assets" / f"{sha256}.webp"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    assert client.get(f"/assets/demo/{sha256}").status_code == 404
+    assert "was changed since the study was frozen" in caplog.text
+
+
 def test_states_are_never_cached(client: TestClient) -> None:
     assert client.get("/api/v1/state", headers=begin(client)).headers["cache-control"] == "no-store"
 

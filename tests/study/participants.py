@@ -55,7 +55,7 @@ def query(service: Service, sql: str) -> list[tuple[Any, ...]]:
 
 def tamper(service: Service, sql: str) -> None:
     """Done to the database itself, the triggers out of the way."""
-    if service.workspace.database.startswith("postgresql"):
+    if isinstance(service.workspace.database, str):
         with service.workspace.store._writing.begin() as db:
             db.exec_driver_sql("SET LOCAL session_replication_role = replica")  # nor are foreign keys looked at
             db.exec_driver_sql(sql)

@@ -89,7 +89,7 @@ def test_a_link_made_after_the_opening_is_not_followed(service: Service, bundle:
     asset.unlink()
     asset.symlink_to(tmp_path / "secret")
     with pytest.raises(ForetellError, match="leads out of its bundle"):
-        service.participant.asset(study, asset.stem)
+        service.participant.read_asset(study, asset.stem)
 
 
 def test_links_that_stay_inside_are_welcome(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_links_that_stay_inside_are_welcome(service: Service, bundle: MakeBundle
     asset.symlink_to("moved")
     (tmp_path / "linked").symlink_to(folder)
     study = service.researcher.open_study(tmp_path / "linked", per_condition=1)
-    assert service.participant.asset(study, asset.stem).read_bytes() == (folder / "assets" / "moved").read_bytes()
+    assert service.participant.read_asset(study, asset.stem) == (folder / "assets" / "moved").read_bytes()

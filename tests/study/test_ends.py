@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dashboard.cli import main as cli
 from study.service import Service
-from study.store import responses, witness
+from study.store import StoreError, responses, witness
 from tests.study.participants import MakeBundle, answer, query, take_part, tamper, to_trials
 
 FILES = ("participants.key", "identity.db", "foretell.ends")
@@ -64,8 +64,10 @@ def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> N
         [fault, *_] = later.researcher.verify()
         assert fault.startswith(f"The response number 14 ({at} UTC) is not the one that was acknowledged: 9 at the end")
         assert later.researcher.last_response().startswith("number 5, ")
-        later.workspace.keep_watch()  # keeps the evidence
-        later.participant.record(later.participant.begin("demo", participant="another"), answer(0))
+        with pytest.raises(StoreError, match="Until then nothing is stored"):
+            later.participant.begin("demo", participant="another")
+        with pytest.raises(StoreError, match="Until then nothing is stored"):
+            later.workspace.keep_watch()
     with Service(home) as later:
         assert "number 14" in later.researcher.verify()[0]
     told = CliRunner().invoke(cli.build_app(), ["verify", str(home / "foretell.db")])
@@ -78,9 +80,12 @@ def test_others_in_the_place_of_what_was_lost_are_named_too(service: Service, to
     service.participant.record(token, answer(5))
     service.workspace.keep_watch()
     home = lose_log(service, tmp_path / "lost")
+    ends = (home / "foretell.ends").read_bytes()
+    (home / "foretell.ends").unlink()
     with Service(home) as later:
         for index in range(5, 8):
             later.participant.record(token, answer(index))
+        (home / "foretell.ends").write_bytes(ends)
         assert later.researcher.workspace.store.read(lambda db: list(responses.find_broken_links(db))) == []
         assert "others took their place" in later.researcher.verify()[0]
 

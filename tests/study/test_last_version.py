@@ -113,5 +113,5 @@ def test_a_personal_link_of_before_still_lets_its_participant_in(kept: Path, ser
 def test_a_backup_of_an_old_workspace_can_be_restored(kept: Path, service: Service) -> None:
     """Catches a backup that leaves out what only an old workspace has."""
     with service:
-        folder = backup(service.researcher, kept / "backup")
+        folder = backup(service.researcher, kept / "backup").folder
     assert restore(folder, kept / "restored") == []

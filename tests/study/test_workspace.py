@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
+from study.collection.backup import backup, restore
+from study.service import Service
+from study.store import StoreError
 from study.workspace.workspace import bundle_named, bundles, study_files
 from tests.conftest import write_bundle
 
@@ -47,3 +50,26 @@ def test_study_files_of_the_project_then_of_the_workspace(home: Path) -> None:
     names = [path.name for path in study_files(home)]
     assert "demo.toml" in names[:-1]
     assert names[-1] == "a.toml"
+
+
+@pytest.mark.parametrize("name", ["a%20b", "what?", "100%", "a#b", "two words", "é", "a&mode=memory"])
+def test_a_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """Catches a path that is written into a URL and parsed again: the database, and all ids, lay in another folder."""
+    home = tmp_path / name
+    with Service(home) as service:
+        service.researcher.note("something", {})
+        service.workspace.keep_watch()
+        folder = backup(service.researcher, tmp_path / "saved?%20").folder
+    assert {path.name for path in home.iterdir()} == {"foretell.db", "identity.db", "foretell.ends", "participants.key"}
+    assert [path.name for path in home.iterdir() if path.stat().st_mode & 0o077] == []
+    assert restore(folder, tmp_path / f"{name}-again") == []
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}-again", "saved?%20"}
+
+
+def test_a_database_that_an_earlier_version_put_elsewhere_is_named(tmp_path: Path) -> None:
+    """Catches an empty database next to the one that a former version made for a folder named ``a%20b``."""
+    with Service(tmp_path / "a b"):
+        pass
+    with pytest.raises(StoreError, match=r"is at .*a b/foretell\.db, where earlier versions put it"):
+        Service(tmp_path / "a%20b")
+    assert not (tmp_path / "a%20b" / "foretell.db").exists()

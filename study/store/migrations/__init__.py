@@ -18,12 +18,13 @@ from study.store.migrations import (
     v0004_access,
     v0005_fewer_pages,
     v0006_members,
+    v0007_key,
 )
 from study.store.migrations.translation import Migrations, Statements, translate
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
-_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages, v0006_members)
+_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages, v0006_members, v0007_key)
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
     "postgresql": tuple(version.POSTGRESQL for version in _VERSIONS),

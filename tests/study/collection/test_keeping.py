@@ -68,7 +68,7 @@ def test_a_link_that_came_later_stops_no_backup_and_no_restore(
     folder = bundle()
     service.researcher.open_study(folder, per_condition=1)
     (folder / "assets" / "loop").symlink_to(".")
-    saved = backup(service.researcher, tmp_path / "saved")
+    saved = backup(service.researcher, tmp_path / "saved").folder
     [copied] = (saved / "bundles").iterdir()
     assert sorted(p.name for p in copied.rglob("*")) == sorted(p.name for p in folder.rglob("*") if p.name != "loop")
     assert restore(saved, tmp_path / "restored") == []

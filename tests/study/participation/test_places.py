@@ -188,7 +188,7 @@ def test_a_new_version_is_for_new_people_only(service: Service, bundle: MakeBund
     assert service.participant.state(service.participant.begin(study, participant="early"))["trial"] == screen
     take_part(service, service.participant.begin(study))
     assert set(service.researcher.responses(study)["study_hash"]) == {Bundle(new).study_hash}
-    assert service.participant.asset(study, screen["target"]).is_file()
+    assert service.participant.read_asset(study, screen["target"])
     service.researcher.open_study(old, per_condition=1)
     assert [status.state for status in service.researcher.studies()] == ["open", "superseded"]
 
@@ -234,7 +234,7 @@ def test_a_tampered_bundle_is_refused(service: Service, bundle: MakeBundle) -> N
 def test_only_the_studys_own_images_are_served(service: Service, study: str) -> None:
     for name in ("../manifest", "0" * 64, "../../foretell.db"):
         with pytest.raises(ForetellError, match="no such image"):
-            service.participant.asset(study, name)
+            service.participant.read_asset(study, name)
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "../participants", "/etc/hostname"])

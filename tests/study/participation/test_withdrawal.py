@@ -19,6 +19,7 @@ from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Refusal
 from study.plan.procedure import Pay
 from study.service import Service
+from study.store import find_file
 from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
 
 PAY = {"per_right": 5, "most": 40}
@@ -56,9 +57,8 @@ def test_ids_are_in_their_own_file_and_nowhere_else(service: Service, study: str
     assert identities(service) == [(PIDS[0], "0" * 24)]
     holding = [p.name for p in service.workspace.home.iterdir() if PIDS[0].encode() in p.read_bytes()]
     assert PIDS[0] not in everything(service)
-    assert bool(holding) == service.workspace.database.startswith(
-        "sqlite"
-    )  # PostgreSQL has a schema of its own for them
+    # PostgreSQL has a schema of its own for them.
+    assert bool(holding) == (find_file(service.workspace.database) is not None)
     assert all(name.startswith("identity.db") for name in holding)
 
 
