@@ -7,6 +7,7 @@ from core.teaching.policies import POLICIES
 from dashboard.design.fields import Setting
 from study.bundle import TYPE_LABELS
 from study.plan.measures import IMAGE_MEASURES
+from study.plan.services import SERVICES
 
 TYPES = tuple(TYPE_LABELS.values())
 LANGUAGES = {"en": "English", "de": "German"}
@@ -106,7 +107,16 @@ PACING = (
 )
 RECRUITER = (
     Setting(
-        "recruiter.url", "Link back, with {code}", "Prolific's: https://app.prolific.com/submissions/complete?cc={code}"
+        "recruiter.service",
+        "Recruitment service",
+        "Says how participants arrive and return: the page Studies has the link to enter there.",
+        names={"": "none, or another one"} | {name: service.title for name, service in SERVICES.items()},
+    ),
+    Setting(
+        "recruiter.url",
+        "Link back, with {code} or {id}",
+        "{code} is replaced with the completion code, {id} with the participant's ID at the service. Prolific's is "
+        f"known. SONA's: {SERVICES['sona'].link_back}",
     ),
     Setting("recruiter.complete", "Completion code", "Empty: each participant gets a private code."),
     Setting("recruiter.screened", "Code if the check is failed"),

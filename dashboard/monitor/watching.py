@@ -35,6 +35,15 @@ WORDS = {
         "Browsers that cannot keep a response until it is sent: a reload while offline loses it.",
     ),
     "offline": ("Lost connections", "Responses wait in the browser until the connection is back."),
+    "unknown_parameters": (
+        "Links with an unknown ID",
+        "Participants whose link has a parameter that Foretell does not know: they take part anonymously, their ID is "
+        "not stored. Write pid=… in the link at the service.",
+    ),
+    "translated": (
+        "Translated pages",
+        "Participants whose browser translated the page; class names and codes are left.",
+    ),
 }
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
 HELP = {

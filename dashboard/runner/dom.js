@@ -25,15 +25,18 @@ export function show(id) {
   $(id).querySelector("h1")?.focus(); // a screen reader begins at the new page's heading
 }
 
-let words = {};
+let words = {}, language = document.documentElement.lang;
 
 // The page's own words, in the study's language.
 export function speak(entry) {
   words = entry.words;
-  document.documentElement.lang = entry.language;
+  document.documentElement.lang = language = entry.language;
   document.title = entry.title;
   for (const element of document.querySelectorAll("[data-text]")) element.textContent = word(element.dataset.text);
 }
+
+// The study's language; the page's own is another one while a browser translates it.
+export const spoken = () => language;
 
 export const word = (key, values = {}) => fill(words[key] ?? "", values);
 

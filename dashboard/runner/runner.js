@@ -1,7 +1,7 @@
 // The participant's page. The server knows the current stage; this page shows it and sends the responses.
 
 import { clockOffset } from "./clock.js";
-import { $, clicked, make, nameKeys, prose, show, speak, tellContact, title, word } from "./dom.js";
+import { $, clicked, make, nameKeys, prose, show, speak, spoken, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
@@ -13,6 +13,8 @@ const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
 const KNOWN = "refused_known"; // the link's id has a session, and nothing sent shows that it is theirs
 const TOUCH = "(hover: none) and (pointer: coarse)";
+const PERSON = ["pid", "participant", "participantid", "workerid", "surveycode", "sonaid", "userid", "id"]; // without capitals and signs
+const HARMLESS = /^(preview|sig|utm_.*|fbclid|gclid)$/i; // what is added to links and names nobody
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
@@ -76,14 +78,20 @@ async function enter(needs) {
   return true;
 }
 
-// The id of the link, and what this browser keeps to show later that the session is its own.
+// The id of the link, and what this browser keeps to show later that the session is its own. Services and researchers
+// spell the id's name in many ways: capitals, hyphens and underscores make no difference.
 async function recruited(query) {
-  const prolific = query.get("PROLIFIC_PID"), person = query.get("pid") ?? query.get("participant");
-  if (prolific === null && person === null) return {};
+  const names = [...query.keys()], plain = (name) => name.toLowerCase().replace(/[^a-z]/g, "");
+  const sent = (name) => query.get(names.find((one) => plain(one) === name)); // null where there is none
+  const prolific = sent("prolificpid"), person = PERSON.map(sent).find((id) => id !== null) ?? null;
+  if (prolific === null && person === null) {
+    const strange = names.filter((name) => !HARMLESS.test(name));
+    if (strange.length) net.log("unknown_parameters", null, { names: strange.join(", ").slice(0, 200) });
+    return {};
+  }
   const link = { source: "link", person, signature: query.get("sig") };
   const ids = {
-    source: "prolific", person: prolific, study: query.get("STUDY_ID"), session: query.get("SESSION_ID"),
-    token: query.get("prolific_token"),
+    source: "prolific", person: prolific, study: sent("studyid"), session: sent("sessionid"), token: sent("prolifictoken"),
   };
   return { recruit: prolific === null ? link : ids, proof: { browser: await net.secret(prolific ?? person) } };
 }
@@ -254,6 +262,14 @@ function watch() {
   const log = (kind, payload) => net.log(kind, null, payload);
   document.addEventListener("visibilitychange", () => log(document.hidden ? "hidden" : "visible"));
   for (const kind of ["blur", "focus", "online", "offline"]) addEventListener(kind, () => log(kind));
+  // A browser's translator changes names that participants compare, and can make two of them the same.
+  const translated = new MutationObserver(() => {
+    const { className, lang } = document.documentElement;
+    if (!/\btranslated-(ltr|rtl)\b/.test(className) && lang === spoken()) return;
+    translated.disconnect();
+    log("translated", { language: lang.slice(0, 20) });
+  });
+  translated.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "lang"] });
   addEventListener("resize", () => log("resize", { width: innerWidth, height: innerHeight }));
   $("leave").onclick = $("withdraw-now").onclick = () => { log("withdraw_opened"); withdrawPage(); };
   // Taken over by another tab: the server says so to a page that asks again, and what was not sent is still kept.

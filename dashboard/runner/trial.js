@@ -71,7 +71,7 @@ async function put(image, sha256, study, words) {
 // Collects the first admissible response. Until open(onset) nothing counts, and early presses are logged.
 function listen(trial, keys, log, stop) {
   const abort = new AbortController();
-  let onset = Infinity, away = 0, leftAt = null, resolve;
+  let onset = Infinity, away = 0, leftAt = null, reminded = false, resolve;
   const done = new Promise((r) => { resolve = r; });
   const options = { signal: abort.signal };
   const end = (answer) => { abort.abort(); resolve(answer); };
@@ -89,12 +89,20 @@ function listen(trial, keys, log, stop) {
   }
 
   addEventListener("keydown", (event) => {
-    const pressed = event.key.toLowerCase();
-    const side = ["left", "right"].find((one) => keys[one] === pressed);
-    if (!side || $("trial").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
+    if ($("trial").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
+    const side = sideOf(event, keys);
+    if (!side) return void (isTyped(event) && remind());
     event.preventDefault();
     if (!event.repeat) take(side, "key", event);
   }, options);
+  // Says which keys there are, once a trial, where another one is pressed.
+  function remind() {
+    if (reminded) return;
+    reminded = true;
+    log("other_key", trial.index);
+    $("slow").textContent = word("keys", { left: keys.left.toUpperCase(), right: keys.right.toUpperCase() });
+  }
+
   for (const button of $("answers").children) {
     button.addEventListener("click", (event) => take(button.dataset.side, inputOf(event), event), options);
   }
@@ -105,6 +113,16 @@ function listen(trial, keys, log, stop) {
 
   return { done, open: (at) => { onset = at; }, cancel: () => abort.abort() };
 }
+
+// The side of a key: by what it types, or by its place where the layout types no Latin letters (Cyrillic, Greek, Hebrew, an
+// input method). A layout that types Latin letters is taken at its word.
+function sideOf({ key, code }, keys) {
+  const latin = /^[\x20-\x7e]$/.test(key);
+  return ["left", "right"].find((side) => keys[side] === key.toLowerCase() || (!latin && code === `Key${keys[side].toUpperCase()}`));
+}
+
+// Whether a key types a character, or would without an input method; Shift, Tab and the arrows do not.
+const isTyped = ({ key, code }) => key.length === 1 || key === "Process" || key === "Unidentified" || (key === "Dead" && code.startsWith("Key"));
 
 function inputOf(event) {
   if (event.detail === 0) return "key"; // Enter or Space on the focused button

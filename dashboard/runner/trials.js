@@ -9,6 +9,9 @@ const AHEAD = 3; // unacknowledged responses before the page waits
 const SURE = 5; // steps of the confidence
 let screen = null; // what is known of the screen and the clock
 
+// The digit that a key types, or that is printed on it: AZERTY types digits with Shift only.
+const digitOf = ({ key, code }) => Number(key) || Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]);
+
 export function trialPages(net, study, complain) {
   return (state) => new Stretch(net, study, complain, state).run();
 }
@@ -124,7 +127,7 @@ class Stretch {
     $("answers").hidden = true;
     $("confidence").hidden = false;
     const abort = new AbortController();
-    addEventListener("keydown", (event) => { if (!event.repeat) buttons[Number(event.key) - 1]?.click(); }, { signal: abort.signal });
+    addEventListener("keydown", (event) => { if (!event.repeat) buttons[digitOf(event) - 1]?.click(); }, { signal: abort.signal });
     const chosen = await clicked(...buttons);
     abort.abort();
     $("trial").dataset.phase = "blank";

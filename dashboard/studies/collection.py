@@ -24,6 +24,8 @@ from study.collection.guests import ACCESS
 from study.collection.permissions import Permission
 from study.conditions import format_condition
 from study.plan.config import Allocation
+from study.plan.procedure import procedure_of
+from study.plan.services import SERVICES
 
 COLLECTION = " collection"
 """After a study's name, the place of what is said here; no study has a name with a space."""
@@ -163,11 +165,30 @@ def _access(study: Study) -> None:
 def _links(study: Study) -> None:
     assert study.open_version is not None
     st.header("Links", anchor=False)
-    st.caption("For participants. A recruiter's ID can be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
+    st.caption(
+        "For participants. Choose where they come from, and enter the link there as it is: the service fills in their "
+        "ID. In other links, write the ID as `?pid=…`."
+    )
+    names = ["", *SERVICES]
+    service_name = st.selectbox(
+        "Recruitment service",
+        names,
+        names.index(_find_service(study)),
+        format_func=lambda name: SERVICES[name].title if name else "None, or another one",
+        key=f"service_{study.name}",
+        width=320,
+    )
     link = _link(study)
     address, code = st.columns([3, 1], vertical_alignment="center")
-    address.code(link, language=None)
+    address.code(f"{link}?{SERVICES[service_name].arrival}" if service_name else link, language=None)
+    if service_name:
+        address.caption(SERVICES[service_name].remark)
     code.image(draw_qr_code(link), width=140, caption="QR code of the link", alt="QR code of the link")
+
+
+def _find_service(study: Study) -> str:
+    """Return the recruitment service that the study file names."""
+    return "" if study.bundle is None else procedure_of(study.bundle.manifest).recruiter.service
 
 
 def draw_qr_code(link: str) -> str:

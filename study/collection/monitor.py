@@ -35,7 +35,7 @@ SILENT_NS = 10 * 60 * 10**9
 STEP_NS = 5 * 60 * 10**9
 CROWD, CROWD_NS = 30, 10 * 60 * 10**9
 """Number of starts from one address in this time that is flagged: a class, or a script."""
-NOTICED = ("storage_failed", "offline")
+NOTICED = ("storage_failed", "offline", "unknown_parameters", "translated")
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,17 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         lambda one: len(list_seen(one.db, one.row["session_id"])) if SHOWN in one.events else 0,
     ),
     Column("responses", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
+    Column(
+        "other_keys",
+        "trials on which a key was pressed that is none of the two, and the page said which they are",
+        lambda one: one.events.get("other_key", 0),
+    ),
+    Column(
+        "translated",
+        "whether the browser translated the page; class names and codes are never translated",
+        lambda one: int("translated" in one.events),
+        values="0, 1",
+    ),
 )
 
 

@@ -31,7 +31,10 @@ EVENTS = {
     "break": "A break ended",
     "clock": "The browser's clock was compared with the server's",
     "message": "A message of the researchers was read",
+    "other_key": "A key was pressed that is none of the two",
     "storage_failed": "The browser could not store anything",
+    "translated": "The browser translated the page",
+    "unknown_parameters": "The link had a parameter that is not known",
     "withdraw_opened": "The page for withdrawing was opened",
 }
 """What each kind of event of the participant's page means."""

@@ -190,14 +190,14 @@ def _end(session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict
     recruiter = procedure_of(manifest).recruiter
     named = {"done": recruiter.complete, "screened": recruiter.screened, "full": recruiter.screened,
              "declined": recruiter.declined}.get(session["stage"], recruiter.partial)  # fmt: skip
-    if session["stage"] == "withdrawn" and session["completed_at"] is not None:
+    completed = session["completed_at"] is not None
+    if session["stage"] == "withdrawn" and completed:
         named = recruiter.complete
     text = debrief(manifest) if session["stage"] == "done" else texts[session["stage"]]
     if session["stage"] == "withdrawn":
         text += "\n\n" + describe_id(manifest)
-    return {"text": text, **_way_back(manifest, named or session["completion_code"] or "")}
-
-
-def _way_back(manifest: Manifest, code: str) -> dict[str, Any]:
-    url = procedure_of(manifest).recruiter.url
-    return {"code": code or None, "redirect": url.replace("{code}", code) if url and code else None}
+    code = named or session["completion_code"] or ""
+    # A link without a code says that the study was completed: others are shown their code only.
+    is_offered = code and recruiter.link_back and ("{code}" in recruiter.link_back or completed)
+    redirect = recruiter.link_back.replace("{code}", code) if is_offered else None
+    return {"text": text, "code": code or None, "redirect": redirect}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 from study.bundle import Trial
 from study.conditions import CONDITIONS
@@ -215,7 +216,15 @@ class Participant(Arrivals):
             state["withdrawal_code"] = ending.withdrawal_code(self._workspace.key, session["session_id"])
         if session["stage"] in WITH_RECEIPT:
             state["receipt"] = receipt(db, self._workspace.key, session)
+        if "{id}" in (state.get("redirect") or ""):
+            state["redirect"] = self._fill_id(state["redirect"], session)
         return state
+
+    def _fill_id(self, link: str, session: SessionRow) -> str | None:
+        """Write the participant's own id into the link back; no link without it."""
+        who = session["participant_id"]
+        person = self._workspace.identities.read(lambda db: identities.find_person(db, who))
+        return None if person is None else link.replace("{id}", quote(person, safe=""))
 
     def _remember(self, token: str) -> None:
         """Keep a consenting participant's recruiter id for as long as the study says."""

@@ -31,13 +31,11 @@ from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES, use_present_strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.plan.preregistration import AnalysisPlan
-from study.plan.procedure import AllocationOrder, Procedure, Section
+from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section
 from study.plan.texts import DEFAULTS
 from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
-TO_BUILD = {"to_build": True}
-"""Context of the check of a study file that is written or built, which asks for more than a frozen study needs."""
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -13,8 +13,9 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
-from study.plan.config import TO_BUILD, StudyConfig
+from study.plan.config import StudyConfig
 from study.plan.former import PRESENT_NAMES
+from study.plan.procedure import TO_BUILD
 from study.workspace.faults import Fault, describe_syntax
 from study.workspace.files import write_whole
 from study.workspace.tomlfile import check_content, use_present_names

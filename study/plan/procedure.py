@@ -5,15 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from study.bundle import STUDY_NAME, Manifest
 from study.locales import Language
 from study.plan.former import ROAD
+from study.plan.services import SERVICES, find_link_fault
 from study.workspace.same import FEW_STUDIES, Same
 
 TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
+TO_BUILD = {"to_build": True}
+"""Context of the check of a study file that is written or built, which asks for more than a frozen study needs."""
 Count = Annotated[int, Field(ge=0)]
 StudyName = Annotated[str, Field(pattern=rf"^{STUDY_NAME.pattern}$")]
 AllocationOrder = Literal["blocks", "shuffled"]
@@ -133,12 +136,17 @@ class Item(Section):
 
 
 class Recruiter(Section):
-    """``[recruiter]``: the codes it expects ("": each participant gets their own), the link back (with ``{code}``).
+    """``[recruiter]``: the recruitment service, the codes it expects, and the link back.
 
+    ``service`` is prolific, sona, mturk or connect (docs/how-to/recruit.md). Without a code each participant gets their
+    own. In the link back, ``{code}`` is replaced with the code and ``{id}`` with the participant's own id at the
+    service; Prolific's is known. A link without ``{code}`` is offered only to those who completed the study.
     ``retention_days`` is how long its participant IDs are kept, in a separate file. ``exclude`` names studies of this
     workspace, such as a pilot, whose participants are turned away; they are recognised by the ID in their link.
     """
 
+    service: Literal["", "prolific", "sona", "mturk", "connect"] = Field(default="", exclude_if=lambda value: not value)
+    """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
     complete: Code = ""
     screened: Code = ""
     declined: Code = ""
@@ -147,6 +155,21 @@ class Recruiter(Section):
     retention_days: Annotated[int, Field(ge=1)] = 180
     exclude: tuple[StudyName, ...] = Field(default=(), exclude_if=lambda value: not value)
     """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
+
+    @property
+    def link_back(self) -> str:
+        """The link back: the study file's own, or else the service's if it is the same for all studies."""
+        return self.url or (SERVICES["prolific"].link_back if self.service == "prolific" else "")
+
+    @model_validator(mode="after")
+    def _check_link(self, info: ValidationInfo) -> Recruiter:
+        """Check the link back where a study is to be built: those frozen with another stay readable."""
+        fault = find_link_fault(self.link_back, (self.complete, self.screened, self.declined, self.partial))
+        if info.context == TO_BUILD and fault is not None:
+            raise ValueError(fault)
+        if info.context == TO_BUILD and self.service == "sona" and "{id}" not in self.url:
+            raise ValueError(f"SONA needs the link back in url. {SERVICES['sona'].remark}")
+        return self
 
 
 class Pay(Section):

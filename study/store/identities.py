@@ -55,6 +55,12 @@ def of_study(db: Connection, study: str) -> list[Row]:
     return every(db, select(identity).where(identity.c.study == study))
 
 
+def find_person(db: Connection, participant_id: str) -> str | None:
+    """Find a participant's id at the recruiter, while it is stored."""
+    mine = select(identity.c.ext_person).where(identity.c.participant_id == participant_id)
+    return db.execute(mine).scalar_one_or_none()
+
+
 def erase(db: Connection, participant_id: str) -> None:
     """Erase a participant's identity."""
     db.execute(delete(identity).where(identity.c.participant_id == participant_id))

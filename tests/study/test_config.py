@@ -7,6 +7,7 @@ import pytest
 from core.errors import ForetellError
 from study.plan.config import read, read_frozen
 from study.plan.draft import StudyDraft
+from study.plan.services import SERVICES
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
@@ -120,3 +121,50 @@ def test_digest_does_not_hang_on_the_order_of_the_file(tmp_path):
         == first
     )
     assert read(write(tmp_path, TINY.replace("seed = 5", "seed = 6"))).digest != first
+
+
+@pytest.mark.parametrize(
+    ("recruiter", "sentence"),
+    [
+        ('url = "https://x.org/?cc={pid}"', "contains {pid}, which nothing fills in"),
+        ('url = "https://x.org/?cc={Code}"', "contains {Code}, which nothing fills in"),
+        ('url = "https://x.org/?id=%SURVEY_CODE%"', "contains %SURVEY_CODE%, which nothing fills in"),
+        ('url = "https://x.org/?p={{%PROLIFIC_PID%}}"', "contains {{%PROLIFIC_PID%}}, which nothing fills in"),
+        ('url = "https://x.org/?id=${e://Field/pid}"', "contains ${e://Field/pid}, which nothing fills in"),
+        ('url = "https://x.org/?survey_code=XXXX"', "contains XXXX, which nothing fills in"),
+        ('url = "https://app.prolific.com/submissions/complete?cc=ABC"', "contains a code of its own"),
+        ('url = "https://x.org/done"\ncomplete = "ABC"', "has no place for the code ABC"),
+        ('url = "https://x.org/?cc=ABC"\ncomplete = "XYZ"', "has no place for the code XYZ"),
+        ('service = "sona"', "SONA needs the link back in url"),
+    ],
+)
+def test_a_link_back_that_cannot_work_is_refused(tmp_path, recruiter, sentence):
+    """Catches participants who return without their code or id, and are not paid."""
+    path = write(tmp_path, TINY + f"\n[recruiter]\n{recruiter}\n")
+    with pytest.raises(ForetellError) as caught:
+        read(path)
+    assert sentence in str(caught.value)
+    assert read(path, to_build=False).recruiter.retention_days == 180  # a frozen study stays readable
+
+
+@pytest.mark.parametrize(
+    "recruiter",
+    [
+        'service = "prolific"\ncomplete = "C1A2"\ndeclined = "C3"',
+        'service = "mturk"',
+        'service = "connect"\nurl = "https://connect.example.org/complete/4f2a%C3%A9"',
+        'service = "sona"\nurl = "https://s.sona-systems.com/webstudy_credit.aspx?experiment_id=1&survey_code={id}"',
+        'url = "https://x.org/?cc={code}&id={id}"\ncomplete = "ABC"',
+    ],
+)
+def test_the_links_of_the_services_are_taken(tmp_path, recruiter):
+    """Negative control: the examples of each service's documentation, filled in."""
+    assert read(write(tmp_path, TINY + f"\n[recruiter]\n{recruiter}\n")).recruiter.retention_days == 180
+
+
+def test_the_guide_and_the_services_say_the_same():
+    """Catches a guide whose link of a service is another one than the page's."""
+    guide = (ROOT / "docs" / "how-to" / "recruit.md").read_text(encoding="utf-8")
+    for name, service in SERVICES.items():
+        assert f"| `{name}` | `…/run/STUDY?{service.arrival}` |" in guide
+        assert service.link_back in guide
