@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from core.class_names import number_repeated_names
 from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
@@ -107,4 +108,4 @@ def _check_weights(spec: ModelSpec, report: Any) -> None:
 
 def _class_names(config: Any) -> list[str] | None:
     names = [str(config.id2label[k]) for k in range(config.num_labels)]
-    return None if names == [f"LABEL_{k}" for k in range(len(names))] else names
+    return None if names == [f"LABEL_{k}" for k in range(len(names))] else number_repeated_names(names)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from core.class_names import number_repeated_names
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
@@ -88,6 +89,7 @@ def _class_names(timm: Any, network: Any) -> list[str] | None:
     labels = config.get("label_names")
     if labels:
         described = config.get("label_descriptions") or {}
-        return [described.get(label, label) if isinstance(described, dict) else label for label in labels]
+        names = [described.get(label, label) if isinstance(described, dict) else label for label in labels]
+        return number_repeated_names(names)
     subset = timm.data.infer_imagenet_subset(network)
-    return list(timm.data.ImageNetInfo(subset).label_descriptions()) if subset else None
+    return number_repeated_names(timm.data.ImageNetInfo(subset).label_descriptions()) if subset else None
