@@ -20,7 +20,7 @@ from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
 from core.head import split_head
-from core.inference import make_faster_copy, make_prediction_copy, use_precision
+from core.inference import make_faster_copy, make_prediction_copy, unwrap_compiled, use_precision
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -70,7 +70,7 @@ class Classifier:
         self.mean_colour = mean_colour
         self.precision = torch.float32
         """Type of the factors in predictions, of `predict_in`; gradients are float32."""
-        self._module = module.to(self.device).eval()
+        self._module = unwrap_compiled(module).to(self.device).eval()
         self._transforms = transforms
         self.copied_from: Classifier | None = None
         """The classifier of whose network this one's is a copy with other weights."""

@@ -13,7 +13,7 @@ from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.hub import describe_failure, work_offline_if_unreachable
-from core.sources.outputs import build_classifier, mean_colour
+from core.sources.outputs import GreyTransforms, average, build_classifier, count_channels, mean_colour
 from core.sources.spec import ModelSpec, import_extra
 
 FILES = "config.json, preprocessor_config.json and model.safetensors"
@@ -49,10 +49,14 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     except Exception as error:  # of transformers, of the hub's client and of its connection, which have no common type
         raise describe_failure(spec, error, name, FILES) from error
     _check_weights(spec, report)
+    is_grey = (getattr(config, "num_channels", None) or count_channels(network)) == 1
+    if is_grey:
+        _make_grey(processor)
     mean = getattr(processor, "image_mean", None)
+    transforms = ProcessorTransforms(processor)
     classifier = build_classifier(
         network,
-        ProcessorTransforms(processor),
+        GreyTransforms(transforms) if is_grey else transforms,
         names or _class_names(config),
         name=spec.display,
         device=device,
@@ -82,6 +86,14 @@ class ProcessorTransforms:
         """Return the input (C, H, W) of a PIL image."""
         pixels: Tensor = self.processor(images=image, return_tensors="pt")["pixel_values"][0]
         return pixels
+
+
+def _make_grey(processor: Any) -> None:
+    """Make an image processor leave images grey, with the mean and the spread of grey."""
+    processor.do_convert_rgb = False
+    for name in ("image_mean", "image_std"):
+        if getattr(processor, name, None) is not None:
+            setattr(processor, name, list(average(getattr(processor, name))))
 
 
 def _check_head(spec: ModelSpec, config: Any) -> None:
