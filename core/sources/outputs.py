@@ -68,8 +68,8 @@ def count_channels(network: nn.Module) -> int | None:
 
 def average(values: Sequence[float] | float) -> tuple[float]:
     """Return the mean or spread of grey where a library gives it for each colour, or once for all."""
-    given = list(values) if isinstance(values, (tuple, list)) else [values]
-    return (sum(map(float, given)) / len(given),)
+    given = [float(value) for value in values] if isinstance(values, Sequence) else [float(values)]
+    return (sum(given) / len(given),)
 
 
 def build_classifier(network: nn.Module, transforms: Any, categories: Any, **settings: Any) -> Classifier:

@@ -146,7 +146,10 @@ class Pooled(Tokens):
         self.last, self.pooler = nn.Identity(), nn.AdaptiveAvgPool1d(1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.pooler(self.last(self.embed(x).flatten(2).transpose(1, 2)).transpose(1, 2)).flatten(1))
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        for layer in self.attention:
+            x = x + layer(x)
+        return self.head(self.pooler(self.last(x).transpose(1, 2)).flatten(1))
 
 
 def test_a_module_behind_the_pooling_ends_no_search() -> None:
