@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import re
 import threading
@@ -16,10 +15,12 @@ from PIL import Image
 from torch import Tensor, nn
 
 from core import weights
+from core.class_names import ClassNames
 from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
-from core.inference import make_faster_copy, make_prediction_copy, use_precision
+from core.head import split_head
+from core.inference import make_faster_copy, make_prediction_copy, unwrap_compiled, use_precision
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -69,7 +70,7 @@ class Classifier:
         self.mean_colour = mean_colour
         self.precision = torch.float32
         """Type of the factors in predictions, of `predict_in`; gradients are float32."""
-        self._module = module.to(self.device).eval()
+        self._module = unwrap_compiled(module).to(self.device).eval()
         self._transforms = transforms
         self.copied_from: Classifier | None = None
         """The classifier of whose network this one's is a copy with other weights."""
@@ -84,11 +85,20 @@ class Classifier:
         outputs = self._outputs()
         if categories is None:
             return tuple(f"class {k}" for k in range(outputs))
+        categories = tuple(map(str, categories))
         if len(categories) != outputs:
             raise ForetellError(
                 f"{self.name} gives {outputs} logits but names {len(categories)} categories; name each class once."
             )
-        return tuple(categories)
+        repeated = ClassNames(categories).find_repeated()
+        if repeated is not None:
+            raise ForetellError(f"{self.name} has two classes named {repeated!r}. Give each class a name of its own.")
+        return categories
+
+    @cached_property
+    def names(self) -> ClassNames:
+        """Return the class names with their short forms, to find classes by."""
+        return ClassNames(self.categories)
 
     def _outputs(self) -> int:
         """Return the number of logits for an image: the first run of the transforms and the network."""
@@ -309,33 +319,6 @@ class Classifier:
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:
-        """Return the network without its last linear layer (a copy that shares the weights), and that layer."""
-        linears = [(name, m) for name, m in self._module.named_modules() if isinstance(m, nn.Linear)]
-        shared = {id(t): t for t in [*self._module.parameters(), *self._module.buffers()]}
-        if not linears or not linears[-1][0]:
-            raise self._no_linear_head()
-        name, linear = linears[-1]
-        parent, _, attribute = name.rpartition(".")
-        try:
-            trunk = copy.deepcopy(self._module, shared)
-            setattr(trunk.get_submodule(parent), attribute, nn.Identity())
-            self._check_split(trunk, linear)
-        except (ForetellError, torch.OutOfMemoryError):
-            raise
-        except Exception as error:  # the user's own code, which may not run without its last layer
-            raise self._no_linear_head() from error
-        return trunk, linear
-
-    @torch.no_grad()
-    def _check_split(self, trunk: nn.Module, linear: nn.Linear) -> None:
+        """Return the network without its last linear layer, and that layer."""
         probe = torch.stack([self.fill("black"), self.fill("mean")]).to(self.device)
-        features, logits = trunk(probe.clone()), self._module(probe.clone())
-        fits = features.ndim == 2 and features.shape[1] == linear.in_features
-        if not fits or not torch.allclose(linear(features).float(), logits.float(), rtol=1e-4, atol=1e-4):
-            raise self._no_linear_head()
-
-    def _no_linear_head(self) -> ForetellError:
-        return ForetellError(
-            f"{self.name} does not end in one linear layer, which teaching by examples needs. "
-            "Use a classifier whose logits are nn.Linear(features); heatmaps still work."
-        )
+        return split_head(self._module, probe, self.name)

@@ -30,7 +30,7 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
     """
     name = classifier.name
     inputs = probe_inputs(classifier)
-    logits = _logits(classifier, inputs)
+    logits = _try_several(classifier, inputs)
     if logits.shape[1] == 1:
         raise ForetellError(
             f"{name} returns one number for an image. Foretell compares classes: wrap the network so that it returns "
@@ -58,6 +58,23 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
             "eval mode, such as BatchNorm2d with track_running_stats=False. Use the statistics of the training."
         )
     return tuple(_warnings(classifier, logits, max(moved, mixed)))
+
+
+def _try_several(classifier: Classifier, inputs: Tensor) -> Tensor:
+    """Return the logits (n, K) of n inputs at once, which a network may not take that was written for one image."""
+    try:
+        logits = _logits(classifier, inputs)
+        said = f"{len(inputs)} images give {tuple(logits.shape)}"
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # the user's own code
+        logits, said = torch.empty(0), f"{type(error).__name__}: {str(error).strip().rpartition(chr(10))[2]}"
+    if logits.ndim != 2 or len(logits) != len(inputs):
+        raise ForetellError(
+            f"{classifier.name} takes one image at a time ({said}). Make its forward keep the first axis, whatever the "
+            "number of images: x.flatten(1) in place of x.view(1, -1)."
+        )
+    return logits
 
 
 def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]:

@@ -51,6 +51,26 @@ class _Tracer(fx.Tracer):
         return super().getattr(attr, attr_val, parameter_proxy_cache)
 
 
+def unwrap_compiled(module: nn.Module) -> nn.Module:
+    """Return a network without `torch.compile`, which hides its layers and lets no second pass through its gradients.
+
+    Its parts share weights and buffers with the given network, which is unchanged.
+    """
+    module = getattr(module, "_orig_mod", module)
+    compiled = [part for part in module.modules() if _is_compiled(part)]
+    if not compiled:
+        return module
+    known: dict[int, Any] = {id(t): t for t in [*module.parameters(), *module.buffers()]}
+    for part in reversed(compiled):  # inner ones first
+        if hasattr(part, "_orig_mod"):
+            known[id(part)] = copy.deepcopy(part._orig_mod, known)
+    return copy.deepcopy(module, known)  # which leaves out what module.compile() adds
+
+
+def _is_compiled(part: nn.Module) -> bool:
+    return hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None
+
+
 def make_faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     """Make a channels-last copy with batch norms folded into convolutions, as far as the network allows.
 

@@ -42,4 +42,4 @@ def remedy(module: nn.Module) -> str:
     if types - {"float32"}:
         other = " and ".join(sorted(types - {"float32"}))
         return f"Its weights are {other} and inputs are float32: return network.float() from build()."
-    return "Make the transforms give a tensor (C, H, W) that the network takes."
+    return "Next to build in FILE.py, write transforms that give a tensor (C, H, W) that the network takes."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -19,6 +18,7 @@ from PIL import Image, UnidentifiedImageError
 
 from core.attribution.external import ExternalMethod, ImageRecord
 from core.attribution.method import Query
+from core.class_names import ClassNames
 from core.errors import ForetellError
 from core.types import Explanation
 
@@ -75,20 +75,24 @@ class HeatmapFolder(ExternalMethod):
         return total.hexdigest()
 
     def refuse_missing(
-        self, records: Sequence[ImageRecord], layout: Layout = "images", classes: Sequence[tuple[int, str]] = ()
+        self,
+        records: Sequence[ImageRecord],
+        layout: Layout = "images",
+        classes: Sequence[int] = (),
+        names: ClassNames | None = None,
     ) -> None:
         """Refuse images without a heatmap, and a heatmap that several images would have.
 
-        ``classes`` are the index and name of the class explained of each; without them, a heatmap of any class will do.
+        ``classes`` are the classes explained of each, of the network's ``names``; without, one of any class will do.
 
         Raises
         ------
         ForetellError
             Names the first of them and counts the others.
         """
-        if classes and layout == "classes":
-            pairs = zip(records, classes, strict=True)
-            sought = {(r.names[0], f" ({name})"): self._find_of_class(r, k, name) for r, (k, name) in pairs}
+        if classes and names is not None and layout == "classes":
+            tops, pairs = self._find_classes(names), zip(records, classes, strict=True)
+            sought = {(r.names[0], f" ({names.categories[k]})"): self._find_of_class(r, tops[k]) for r, k in pairs}
         else:
             sought = {(record.names[0], ""): self._find_of_any_class(record, layout) for record in records}
         self._refuse([name + explained for (name, explained), paths in sought.items() if not paths], len(sought))
@@ -112,9 +116,9 @@ class HeatmapFolder(ExternalMethod):
                 f"{self.__name__} has finished heatmaps of named images. It cannot explain another network or a "
                 "changed image, so measures that need such heatmaps do not apply to it."
             )
-        categories = query.classifier.categories
+        tops = self._find_classes(query.classifier.names)
         files = [
-            self._find(record, layout, _names_of_class(k, categories[k]))
+            self._find_below(record, "") if layout == "images" else self._find_in(record, tops[k])
             for record, k in zip(records, query.classes.tolist(), strict=True)
         ]
         whose = "" if layout == "images" else " for the class that is explained"
@@ -165,16 +169,21 @@ class HeatmapFolder(ExternalMethod):
             paths_by_stem[PurePosixPath(key).name].append(key)
         return paths_by_stem
 
-    def _find(self, record: ImageRecord, layout: Layout, classes: frozenset[str]) -> Path | None:
-        """Find the heatmap of an image for a class with these names."""
-        if layout == "images":
-            return self._find_below(record, "")
-        tops = sorted({key.split("/")[0] for key in self._files if "/" in key})
-        matches = (self._find_below(record, f"{top}/") for top in tops if _fold(top) in classes)
-        return next((file for file in matches if file is not None), None)
+    def _find_classes(self, names: ClassNames) -> dict[int, list[str]]:
+        """Return the folders of each class: named by its index or by a name that is no other class's."""
+        folders: dict[int, list[str]] = defaultdict(list)
+        for top in sorted({key.split("/")[0] for key in self._files if "/" in key}):
+            matches = names.find_numbered(top)
+            if len(matches) == 1:
+                folders[matches[0]].append(f"{top}/")
+        return folders
 
-    def _find_of_class(self, record: ImageRecord, k: int, name: str) -> list[Path]:
-        file = self._find(record, "classes", _names_of_class(k, name))
+    def _find_in(self, record: ImageRecord, tops: Iterable[str]) -> Path | None:
+        """Find the heatmap of an image in the first of some folders that has it."""
+        return next((file for top in tops if (file := self._find_below(record, top)) is not None), None)
+
+    def _find_of_class(self, record: ImageRecord, tops: Iterable[str]) -> list[Path]:
+        file = self._find_in(record, tops)
         return [] if file is None else [file]
 
     def _find_of_any_class(self, record: ImageRecord, layout: Layout) -> list[Path]:
@@ -261,15 +270,6 @@ def _read_grey(file: Path) -> tuple[Values, int]:
             f"{file} is a colour image, and colours have no order. Save heatmaps as grey PNG of 8 or 16 bit, or as NPY."
         )
     return (values.astype(np.float32) / GREYS[mode]).astype(np.float32), GREYS[mode]
-
-
-def _names_of_class(k: int, name: str) -> frozenset[str]:
-    """Return what a folder of the class may be called: its index, its whole name, or a synonym."""
-    return frozenset({str(k), _fold(name), *(_fold(synonym) for synonym in name.split(","))})
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_]+", " ", _normal(name)).strip().casefold()
 
 
 def _normal(name: str) -> str:

@@ -124,14 +124,20 @@ def _last(classifier: Classifier, module: nn.Module) -> Place:
     outputs = _outputs(classifier)
     tokens_count_most = _sum(outputs, TOKENS) > _sum(outputs, MAPS)
     unread = _find_unread_tokens(classifier, module, outputs)
+    without_places: _Output | None = None
     for output in reversed([one for one in outputs if _has_places(one.shape)]):
         if output.name in unread or not _all_passes_through(classifier, module, output):
             continue
         layout = find_layout(classifier, output.name)
-        if layout is None and (len(output.shape) == MAPS or tokens_count_most):
-            raise _no_places(classifier, output)
+        # A last axis of 1 is that of a pooling: its channels look like tokens.
+        if layout is None and output.shape[-1] > 1 and (len(output.shape) == MAPS or tokens_count_most):
+            without_places = without_places or output
         if layout is not None and _reaches_logits(classifier, output.name, layout):
+            if without_places is not None:
+                raise _no_places(classifier, without_places, output.name)
             return Place(output.name, layout)
+    if without_places is not None:
+        raise _no_places(classifier, without_places)
     raise ForetellError(
         f"{classifier.name} has no layer with feature maps (B, K, h, w), (B, h, w, K) or tokens (B, N, K) that "
         "everything passes through, which this needs. Use a method that needs none, such as smoothgrad or "
@@ -143,11 +149,17 @@ def _sum(outputs: list[_Output], axes: int) -> int:
     return sum(one.parameters for one in outputs if len(one.shape) == axes)
 
 
-def _no_places(classifier: Classifier, output: _Output) -> ForetellError:
+def _no_places(classifier: Classifier, output: _Output, before: str = "") -> ForetellError:
+    """Return the refusal of a layer; ``before`` is the last layer that has places."""
+    choice = (
+        f"Give the layer {before!r}, the last that has them,"
+        if before
+        else ("Choose a layer that gives (B, K, h, w), (B, h, w, K) or tokens (B, N, K),")
+    )
     return ForetellError(
         f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but no axes of it are the "
-        "places of the image. Its heatmap would be meaningless. Choose a layer that gives (B, K, h, w), (B, h, w, K) "
-        "or tokens (B, N, K), or a method that needs none, such as smoothgrad or bayesian_teaching."
+        f"places of the image. Its heatmap would be meaningless. {choice} or a method that needs none, such as "
+        "smoothgrad or bayesian_teaching."
     )
 
 

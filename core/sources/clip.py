@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
@@ -66,8 +66,8 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
             f"{spec.text} needs class names to choose from: write one per line in a text file and name the model as "
             f"{spec.text}?names=FILE."
         )
-    twice, count = Counter(names).most_common(1)[0]
-    if count > 1:
+    twice = ClassNames(names).find_repeated()
+    if twice is not None:
         raise ForetellError(f"The class names of {spec.text} have {twice!r} twice. Give each class a name of its own.")
     prompts = _read_prompts(spec)
     import_torchvision()  # open_clip imports it

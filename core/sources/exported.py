@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
-from core.sources.outputs import build_classifier, mean_colour
+from core.sources.outputs import GreyTransforms, average, build_classifier, mean_colour
 from core.sources.spec import ModelSpec
 
 PROGRAM = ".pt2"
-Channels = tuple[float, float, float]
+BATCHES = (1, 2, 3, 4, 8, 16, 32, 64, 128)
+"""Numbers of images that a script is tried with, the first of which it takes."""
+Channels = tuple[float] | tuple[float, float, float]
 
 
 class Sidecar(BaseModel):
@@ -31,7 +33,7 @@ class Sidecar(BaseModel):
     categories
         Class names in the order of the logits.
     mean, std
-        Of the channels R, G, B in 0..1, by which inputs are normalised; by default ImageNet's.
+        Of the channels R, G, B in 0..1, or of grey, by which inputs are normalised; by default ImageNet's.
     size
         (height, width) of the input in pixels; by default the program's own, else 224.
     resize
@@ -44,6 +46,10 @@ class Sidecar(BaseModel):
     std: Channels = (0.229, 0.224, 0.225)
     size: tuple[int, int] | None = None
     resize: int | None = Field(default=None, gt=0)
+
+    def in_grey(self) -> Sidecar:
+        """Return the same for a network of one channel."""
+        return self.model_copy(update={"mean": average(self.mean), "std": average(self.std)})
 
 
 class Program(nn.Module):
@@ -87,11 +93,16 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the path of an exported program, such as network.pt2.")
     facts = _read_sidecar(path.with_suffix(".json"))
-    program, size = (_load_program if path.suffix.lower() == PROGRAM else _load_script)(path, device)
+    program, channels, size = (_load_program if path.suffix.lower() == PROGRAM else _load_script)(path, device)
+    facts = facts.in_grey() if channels == 1 else facts
     height, width = facts.size or size or (224, 224)
+    transforms = _make_transforms(facts, height, width)
+    transforms = GreyTransforms(transforms) if channels == 1 else transforms
+    if path.suffix.lower() != PROGRAM:
+        program.batch = _find_batch(program, transforms(Image.new("RGB", (width, height))).to(device), path)
     return build_classifier(
         program,
-        _make_transforms(facts, height, width),
+        transforms,
         names or facts.categories,
         name=spec.title or path.stem,
         device=device,
@@ -113,7 +124,7 @@ def _read_sidecar(path: Path) -> Sidecar:
         raise ForetellError(f"{path} is not valid JSON ({error}). Correct it or remove it.") from error
 
 
-def _load_program(path: Path, device: torch.device) -> tuple[Program, tuple[int, int] | None]:
+def _load_program(path: Path, device: torch.device) -> tuple[Program, int | None, tuple[int, int] | None]:
     try:
         exported = torch.export.load(path)
         exported = torch.export.passes.move_to_device_pass(exported, device)
@@ -123,26 +134,48 @@ def _load_program(path: Path, device: torch.device) -> tuple[Program, tuple[int,
     if len(shapes) != 1 or len(shapes[0]) != 4:
         given = " and ".join(str(tuple(shape)) for shape in shapes) or "nothing"
         raise ForetellError(f"{path} takes {given} and not one batch of images (B, C, H, W). Export such a network.")
-    batch, _, height, width = shapes[0]
+    batch, channels, height, width = shapes[0]
     if isinstance(batch, int) and batch != 1:
-        raise ForetellError(
-            f"{path} was exported for batches of exactly {batch} images. Export it for any number: "
-            'torch.export.export(network, (images,), dynamic_shapes=({0: torch.export.Dim("batch")},)).'
-        )
+        raise _fixed_batch(path, batch)
     fixed = isinstance(height, int) and isinstance(width, int)
-    return Program(exported.module(), batch if isinstance(batch, int) else None), (height, width) if fixed else None
+    program = Program(exported.module(), batch if isinstance(batch, int) else None)
+    return program, channels if isinstance(channels, int) else None, (height, width) if fixed else None
 
 
 def _is_input(node: Any, exported: Any) -> bool:
     return node.op == "placeholder" and node.name in exported.graph_signature.user_inputs
 
 
-def _load_script(path: Path, device: torch.device) -> tuple[Program, None]:
+def _load_script(path: Path, device: torch.device) -> tuple[Program, int | None, None]:
     try:
         script = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
     except Exception as error:  # of torch and of the program's own operators
         raise _not_loadable(path, error) from error
-    return Program(script.eval()), None
+    kernels = (value for value in script.state_dict().values() if isinstance(value, Tensor) and value.ndim == 4)
+    return Program(script.eval()), next((kernel.shape[1] for kernel in kernels), None), None
+
+
+@torch.no_grad()
+def _find_batch(program: Program, inputs: Tensor, path: Path) -> int | None:
+    """Find whether a script takes one image at a time, as one that was traced with one may; None for any number."""
+
+    def runs(count: int) -> bool:
+        try:
+            return len(program(inputs.expand(count, *inputs.shape))) == count
+        except Exception:  # of the program's own operators; of a single image it is said where the classifier is made
+            return False
+
+    fixed = next((count for count in BATCHES if runs(count)), 1)
+    if fixed > 1:
+        raise _fixed_batch(path, fixed)
+    return None if runs(2) else 1
+
+
+def _fixed_batch(path: Path, batch: int) -> ForetellError:
+    return ForetellError(
+        f"{path} was exported for batches of exactly {batch} images. Export it for any number: "
+        'torch.export.export(network, (images,), dynamic_shapes=({0: torch.export.Dim("batch")},)).'
+    )
 
 
 def _not_loadable(path: Path, error: Exception) -> ForetellError:

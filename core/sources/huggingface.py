@@ -8,11 +8,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from core.class_names import number_repeated_names
 from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.hub import describe_failure, work_offline_if_unreachable
-from core.sources.outputs import build_classifier, mean_colour
+from core.sources.outputs import GreyTransforms, average, build_classifier, count_channels, mean_colour
 from core.sources.spec import ModelSpec, import_extra
 
 FILES = "config.json, preprocessor_config.json and model.safetensors"
@@ -48,10 +49,14 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     except Exception as error:  # of transformers, of the hub's client and of its connection, which have no common type
         raise describe_failure(spec, error, name, FILES) from error
     _check_weights(spec, report)
+    is_grey = (getattr(config, "num_channels", None) or count_channels(network)) == 1
+    if is_grey:
+        _make_grey(processor)
     mean = getattr(processor, "image_mean", None)
+    transforms = ProcessorTransforms(processor)
     classifier = build_classifier(
         network,
-        ProcessorTransforms(processor),
+        GreyTransforms(transforms) if is_grey else transforms,
         names or _class_names(config),
         name=spec.display,
         device=device,
@@ -83,6 +88,14 @@ class ProcessorTransforms:
         return pixels
 
 
+def _make_grey(processor: Any) -> None:
+    """Make an image processor leave images grey, with the mean and the spread of grey."""
+    processor.do_convert_rgb = False
+    for name in ("image_mean", "image_std"):
+        if getattr(processor, name, None) is not None:
+            setattr(processor, name, list(average(getattr(processor, name))))
+
+
 def _check_head(spec: ModelSpec, config: Any) -> None:
     architectures = config.architectures or []
     if architectures and not any(HEAD in architecture for architecture in architectures):
@@ -107,4 +120,4 @@ def _check_weights(spec: ModelSpec, report: Any) -> None:
 
 def _class_names(config: Any) -> list[str] | None:
     names = [str(config.id2label[k]) for k in range(config.num_labels)]
-    return None if names == [f"LABEL_{k}" for k in range(len(names))] else names
+    return None if names == [f"LABEL_{k}" for k in range(len(names))] else number_repeated_names(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -42,6 +42,34 @@ def find_logits(output: Any) -> Tensor | None:
         return named
     held = output.values() if isinstance(output, Mapping) else output if isinstance(output, (tuple, list)) else ()
     return next((one for one in held if isinstance(one, Tensor) and one.ndim == 2), None)
+
+
+class GreyTransforms:
+    """Transforms of a network of one channel: images become grey first.
+
+    Parameters
+    ----------
+    transforms
+        Takes a PIL image of mode L.
+    """
+
+    def __init__(self, transforms: Callable[[Image.Image], Tensor]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, image: Image.Image) -> Tensor:
+        """Return the input (1, H, W) of a PIL image."""
+        return self.transforms(image.convert("L"))
+
+
+def count_channels(network: nn.Module) -> int | None:
+    """Return the number of channels that a network's first convolution takes; None where it has none."""
+    return next((part.in_channels for part in network.modules() if isinstance(part, nn.Conv2d)), None)
+
+
+def average(values: Sequence[float] | float) -> tuple[float]:
+    """Return the mean or spread of grey where a library gives it for each colour, or once for all."""
+    given = [float(value) for value in values] if isinstance(values, Sequence) else [float(values)]
+    return (sum(given) / len(given),)
 
 
 def build_classifier(network: nn.Module, transforms: Any, categories: Any, **settings: Any) -> Classifier:

@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
+from core.class_names import number_repeated_names
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.hub import describe_failure, work_offline_if_unreachable
-from core.sources.outputs import build_classifier, mean_colour
+from core.sources.outputs import GreyTransforms, average, build_classifier, count_channels, mean_colour
 from core.sources.spec import ModelSpec, import_extra, list_some, suggest_names
 
 FILES = "config.json and model.safetensors"
@@ -38,10 +39,15 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     if not network.num_classes:
         raise _no_head(spec)
     config = timm.data.resolve_model_data_config(network)
+    is_grey = count_channels(network) == 1
+    if is_grey:
+        config |= {name: average(config[name]) for name in ("mean", "std")}
+        config["input_size"] = (1, *config["input_size"][1:])
     squash = {"crop_mode": "squash", "crop_pct": 1.0} if spec.whole else {}
+    transforms = timm.data.create_transform(**config | squash, is_training=False)
     return build_classifier(
         network,
-        timm.data.create_transform(**config | squash, is_training=False),
+        GreyTransforms(transforms) if is_grey else transforms,
         names or _class_names(timm, network),
         name=spec.display,
         device=device,
@@ -88,6 +94,7 @@ def _class_names(timm: Any, network: Any) -> list[str] | None:
     labels = config.get("label_names")
     if labels:
         described = config.get("label_descriptions") or {}
-        return [described.get(label, label) if isinstance(described, dict) else label for label in labels]
+        names = [described.get(label, label) if isinstance(described, dict) else label for label in labels]
+        return number_repeated_names(names)
     subset = timm.data.infer_imagenet_subset(network)
-    return list(timm.data.ImageNetInfo(subset).label_descriptions()) if subset else None
+    return number_repeated_names(timm.data.ImageNetInfo(subset).label_descriptions()) if subset else None

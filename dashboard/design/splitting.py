@@ -24,7 +24,7 @@ from study.building.splitting import ROLES, split_by_errors
 from study.collection.door import name_of_file
 from study.collection.permissions import Permission
 from study.network.predictions import predict
-from study.network.sources import UNMATCHED, open_classifier, open_set, plain
+from study.network.sources import UNMATCHED, open_classifier, open_set
 from study.plan.config import ImageSource
 from study.plan.draft import MISSING
 from study.workspace.files import write_whole
@@ -97,7 +97,7 @@ def _split_task(editor: Editor, name: str) -> Task:
             {
                 "Image": images.ids,
                 "Category": [images.categories[k] for k in images.labels],
-                "Prediction": [plain(classifier.categories[k]) for k in predictions.predicted],
+                "Prediction": [classifier.names.short[k] for k in predictions.predicted],
                 "Confidence": predictions.probability,
                 "Use as": [role[i] for i in range(len(images))],
             }

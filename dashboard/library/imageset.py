@@ -16,7 +16,6 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from data.types import ImageSet
 from study.building.categories import count_of
 from study.network.imagereport import ImageSetReport, match_categories
-from study.network.sources import plain
 from study.workspace.imagesets import count_images, list_left_out, remove_set, rename_categories
 
 KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
@@ -148,7 +147,7 @@ def _offer_networks() -> None:
 def _rename(name: str, model: str, classifier: Classifier, unmatched: list[str]) -> None:
     """Draw a form that renames folders to classes of the network, or leaves them out."""
     st.caption("Choose the class of the others. Images of a folder that is kept as it is have no known true class.")
-    classes = sorted({plain(category) for category in classifier.categories})
+    classes = sorted(classifier.names.short)
     with st.form(f"library_match_{digest(name, model)}"):
         chosen = {
             category: st.selectbox(

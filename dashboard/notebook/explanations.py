@@ -26,7 +26,6 @@ from dashboard.notebook.networks import load
 from study.inquiry.chosen_methods import assign_parameters, open_methods
 from study.inquiry.heatmap_files import DrawnImage, draw_map, write_map
 from study.inquiry.targets import resolve_target
-from study.network.sources import plain
 
 DEFAULT_METHOD = "bayesian_teaching"
 
@@ -82,7 +81,8 @@ class Heatmap:
         method = self.method.replace(".py:", ".").replace(":", ".").replace("/", "_")
         base = Path(folder) / f"{self.image}.{method}"
         base.parent.mkdir(parents=True, exist_ok=True)
-        write_map(base, self._explanation, self._index, self._seen, {"category": self.category, "image": self.image})
+        facts = {"category": self.category, "image": self.image}
+        write_map(base, self._explanation, self._index, self._seen, self.category, facts)
         return base.with_name(f"{base.name}.png")
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ def explain(
     given = assign_parameters(methods, parameters)
     views = [view(classifier, one.photograph) for one in opened]
     inputs = torch.stack([classifier.preprocess(one.photograph) for one in opened])
-    chosen = resolve_target(classifier, str(target))
+    chosen = resolve_target(classifier, target)
     targets = [chosen] * len(opened) if chosen is not None else classifier.logits(inputs).argmax(1).tolist()
     names = [one.name for one in opened]
     with Bars() as bars:
@@ -211,7 +211,7 @@ def explain(
         }
     drawn = [DrawnImage.of(one) for one in views]
     heatmaps = [
-        Heatmap(name, method, plain(classifier.categories[targets[k]]), explanation, k, drawn[k])
+        Heatmap(name, method, classifier.names.short[targets[k]], explanation, k, drawn[k])
         for k, name in enumerate(names)
         for method, explanation in made.items()
     ]

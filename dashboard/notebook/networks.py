@@ -21,7 +21,7 @@ from core.loading import imagenet_transforms
 from core.parameters import list_parameters, summary
 from core.sources.outputs import build_classifier
 from dashboard.notebook.images import Images, open_images
-from study.network.sources import open_classifier, plain
+from study.network.sources import open_classifier
 
 _sources: WeakKeyDictionary[Classifier, str] = WeakKeyDictionary()
 
@@ -91,7 +91,7 @@ def inspect(model: str | nn.Module | Classifier) -> pd.Series:
         "name": classifier.name,
         "input": " x ".join(map(str, classifier.input_shape)),
         "classes": len(classifier.categories),
-        "first classes": ", ".join(plain(name) for name in classifier.categories[:5]),
+        "first classes": ", ".join(classifier.names.short[:5]),
         "weights": weights,
         "device": str(classifier.device),
         "fingerprint": classifier.fingerprint[:16],
@@ -116,7 +116,7 @@ def compare(models: Sequence[str | nn.Module | Classifier], images: Images) -> p
         inputs = torch.stack([classifier.preprocess(one.photograph) for one in opened])
         best = classifier.logits(inputs).softmax(1).max(1)
         name = classifier.name if classifier.name not in table else f"{classifier.name} ({number + 1})"
-        predictions.append([plain(classifier.categories[k]) for k in best.indices.tolist()])
+        predictions.append([classifier.names.short[k] for k in best.indices.tolist()])
         table |= {name: predictions[-1], f"P {name}": best.values.tolist()}
     agree = [len(set(row)) == 1 for row in zip(*predictions, strict=True)]
     return pd.DataFrame({"image": table.pop("image"), "agree": agree, **table}).sort_values("agree", kind="stable")

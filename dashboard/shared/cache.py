@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 import data
+from core.class_names import shorten_names
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
@@ -28,7 +30,7 @@ from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from data.types import ImageSet
 from study.network.predictions import Predictions, predict
-from study.network.sources import UNMATCHED, open_classifier, open_set, plain
+from study.network.sources import UNMATCHED, open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT, home
 
@@ -49,6 +51,11 @@ class Gallery:
     predictions: Predictions
     categories: tuple[str, ...]
 
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """Return the names of the classifier's classes for display."""
+        return shorten_names(self.categories)
+
     @property
     def has_known_label(self) -> NDArray[np.bool_]:
         """Return whether each image's label is a class of the classifier (N,), so that predictions can be scored."""
@@ -58,7 +65,7 @@ class Gallery:
     def describe_prediction(self, i: int) -> tuple[str, str, float]:
         """Return the true class of an image, its predicted class, and the confidence."""
         truth = self.images.categories[self.images.labels[i]]
-        return truth, plain(self.categories[self.predictions.predicted[i]]), float(self.predictions.probability[i])
+        return truth, self.class_names[self.predictions.predicted[i]], float(self.predictions.probability[i])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from core.class_names import ClassNames, fold
 from core.errors import ForetellError
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
@@ -127,6 +129,31 @@ def check(key: str, options: Iterable[Any], what: str) -> None:
             note(key, f"The link names the {what} “{value}”, which does not exist here. {INSTEAD}")
 
 
+def update_classes(key: str, names: ClassNames, others: Iterable[str] = (), *, several: bool = False) -> None:
+    """Replace classes that the link names as a command may, or as former versions did, by their names on the pages.
+
+    ``others`` are the options that are no classes, and ``several`` can be chosen. Call it before the widget is drawn
+    and before `check`.
+    """
+    given = st.query_params.get_all(key)
+    today = [value if value in others else name_class(names, value) for value in given]
+    if today != given:
+        st.query_params[key] = today
+        st.session_state.setdefault(key, today if several else today[-1])
+
+
+def name_class(names: ClassNames, value: str) -> str:
+    """Return the name on the pages of a class that a link names; the value itself where it is no class, or several.
+
+    Former versions wrote the index after a name that several classes have before their first comma.
+    """
+    matches = names.find_numbered(value)
+    former = re.fullmatch(r"(.+) \((\d+)\)", value)
+    if not matches and former and (k := int(former[2])) < len(names.categories):
+        matches = (k,) if fold(names.categories[k].partition(",")[0]) == fold(former[1]) else ()
+    return names.short[matches[0]] if len(matches) == 1 else value
+
+
 def note(key: str, sentence: str) -> None:
     """Keep a sentence about a part of the link until the reader changes that part."""
     st.session_state.setdefault(_UNKNOWN, {})[key] = (sentence, None)
@@ -138,7 +165,7 @@ def selectbox(label: str, options: Sequence[str], default: str, *, key: str, **g
     A selectbox bound to the link writes there what ``format_func`` makes of the option.
     """
     if st.session_state.get(key) not in options:
-        st.session_state[key] = _read_names(key, options, default)[0]
+        st.session_state[key] = _read_name(key, options, default)
     chosen: str = st.selectbox(label, options, key=key, **given)
     _write_names(key, chosen, default)
     return chosen
@@ -156,15 +183,25 @@ def multiselect(label: str, options: Sequence[str], default: str, *, key: str, *
     return chosen
 
 
+def _read_name(key: str, options: Sequence[str], default: str) -> str:
+    """Return the option that the link names, which may have commas, or, with a note, the default one."""
+    if key in st.session_state:  # the options have changed, and the link names one of the former
+        return default
+    return default if _note_unknown(key, [name := st.query_params.get(key, default)], options) else name
+
+
 def _read_names(key: str, options: Sequence[str], default: str) -> list[str]:
     """Return the options that the link names, or, with a note, the default ones if it names others."""
-    if key in st.session_state:  # the options have changed, and the link names one of the former
-        return default.split(",")
     names = [name.strip() for name in st.query_params.get(key, default).split(",")]
+    return default.split(",") if _note_unknown(key, names, options) else names
+
+
+def _note_unknown(key: str, names: Sequence[str], options: Sequence[str]) -> bool:
+    """Note the names that are not among the options, and return whether there are any."""
     unknown = [name for name in names if name not in options]
     for name in unknown:
         note(key, f"The link names “{name}”, which does not exist here. {INSTEAD}")
-    return default.split(",") if unknown else names
+    return bool(unknown)
 
 
 def _write_names(key: str, chosen: str, default: str) -> None:

@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from core.class_names import ClassNames, fold
 from core.errors import ForetellError
 from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, TrialType
 from study.network.predictions import Indices
-from study.network.sources import plain
 
 MOST_ROWS = 20
 """Categories that a table in a message lists."""
@@ -47,6 +47,11 @@ class Supply:
 
     material: SetPredictions
     per_type: int
+
+    @cached_property
+    def names(self) -> ClassNames:
+        """The network's class names."""
+        return ClassNames(self.material.categories)
 
     @cached_property
     def pool(self) -> Indices:
@@ -91,7 +96,7 @@ class Supply:
         """Return one row per category that has images: its counts and what is missing."""
         return [
             {
-                "category": plain(self.material.categories[k]),
+                "category": self.names.short[k],
                 "pool": int(self.pool[k]),
                 **{TYPE_LABELS[t]: int(count) for t, count in zip(TRIAL_TYPES, self.trials[k], strict=True)},
                 "missing": ", ".join(self.list_missing(k)),
@@ -158,19 +163,29 @@ def _evenly_by_accuracy(material: SetPredictions, complete: list[int], wanted: i
 
 def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
     """Return the classes of these names, or say of all of them at once what is wrong."""
-    index = {plain(name).casefold(): k for k, name in reversed(list(enumerate(supply.material.categories)))}
-    chosen = [index.get(plain(name).casefold(), -1) for name in names]
-    faults = []
-    for name, category in zip(names, chosen, strict=True):
-        if category < 0:
-            near = difflib.get_close_matches(plain(name).casefold(), index, 1)
-            meant = f" Did you mean {plain(supply.material.categories[index[near[0]]])!r}?" if near else ""
-            faults.append(f"trials.categories names {name!r}, which is no class of the network.{meant}")
-        elif missing := supply.list_missing(category):
-            faults.append(f"Category {name!r} has too few images. Missing: {', '.join(missing)}.")
+    chosen: list[int] = []
+    faults: list[str] = []
+    for name in names:
+        matches = supply.names.find(name)
+        if len(matches) == 1:
+            chosen += matches
+            missing = supply.list_missing(matches[0])
+            faults += [f"Category {name!r} has too few images. Missing: {', '.join(missing)}."] if missing else []
+        elif matches:
+            faults.append(f"trials.categories: {supply.names.describe_ambiguous(name, matches, 'the network')}")
+        else:
+            faults.append(
+                f"trials.categories names {name!r}, which is no class of the network.{_suggest(supply, name)}"
+            )
     if faults:
         raise ForetellError("\n".join(faults))
     return chosen
+
+
+def _suggest(supply: Supply, name: str) -> str:
+    known = {fold(one): one for one in (*supply.material.categories, *supply.names.short)}
+    near = difflib.get_close_matches(fold(name), known, 1)
+    return f" Did you mean {known[near[0]]!r}?" if near else ""
 
 
 def _explain_shortage(supply: Supply, wanted: int) -> str:
@@ -192,7 +207,7 @@ def _advise(supply: Supply, wanted: int) -> str:
     complete, present = set(supply.complete.tolist()), supply.with_images
     lower = "Lower the number (Trials; trials.categories in the file)"
     nearest = [k for k in present if k not in complete][: wanted - len(complete)]
-    names = [plain(supply.material.categories[k]) for k in nearest]
+    names = [supply.names.short[k] for k in nearest]
     additions = [f"{name} ({', '.join(supply.list_missing(k))})" for name, k in zip(names, nearest, strict=True)]
     images = list_some(additions, MOST_ADDITIONS, "; ")
     if wanted <= len(present):

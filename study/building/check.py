@@ -26,7 +26,7 @@ from study.building.categories import CategoryShortage, Supply, choose_categorie
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
-from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources, plain
+from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
@@ -153,7 +153,7 @@ def _check_plan(
         *_method_notes(sources),
     )
     warnings += tuple(_plan_warnings(plan, sources))
-    chosen = tuple(dict.fromkeys(plain(material.categories[trial.candidate.truth]) for trial in plan.trials))
+    chosen = tuple(dict.fromkeys(supply.names.short[trial.candidate.truth] for trial in plan.trials))
     return StudyCheck(
         sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds, warnings=warnings, chosen=chosen
     )

@@ -28,7 +28,7 @@ from study.bundle import TRIAL_TYPES, TrialType
 from study.conditions import CONDITIONS
 from study.facts import StratumFacts
 from study.network.predictions import count_missing, predict
-from study.network.sources import Sources, plain
+from study.network.sources import Sources
 from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
 
@@ -149,7 +149,7 @@ class Planner:
             f"{wanted - len(picks)} trial(s) dropped: of {len(picks) + len(failed)} target image(s) tried "
             f"{len(picks)} could be taught; of the last, {failed[-1]}"
         )
-        name = plain(self.classifier.categories[category])
+        name = self.classifier.names.short[category]
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
         return picks
 
@@ -164,7 +164,7 @@ class Planner:
         sides = [self.pool.usable(k, inputs, image) for k in classes]
         for side, category in zip(sides, classes, strict=True):
             if len(side) < PER_CATEGORY:
-                name, count = plain(self.classifier.categories[category]), len(side)
+                name, count = self.classifier.names.short[category], len(side)
                 return f"the pool has {count} usable image(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
         return TeachingProblem(candidate, torch.cat(sides), len(sides[0]), image)
 
@@ -331,8 +331,8 @@ def refuse_uncovered(sources: Sources, plan: TrialPlan) -> None:
     method = sources.method
     if isinstance(method, HeatmapFolder):
         records, classes = zip(*_list_needed(sources, plan), strict=True) if plan.trials else ((), ())
-        categories = [(k, sources.classifier.categories[k]) for k in classes]
-        method.refuse_missing(records, sources.config.saliency.parameters.get("layout", "images"), categories)
+        layout = sources.config.saliency.parameters.get("layout", "images")
+        method.refuse_missing(records, layout, classes, sources.classifier.names)
 
 
 def _list_needed(sources: Sources, plan: TrialPlan) -> Iterator[tuple[ImageRecord, int]]:

@@ -12,7 +12,7 @@ from study.building.categories import CategoryShortage, Supply
 from study.building.plan import Planner, predict_sets, refuse_uncovered
 from study.building.stimuli import StimulusStudio
 from study.bundle import Trial
-from study.network.sources import Sources, open_sources, plain
+from study.network.sources import Sources, open_sources
 from study.plan.config import StudyConfig
 
 
@@ -51,7 +51,7 @@ def _preview(sources: Sources, cache: Path, progress: Progress, number: int) -> 
     if not len(supply.complete):
         raise CategoryShortage(supply, 1)
     category = int(supply.complete[(len(supply.complete) // 2 + number) % len(supply.complete)])
-    name = plain(sources.classifier.categories[category])
+    name = sources.classifier.categories[category]
     trials = sources.config.trials.model_copy(update={"categories": (name,), "per_type": 1, "practice": 0})
     sources = replace(sources, config=sources.config.model_copy(update={"trials": trials}))
     plan = Planner(sources, material, cache).plan(progress)

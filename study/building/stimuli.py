@@ -29,7 +29,7 @@ from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
 from study.facts import HeatmapFacts, TeachingFacts
 from study.network.heatmapcache import MapCache
-from study.network.sources import Sources, plain
+from study.network.sources import Sources
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
@@ -199,7 +199,7 @@ class StimulusStudio:
         return name
 
     def _name(self, k: int) -> str:
-        return plain(self.classifier.categories[k])
+        return self.classifier.names.short[k]
 
     def _relevance(self, material: TrialMaterial, evidence: PixelArray) -> tuple[float, str]:
         """Measure how much more the target's heatmap supports the object than what is around it; name the object.

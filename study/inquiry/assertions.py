@@ -27,7 +27,7 @@ from study.inquiry.facts import facts_of, key_of
 from study.inquiry.history_reports import StreamPredictions, check_histories, refuse_short_streams, report_history
 from study.inquiry.rules import LIMIT_S, Endless, Prediction, RuleProcess
 from study.inquiry.streams import BY_NAME, POSITION, STREAM, Streams, read_streams
-from study.network.sources import open_classifier, plain
+from study.network.sources import open_classifier
 from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 32
@@ -192,7 +192,7 @@ def _find_streams(rules: RuleProcess, request: AssertionQuery, judged: LabelledI
 def _make_table(
     classifier: Classifier, judged: LabelledImages, columns: Mapping[str, NDArray[Any]], streams: Streams | None
 ) -> pd.DataFrame:
-    names = np.array([plain(name) for name in classifier.categories])
+    names = np.array(classifier.names.short)
     said = {"image": judged.images.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
     table = pd.DataFrame({**said, CONFIDENCE: columns[CONFIDENCE]})
     return table if streams is None else pd.concat([table, streams.describe_places()], axis=1)
@@ -205,7 +205,7 @@ def _join_stream(classifier: Classifier, streams: Streams, table: pd.DataFrame) 
         predicted=table[PREDICTED].tolist(),
         probabilities=table[CONFIDENCE].to_numpy(),
         labels=table["label"].tolist(),
-        categories=tuple(plain(name) for name in classifier.categories),
+        categories=classifier.names.short,
     )
 
 
@@ -246,7 +246,7 @@ def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: s
         asked: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(image)[None])[0].numpy()
         return asked
 
-    return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
+    return Prediction(classifier.names.short, given, label, ask)
 
 
 def _report_all(rules: RuleProcess, table: pd.DataFrame, given: StreamPredictions | None) -> dict[str, Any]:

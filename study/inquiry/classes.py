@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def tabulate_classes(
-    probabilities: Floats, truth: NDArray[np.int64], names: list[str], level: float = LEVEL
+    probabilities: Floats, truth: NDArray[np.int64], names: Sequence[str], level: float = LEVEL
 ) -> pd.DataFrame:
     """Tabulate each class that occurs among the labels, the one with the smallest area first.
 

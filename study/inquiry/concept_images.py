@@ -14,7 +14,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from data.types import ImageSet
 from study.inquiry.conceptsets import Concept
-from study.network.sources import class_of_labels, plain
+from study.network.sources import class_of_labels, match_classes
 
 LEAST, MOST = 60, 5000
 """Images from which a VAE is learned: at least, and at most; of larger sets they are drawn at random."""
@@ -103,13 +103,7 @@ def _read_folders(classifier: Classifier, concept: Concept, seed: int) -> Condit
 
 def _find_classes(classifier: Classifier, ids: Sequence[str]) -> np.ndarray:
     """Find the class that the folder of each image names (N,); -1 where it names none."""
-    known = {
-        name.replace("_", " ").strip().casefold(): k
-        for k, names in reversed(list(enumerate(classifier.categories)))
-        for name in names.split(",")
-    }
-    parents = [PurePosixPath(one).parent.name.replace("_", " ").casefold() for one in ids]
-    return np.array([known.get(parent, -1) for parent in parents])
+    return np.array(match_classes([PurePosixPath(one).parent.name for one in ids], classifier.categories))
 
 
 def _choose(rows: np.ndarray, seed: int) -> np.ndarray:
@@ -135,9 +129,7 @@ def _condition(
     if warnings:
         columns = [values]
     conditions = torch.from_numpy(np.stack(columns, 1))
-    return ConditionedImages(
-        inputs, conditions, names, tuple(plain(classifier.categories[k]) for k in classes), warnings
-    )
+    return ConditionedImages(inputs, conditions, names, tuple(classifier.names.short[k] for k in classes), warnings)
 
 
 def _refuse_rare(values: np.ndarray, names: tuple[str, ...]) -> None:

@@ -34,11 +34,11 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.concept_images import ConditionedImages, condition_images
 from study.inquiry.concept_results import EffectQuery, EffectResults, write_effects
-from study.inquiry.concepts import estimate_effects, target_of
+from study.inquiry.concepts import estimate_effects
 from study.inquiry.conceptsets import Concept, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others
-from study.network.sources import plain
+from study.inquiry.targets import find_class
 from study.workspace.blocks import Columns, Pieces
 
 TRAININGS, LEAST_TRAININGS = 5, 3
@@ -99,7 +99,7 @@ def estimate_by_vae(
         An unknown class or concept, too few images, or reconstructions that do not keep the network's predictions.
     """
     _refuse_settings(request)
-    target = target_of(classifier, request.target)
+    target = find_class(classifier, request.target)
     sought = parse_concepts(images, request.concepts, request.random)
     facts = _facts(classifier, request, images)
     pieces = Pieces(parts, key_of(facts, [images.digest]))
@@ -259,7 +259,7 @@ def _limit(effects: np.ndarray) -> np.ndarray:
 
 
 def _by_class(classifier: Classifier, limits: np.ndarray) -> dict[str, list[float]]:
-    return {plain(name): [round(float(x), 6) for x in limits[:, k]] for k, name in enumerate(classifier.categories)}
+    return {name: [round(float(x), 6) for x in limits[:, k]] for k, name in enumerate(classifier.names.short)}
 
 
 def _warn(shown: ConditionedImages, place: int, estimates: Mapping[str, np.ndarray], seen: float) -> list[str]:

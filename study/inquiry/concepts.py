@@ -25,7 +25,8 @@ from study.inquiry.concept_results import EffectQuery, EffectResults, write_effe
 from study.inquiry.conceptsets import Concept, draw_inputs, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
-from study.network.sources import class_of_labels, plain
+from study.inquiry.targets import find_class
+from study.network.sources import class_of_labels
 from study.workspace.blocks import Columns, Pieces
 
 CHANCE = 20
@@ -70,7 +71,7 @@ def concepts(
     """
     if request.count < LEAST:
         raise ForetellError(f"count={request.count}: a concept is learned from images: give {LEAST} or more.")
-    labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
+    labels, target = class_of_labels(images, classifier), find_class(classifier, request.target)
     sought = parse_concepts(images, request.concepts, request.random)
     layers = [*request.layers] or [select_layer(classifier, "")]
     with classifier.exclusive() as module:
@@ -87,16 +88,6 @@ def concepts(
     pieces.forget()
     told = {name: _tabulate_effects(classifier, columns) for name, columns in effects.items() if columns}
     return EffectResults(pd.DataFrame(rows), facts | {"effects": told})
-
-
-def target_of(classifier: Classifier, name: str) -> int:
-    """Find a class's index by any of its names."""
-    known = [[synonym.strip().casefold() for synonym in names.split(",")] for names in classifier.categories]
-    for k, names in enumerate(known):
-        if name.replace("_", " ").casefold() in [one.replace("_", " ") for one in names]:
-            return k
-    first = ", ".join(map(plain, classifier.categories[:6]))
-    raise ForetellError(f"{classifier.name} has no class {name!r}. It has {first}, ...: name one of its classes.")
 
 
 def _facts(classifier: Classifier, request: ConceptQuery, images: ImageSet, layers: list[str]) -> dict[str, Any]:
@@ -196,8 +187,8 @@ def _tabulate_effects(classifier: Classifier, columns: Columns) -> dict[str, dic
     kinds = [kind for kind in ("causal", "observed") if kind in columns]
     return {
         kind: {
-            plain(name): [round(float(columns[kind][k]), 6), round(float(columns[f"{kind}_error"][k]), 6)]
-            for k, name in enumerate(classifier.categories)
+            name: [round(float(columns[kind][k]), 6), round(float(columns[f"{kind}_error"][k]), 6)]
+            for k, name in enumerate(classifier.names.short)
         }
         for kind in kinds
     }

@@ -19,7 +19,7 @@ from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_sm
 from core.types import Progress, silent
 from study.inquiry.image_files import find_images, open_image
 from study.inquiry.targets import resolve_target
-from study.network.sources import open_classifier, plain
+from study.network.sources import open_classifier
 from study.workspace.files import write_whole
 
 SIDE = 320
@@ -117,7 +117,7 @@ class _Origin:
 def _write(
     base: Path, drawn: Sequence[Image.Image], counterfactual: Counterfactual, origin: _Origin
 ) -> WrittenCounterfactual:
-    names = [plain(name) for name in origin.classifier.categories]
+    names = origin.classifier.names.short
     sentence = describe_counterfactual(counterfactual, names)
     facts = {
         "image": str(origin.image),
@@ -167,7 +167,7 @@ def _enlarge(image: Image.Image) -> Image.Image:
     return image.resize((SIDE, round(SIDE * image.height / image.width)), Image.Resampling.BICUBIC)
 
 
-def describe_counterfactual(counterfactual: Counterfactual, names: list[str]) -> str:
+def describe_counterfactual(counterfactual: Counterfactual, names: Sequence[str]) -> str:
     """Describe what the exchange changes, and what as many cells at random change."""
     count, total = len(counterfactual.cells), counterfactual.grid**2
     cells = "1 cell" if count == 1 else f"{count} cells"

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from core.class_names import shorten_names
 from core.classifier import Classifier
 from core.debugging.labels import LabelErrors, confident_learning
 from core.debugging.neighbours import Neighbours, nearest, principal_plane
@@ -27,7 +28,7 @@ from data.types import ImageSet
 from study.inquiry.facts import facts_of
 from study.inquiry.slices import find_labelled_slices, tabulate_slices
 from study.network.predictions import Predictions, predict
-from study.network.sources import UNMATCHED, open_classifier, plain, set_named
+from study.network.sources import UNMATCHED, open_classifier, set_named
 from study.workspace.blocks import table_files
 from study.workspace.files import write_whole
 from study.workspace.spreadsheets import csv_text
@@ -85,7 +86,7 @@ class DebuggingResults:
     @property
     def class_names(self) -> NDArray[np.str_]:
         """Name the classes in plain words, (K + 1,), with an empty name for the class -1."""
-        return np.array([*map(plain, self.categories), ""])
+        return np.array([*shorten_names(self.categories), ""])
 
     def find_label_errors(self, judge: Judge = "predictions") -> list[int]:
         """List the images with likely label errors, the likeliest first: by the predictions, unless both must agree."""

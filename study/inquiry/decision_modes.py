@@ -20,7 +20,6 @@ from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers import LayerInspection, blocks
 from study.inquiry.targets import TOP, ClassName, resolve_class
-from study.network.sources import plain
 
 COUNT = 40
 """Images of the class; as many others are compared with them."""
@@ -79,7 +78,7 @@ def modes(
     own, others = (torch.nonzero(is_own)[:count, 0] for is_own in (predicted == k, predicted != k))
     if len(own) < 2:
         raise ForetellError(
-            f"{len(own)} of {len(predicted)} images are predicted to be {plain(classifier.categories[k])}: modes need "
+            f"{len(own)} of {len(predicted)} images are predicted to be {classifier.names.short[k]}: modes need "
             "2 or more, so give more images, or another class."
         )
     rows = torch.cat([own, others])
@@ -93,7 +92,7 @@ def modes(
     )
     decision_modes = find_modes(evidence, sparsity=sparsity, beta=beta, progress=progress)
     inspected.kept["modes"] = ReadModes(decision_modes, tuple(rows.tolist()), reading.activation)
-    name = plain(classifier.categories[k])
+    name = classifier.names.short[k]
     table = [
         [name, layer, i, *_tell_mode(evidence, decision_modes, i - 1)] for i in range(1, len(decision_modes.modes) + 1)
     ]
@@ -148,7 +147,7 @@ def _choose_layer(inspected: LayerInspection, own: Tensor, k: int) -> str:
             return layer
     raise ForetellError(
         f"No layer of {classifier.name} has places and gradients that differ between the images predicted to be "
-        f"{plain(classifier.categories[k])}: name a layer, or another class."
+        f"{classifier.names.short[k]}: name a layer, or another class."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from scipy.special import rel_entr
 from torch import Tensor
 
 from core.attribution import METHODS
+from core.class_names import fold, shorten_names
 from core.classifier import Classifier
 from core.device import arithmetic
 from core.errors import ForetellError
@@ -24,7 +24,6 @@ from core.faithfulness.agreement import Ranks, correlate_ranks, rank_pixels
 from core.types import Progress
 from data.types import ImageSet
 from study.network.predictions import probabilities_of
-from study.network.sources import plain
 from study.workspace.blocks import load_columns
 from study.workspace.files import open_replacement
 from study.workspace.provenance import code_digest
@@ -143,22 +142,32 @@ class CommonClasses:
 
 
 def match_classes(first: Sequence[str], second: Sequence[str]) -> CommonClasses:
-    """Match the classes of two networks by plain name; a name that one of them has twice matches nothing.
+    """Match the classes of two networks by name; a name that is not unique in each of them matches nothing.
 
-    Networks of the very same classes match class by class.
+    A name before the first comma ("tench" of "tench, Tinca tinca") is a class's whole name in the other network:
+    "retinopathy, mild" is not "retinopathy, severe".
     """
     if list(first) == list(second):
         everything = tuple(range(len(first)))
-        return CommonClasses(tuple(map(plain, first)), everything, everything)
-    once = [
-        {name: k for k, name in enumerate(names) if Counter(names)[name] == 1}
-        for names in ([plain(name).lower() for name in each] for each in (first, second))
-    ]
-    common = [name for name in once[0] if name in once[1]]
-    return CommonClasses(
-        tuple(plain(first[once[0][name]]) for name in common),
-        tuple(once[0][name] for name in common),
-        tuple(once[1][name] for name in common),
+        return CommonClasses(shorten_names(first), everything, everything)
+    wholes, shorts = zip(*(_index_names(each) for each in (first, second)), strict=True)
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+    for names in ((wholes[0], wholes[1]), (shorts[0], wholes[1]), (wholes[0], shorts[1])):
+        for name in sorted(names[0].keys() & names[1].keys()):
+            k, other = names[0][name], names[1][name]
+            if k not in pairs and other not in taken:
+                pairs[k] = other
+                taken.add(other)
+    order, shown = sorted(pairs), shorten_names(first)
+    return CommonClasses(tuple(shown[k] for k in order), tuple(order), tuple(pairs[k] for k in order))
+
+
+def _index_names(categories: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the classes by their whole names and by their short ones, folded, without names that two of them have."""
+    return tuple(  # type: ignore[return-value]
+        {name: k for k, name in enumerate(each) if each.count(name) == 1}
+        for each in (list(map(fold, names)) for names in (categories, shorten_names(categories)))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,6 @@ from core.shares import share_of
 from core.types import Progress
 from study.conditions.rules.draws import DescribedImages, describe_images, draw_again
 from study.inquiry.layers import LayerInspection
-from study.network.sources import plain
 
 
 def rules(
@@ -68,7 +68,7 @@ def rules(
     rows.append(
         ["most common prediction", None, len(fitted_rules.fitted), len(fitted_rules.judged), *fitted_rules.chance]
     )
-    names = [plain(name) for name in inspected.classifier.categories]
+    names = inspected.classifier.names.short
     order = sorted(range(len(fitted_rules.tree.leaves)), key=lambda i: -int(fitted_rules.tree.leaves[i].counts.sum()))
     rows += [_tell_rule(fitted_rules, i, names) for i in order]
     return pd.DataFrame(rows, columns=["rule", "predicts", "images", "judged", "share", "low", "high"])
@@ -122,7 +122,7 @@ def _judge_soft_tree(
     return [f"soft tree of depth {depth}", None, len(fitted), len(judged), *share]
 
 
-def _tell_rule(fitted_rules: Rules, i: int, names: list[str]) -> list[object]:
+def _tell_rule(fitted_rules: Rules, i: int, names: Sequence[str]) -> list[object]:
     leaf, counts = fitted_rules.tree.leaves[i], fitted_rules.counts[i]
     among = int(counts.sum())
     share = share_of(int(counts[leaf.most_common]), among) if among else (None, None, None)

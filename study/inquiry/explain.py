@@ -304,7 +304,14 @@ class _BatchRun:
         for i, (image, target) in enumerate(images):
             facts = {"category": self._classifier.categories[target], "image": str(image.file)}
             key = {"key": image.keys[method]}
-            write_map(self._of(image.base, method), explanation, i, image.seen, facts | key)
+            write_map(
+                self._of(image.base, method),
+                explanation,
+                i,
+                image.seen,
+                self._classifier.names.short[target],
+                facts | key,
+            )
             if image.seen.note:
                 self.outcome.notes[image.seen.note] += 1
             if warnings := explanation.certificates[i].warnings:

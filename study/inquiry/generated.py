@@ -24,7 +24,7 @@ from core.types import Progress, silent
 from study.inquiry.counterfactuals import ANY, SIDE, WrittenCounterfactual
 from study.inquiry.image_files import find_images, open_image
 from study.inquiry.targets import resolve_target
-from study.network.sources import open_classifier, plain
+from study.network.sources import open_classifier
 from study.workspace.files import write_whole
 
 LEAST, MOST = 60, 5000
@@ -152,7 +152,7 @@ def _make_conditions(count: int) -> Tensor:
 def _write(
     base: Path, classifier: Classifier, facts: dict[str, Any], inputs: Tensor, counterfactual: GeneratedCounterfactual
 ) -> WrittenCounterfactual:
-    names = [plain(name) for name in classifier.categories]
+    names = classifier.names.short
     sentence = describe_generated(counterfactual, names)
     share = partial(_name_probabilities, names, (counterfactual.old, counterfactual.new))
     facts |= {

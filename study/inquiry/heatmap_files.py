@@ -15,7 +15,6 @@ from PIL import Image
 from core.rendering import overlay, scale_of, tile_images, with_scale
 from core.types import Explanation
 from core.views import View
-from study.network.sources import plain
 from study.workspace.files import write_whole
 
 SIDE = 448
@@ -48,15 +47,15 @@ def read_stored_key(base: Path) -> str | None:
     return facts.get("key") if whole and isinstance(facts, dict) else None
 
 
-def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, facts: dict[str, Any]) -> None:
-    """Write heatmap ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
+def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, name: str, facts: dict[str, Any]) -> None:
+    """Write heatmap ``i`` of the class ``name`` with ``facts``, drawn over the image as it was ``seen``.
 
     An old certificate is removed first and the new one written last, so a certificate always matches its files.
     """
     certificate = explanation.certificates[i]
     _file(base, "json").unlink(missing_ok=True)
     write_whole(_file(base, "npy"), _bytes(lambda file: np.save(file, explanation.map[i].numpy())))
-    caption = f"{certificate.method}: {plain(facts['category'])} ({certificate.probability:.2f})"
+    caption = f"{certificate.method}: {name} ({certificate.probability:.2f})"
     drawn = draw_map(explanation, i, seen.image, caption)
     write_whole(_file(base, "png"), _bytes(lambda file: drawn.save(file, "PNG", compress_level=FAST)))
     warnings = [*certificate.warnings, *([seen.note] if seen.note else [])]

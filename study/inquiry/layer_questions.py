@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from core.attribution.places import select_layer
+from core.class_names import shorten_names
 from core.errors import ForetellError
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.layers.dissection import TOP, dissect
@@ -21,7 +22,6 @@ from core.layers.similarity import svcca
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.layers import LayerInspection
-from study.network.sources import plain
 from study.workspace.blocks import Blocks
 
 PLACES = 4
@@ -140,7 +140,7 @@ def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
         )
     objects = np.stack([images.mask(i) for i in range(len(images))])
     contexts = sorted(set(images.contexts))
-    names = [*(plain(name) for name in images.categories), *contexts]
+    names = [*shorten_names(images.categories), *contexts]
     masks = np.zeros((len(images), len(names), *objects.shape[1:]), dtype=bool)
     for i, (label, context) in enumerate(zip(images.labels, images.contexts, strict=True)):
         masks[i, label], masks[i, len(images.categories) + contexts.index(context)] = objects[i], ~objects[i]
@@ -157,7 +157,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     labels = classes[shown]
-    refuse_single(labels, [plain(name) for name in inspected.classifier.categories])
+    refuse_single(labels, inspected.classifier.names.short)
     tables = []
     for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
 
@@ -179,7 +179,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
                 {
                     "layer": layer,
                     "unit": np.repeat(units, len(deletions.classes)),
-                    "class": [plain(inspected.classifier.categories[int(k)]) for k in deletions.classes] * len(units),
+                    "class": [inspected.classifier.names.short[int(k)] for k in deletions.classes] * len(units),
                     "drop": deletions.drop.flatten(),
                     "error": deletions.error.flatten(),
                     "accuracy_without": deletions.accuracy.flatten(),

@@ -35,7 +35,6 @@ from core.types import Progress
 from core.views import view
 from study.inquiry.layers import LayerInspection, blocks
 from study.inquiry.targets import TOP, ClassName, resolve_class
-from study.network.sources import plain
 
 LEAST = 12
 """Images of the class, of which a third is held out."""
@@ -187,7 +186,7 @@ def _divide(inspected: LayerInspection, of: str) -> tuple[Tensor, Tensor, Tensor
     predicted = classifier.logits(inspected.inputs).argmax(1)
     k = resolve_class(classifier, of, predicted)
     own, others = (torch.nonzero(chosen)[:, 0] for chosen in (predicted == k, predicted != k))
-    name = plain(classifier.categories[k])
+    name = classifier.names.short[k]
     if len(own) < LEAST or not len(others):
         raise ForetellError(
             f"A graph of parts is learned from {LEAST} or more images that are predicted to be of one class, compared "

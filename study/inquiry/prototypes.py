@@ -18,7 +18,7 @@ from core.rendering import tile_images
 from study.conditions.prototypes.cards import describe_input, draw_matches
 from study.inquiry.image_files import find_images, open_image
 from study.inquiry.targets import resolve_target
-from study.network.sources import open_classifier, plain
+from study.network.sources import open_classifier
 from study.workspace.files import write_whole
 
 SIDE = 320
@@ -60,7 +60,7 @@ def _write(classifier: Classifier, name: str, file: Path, query: PrototypeQuery,
     asked = resolve_target(classifier, query.target)
     k = int(logits.argmax()) if asked is None else asked
     matches = describe_input(classifier, inputs, k)
-    named = plain(classifier.categories[k])
+    named = classifier.names.short[k]
     sentence = describe_matches(matches, named, float(logits[k]))
     facts: dict[str, Any] = {
         "image": str(file),

@@ -24,7 +24,7 @@ from core.uncertainty.reliability import calibration, compare_detection, cross_f
 from study.inquiry.exemplars import ImageCollection, open_requested
 from study.inquiry.facts import facts_of, key_of
 from study.network.priors import StoredPrior, load_prior
-from study.network.sources import class_of_labels, open_classifier, plain
+from study.network.sources import class_of_labels, open_classifier
 from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 64
@@ -140,8 +140,7 @@ def _predict_block(
 def _table(
     classifier: Classifier, images: ImageCollection, labels: np.ndarray, columns: Mapping[str, np.ndarray]
 ) -> pd.DataFrame:
-    names = np.array([*map(plain, classifier.categories), ""])
-    # By index, as two classes may share a plain name; the last name is for an unknown class.
+    names = np.array([*classifier.names.short, ""])  # the last name is for an unknown class
     predicted, averaged = columns[PLAIN].argmax(1), columns[AVERAGED].argmax(1)
     measured = {name: column for name, column in columns.items() if column.ndim == 1}
     measured |= {former: measured[present] for former, present in FORMER_COLUMNS.items()}

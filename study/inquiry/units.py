@@ -25,8 +25,8 @@ from core.units.maximise import MaximisedImages, Parameterisation, maximise
 from core.units.unit import READING, Unit, find_layer_shape
 from study.inquiry import unit_sheets
 from study.inquiry.exemplars import Exemplars, ImageCollection, exemplars, open_blocks, open_images
-from study.inquiry.targets import resolve_target
-from study.network.sources import open_classifier, plain
+from study.inquiry.targets import find_class
+from study.network.sources import open_classifier
 from study.workspace.files import write_whole
 from study.workspace.provenance import code_digest
 
@@ -131,10 +131,7 @@ def check(request: UnitQuery) -> None:
 def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
     """Find the unit of a query, checking that it exists."""
     if request.category is not None:
-        target = resolve_target(classifier, request.category) if request.category != "top" else None
-        if target is None:
-            raise ForetellError("--class top is not a class: give a class name or index.")
-        return Unit(target)
+        return Unit(find_class(classifier, request.category))
     unit = parse_unit(request.unit or "")
     find_layer_shape(classifier, unit)
     return unit
@@ -150,9 +147,9 @@ def parse_unit(text: str) -> Unit:
 
 
 def name_of(classifier: Classifier, unit: Unit) -> str:
-    """Name a unit: ``"class fish (4)"`` (plain names may repeat), ``"features.3.0, channel 12 at (5, 7)"``."""
+    """Name a unit: ``"class fish (4)"``, ``"features.3.0, channel 12 at (5, 7)"``."""
     if not unit.layer:
-        return f"class {plain(classifier.categories[unit.channel])} ({unit.channel})"
+        return f"class {classifier.names.short[unit.channel]} ({unit.channel})"
     place = "" if unit.row is None else f" at ({unit.row}, {unit.column})"
     return f"{unit.layer}, channel {unit.channel}{place}"
 

@@ -33,7 +33,6 @@ from core.views import view
 from study.inquiry.layers import LayerInspection
 from study.inquiry.targets import TOP, ClassName, resolve_class
 from study.inquiry.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps
-from study.network.sources import plain
 
 LEAST = 20
 """Images, of which a third is held out."""
@@ -131,7 +130,7 @@ def x_features(
     own = judged[logits[judged].argmax(1) == k]
     read = draw_heatmaps(inspected, decoded, tuple(own.tolist()), maps[own], layer, heatmap, heatmap_layer)
     inspected.kept["x_features"] = read
-    name = plain(classifier.categories[k])
+    name = classifier.names.short[k]
     rows = [_describe_all(decoded, embedding, logits, judged, k, name)]
     rows += [
         _describe_one(inspected, read, embedding[judged], logits[judged].argmax(1) == k, i) for i in range(features)
@@ -157,7 +156,7 @@ def _choose_layer(inspected: LayerInspection) -> str:
 def _choose_class(inspected: LayerInspection, logits: Tensor, of: str) -> int:
     predicted = logits.argmax(1)
     k = resolve_class(inspected.classifier, of, predicted)
-    count, name = int((predicted == k).sum()), plain(inspected.classifier.categories[k])
+    count, name = int((predicted == k).sum()), inspected.classifier.names.short[k]
     if len(predicted) < LEAST:
         raise ForetellError(
             f"x-features are fitted to two thirds of the images and judged on the others, and {len(predicted)} images "

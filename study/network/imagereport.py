@@ -11,7 +11,7 @@ from core.classifier import Classifier
 from core.types import Progress
 from data.types import ImageSet, SkippedImage
 from study.network.duplicates import repeats, sketches
-from study.network.sources import UNMATCHED, class_of_labels, plain
+from study.network.sources import UNMATCHED, class_of_labels
 
 SKETCHED_PX = 64
 MOST_COMPARED = 8_000
@@ -61,4 +61,4 @@ def match_categories(images: ImageSet, classifier: Classifier) -> dict[str, str 
     classes = class_of_labels(images, classifier, refuse=False)
     first = {int(label): int(classes[i]) for i, label in reversed(list(enumerate(images.labels)))}
     matches = {images.categories[label]: k for label, k in sorted(first.items())}
-    return {name: None if k == UNMATCHED else plain(classifier.categories[k]) for name, k in matches.items()}
+    return {name: None if k == UNMATCHED else classifier.names.short[k] for name, k in matches.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 import data
 from core.attribution.external import digest_of
 from core.attribution.method import HeatmapMethod
+from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.device import default_device, find_device
 from core.errors import ForetellError
@@ -143,16 +143,11 @@ def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
     return opened
 
 
-def plain(name: str) -> str:
-    """Return the first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
-    return name.split(",")[0].replace("_", " ").strip()
-
-
 def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
     """Find for each image the class index of its label; -1 where the classifier has no such class.
 
     A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
-    (any synonym, upper and lower case and underscores aside).
+    (`core.class_names.ClassNames.find`); a name that could be several classes matches none.
 
     Raises
     ------
@@ -178,10 +173,7 @@ def match_labels(images: ImageSet, categories: Sequence[str]) -> list[int]:
 
 
 def match_classes(names: Sequence[str], categories: Sequence[str]) -> list[int]:
-    """Find the index of each name among a classifier's categories, by any of their synonyms; -1 where there is none."""
-    known = {_fold_name(s): k for k, name in reversed(list(enumerate(categories))) for s in name.split(",")}
-    return [known.get(_fold_name(name), UNMATCHED) for name in names]
-
-
-def _fold_name(name: str) -> str:
-    return re.sub(r"[\s_]+", " ", name).strip().casefold()
+    """Find the index of the class that each name means; -1 where that is none, or ambiguous."""
+    known = ClassNames(categories)
+    meant = [known.find(name) for name in names]
+    return [matches[0] if len(matches) == 1 else UNMATCHED for matches in meant]

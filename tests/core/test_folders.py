@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from core.attribution.external import ImageRecord, records_for
 from core.attribution.folders import HeatmapFolder
 from core.attribution.opening import open_method
+from core.class_names import ClassNames
+from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation
 from core.geometry import Geometry
@@ -83,6 +86,28 @@ def test_class_folders_name_the_explained_class(tmp_path):
         ForetellError, match=r"has no heatmap for the class that is explained of x\.png \(1 of 1 images"
     ):
         read(tmp_path, [record("x.png")], [0], layout="classes")
+
+
+def test_class_folders_have_whole_names_with_commas_and_numbers(tmp_path):
+    """Catches one class's heatmap shown for another that begins alike or whose index is the other's name."""
+    names = ("eye, mild", "eye, severe", "healthy")
+    for top, value in (("eye, severe", 1.0), ("eye", 7.0), ("0", 2.0)):
+        (tmp_path / top).mkdir()
+        np.save(tmp_path / top / "x.npy", np.full((SIDE, SIDE), value))
+    folder, numbers = HeatmapFolder(tmp_path), ("5", "0", "1")
+
+    def read_for(categories, k):
+        layers = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 3))
+        network = Classifier(layers, lambda _: torch.zeros(3, SIDE, SIDE), categories, name="net")
+        return HeatmapFolder(tmp_path)(network, pictures(1), [k], records=[record("x.png")], layout="classes")
+
+    assert [read_for(names, k).map[0, 0, 0].item() for k in (0, 1)] == [2, 1]
+    assert read_for(numbers, 1).map[0, 0, 0].item() == 2
+    with pytest.raises(ForetellError, match="has no heatmap for the class that is explained"):
+        read_for(numbers, 0)
+    folder.refuse_missing([record("x.png")], "classes", [1], ClassNames(names))
+    with pytest.raises(ForetellError, match=r"has no heatmap of x\.png \(healthy\)"):
+        folder.refuse_missing([record("x.png")], "classes", [2], ClassNames(names))
 
 
 def test_a_heatmap_of_the_photograph_is_cut_as_the_photograph_is(tmp_path):

@@ -132,6 +132,31 @@ def test_networks_whose_places_are_not_found_are_refused_in_words(method: str, n
         METHODS[method](classifier(network()), torch.rand(1, 3, SIDE, SIDE), [0])
 
 
+def test_a_refusal_names_the_last_layer_that_has_places() -> None:
+    """Catches a remedy that leaves the user to guess which of the layers fits."""
+    with pytest.raises(ForetellError, match=r"Give the layer 'embed', the last that has them, or a method that needs"):
+        select_layer(classifier(Shuffled()), "")
+
+
+class Pooled(Tokens):
+    """Tokens that a module averages, as transformers' Swin, Swin v2 and FocalNet do: (B, K, 1) looks like tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last, self.pooler = nn.Identity(), nn.AdaptiveAvgPool1d(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        for layer in self.attention:
+            x = x + layer(x)
+        return self.head(self.pooler(self.last(x).transpose(1, 2)).flatten(1))
+
+
+def test_a_module_behind_the_pooling_ends_no_search() -> None:
+    """Catches layer methods refused on networks whose pooling is a module."""
+    assert select_layer(classifier(Pooled()), "") == "last"
+
+
 @pytest.mark.parametrize("layer", ["attention.2.drop", "attention.1.norm"])
 def test_a_layer_that_mixes_places_is_refused_also_by_name(layer: str) -> None:
     with pytest.raises(ForetellError, match="Its heatmap would be meaningless"):

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard.explore.find.filters import ANY, name_classes, set_filter
+from dashboard.explore.find.filters import ANY, set_filter
 from dashboard.shared.cache import Gallery
 
 MOST_CLASSES = 16
@@ -81,7 +81,7 @@ class ConfusionMatrix:
 def count_confusions(gallery: Gallery, fit: NDArray[np.bool_], most: int = MOST_CLASSES) -> ConfusionMatrix:
     """Count the scored images that fit; of more than ``most`` classes, those with the most errors are kept."""
     predictions, images = gallery.predictions, gallery.images
-    names, classes = name_classes(gallery.categories), len(gallery.categories)
+    names, classes = gallery.class_names, len(gallery.categories)
     scored = fit & gallery.has_known_label
     cells = images.labels[scored] * classes + predictions.predicted[scored]
     everything = np.bincount(cells, minlength=len(images.categories) * classes).reshape(-1, classes)

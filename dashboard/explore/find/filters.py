@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -11,9 +10,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from core.class_names import ClassNames
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
-from study.network.sources import plain
 
 ANY = "Any class"
 Verdict = Literal["Right or wrong", "Right", "Wrong"]
@@ -65,7 +64,7 @@ class ImageFilter:
         if self.truth != ANY:
             fit &= images.labels == list(images.categories).index(self.truth)
         if self.predicted != ANY:
-            fit &= predictions.predicted == name_classes(gallery.categories).index(self.predicted)
+            fit &= predictions.predicted == gallery.class_names.index(self.predicted)
         if self.verdict != EITHER:
             fit &= gallery.has_known_label & (predictions.correct == (self.verdict == "Right"))
         if self.text:
@@ -76,16 +75,10 @@ class ImageFilter:
         return fit
 
 
-def name_classes(categories: Sequence[str]) -> list[str]:
-    """Return plain names of the classes, with their numbers where two names are the same."""
-    names = [plain(name) for name in categories]
-    counts = Counter(names)
-    return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
-
-
 def choose_filter(gallery: Gallery, selected: frozenset[int], noted: frozenset[int]) -> ImageFilter:
     """Draw the filters; they can be limited to the images ``selected``, and to those with a note."""
-    names = name_classes(gallery.categories)
+    names = gallery.class_names
+    links.update_classes(PREDICTED_KEY, ClassNames(gallery.categories), [ANY])
     truth = _class_box("True class", TRUTH_KEY, _occurring(gallery.images.categories, gallery.images.labels))
     predicted = _class_box("Predicted class", PREDICTED_KEY, _occurring(names, gallery.predictions.predicted))
     links.check(VERDICT_KEY, get_args(Verdict), "filter")

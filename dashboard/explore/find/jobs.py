@@ -10,7 +10,6 @@ import pandas as pd
 from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
-from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import estimate, estimate_seconds
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest
@@ -64,9 +63,7 @@ def make_class_task(classifier: Classifier, gallery: Gallery) -> Task:
     def compute(progress: Progress) -> pd.DataFrame:
         scored = gallery.has_known_label
         probabilities = probabilities_of(classifier, gallery.images, home() / "cache", progress).astype(np.float64)
-        return tabulate_classes(
-            probabilities[scored], gallery.predictions.truth[scored], name_classes(gallery.categories)
-        )
+        return tabulate_classes(probabilities[scored], gallery.predictions.truth[scored], gallery.class_names)
 
     key = digest("classes", classifier.fingerprint, gallery.images.digest, *gallery.categories)
     return Task(

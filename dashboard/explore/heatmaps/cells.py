@@ -13,14 +13,12 @@ from core.attribution.external import ImageRecord, reads_heatmaps
 from core.classifier import Classifier
 from core.names import format_probability
 from core.views import View, view
-from dashboard.explore.find.filters import name_classes
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
 from dashboard.explore.methods import name_methods
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
 from dashboard.shared import cache, links
 from dashboard.shared.live import JobCollector, describe_state
-from study.network.sources import plain
 
 PREDICTION = "The AI's prediction"
 
@@ -71,8 +69,8 @@ class ClassifiedImage:
     @property
     def truth(self) -> int | None:
         """Return the true class, if it is known and the classifier has it."""
-        names = [plain(name) for name in self.classifier.categories]
-        return names.index(self.chosen.truth) if self.chosen.truth in names else None
+        matches = self.classifier.names.find(self.chosen.truth or "")
+        return matches[0] if len(matches) == 1 else None
 
     @property
     def verdict(self) -> str:
@@ -85,7 +83,7 @@ class ClassifiedImage:
 
     def format_confidence(self, k: int) -> str:
         """Format a class with its predicted probability."""
-        return f"{plain(self.classifier.categories[k])} {format_probability(float(self.probabilities[k]))}"
+        return f"{self.classifier.names.short[k]} {format_probability(float(self.probabilities[k]))}"
 
     def column(self, *lines: str) -> Column:
         """Return its column in a table."""
@@ -93,15 +91,11 @@ class ClassifiedImage:
         return Column(self.view, self.classifier, lines, chosen.source(self.model), chosen.mask)
 
 
-def class_names(classifier: Classifier) -> list[str]:
-    """Return plain names of the classes, with their numbers where two names are the same."""
-    return name_classes(classifier.categories)
-
-
 def target_box(classifier: Classifier, first: Sequence[str] = ()) -> str:
     """Choose the class to explain, by name, or `PREDICTION`; the classes ``first`` are offered before the others."""
-    names = class_names(classifier)
+    names = classifier.names.short
     offered = dict.fromkeys([PREDICTION, *(name for name in first if name in names), *names])
+    links.update_classes("target", classifier.names, offered)
     links.check("target", offered, "class")
     return st.selectbox("Explain", list(offered), key="target", bind="query-params", width=190)
 
@@ -110,8 +104,8 @@ def target_of(seen: ClassifiedImage, name: str) -> int | None:
     """Return the class of a name of `target_box`; None if this classifier has no such class."""
     if name == PREDICTION:
         return seen.predicted_class
-    names = class_names(seen.classifier)
-    return names.index(name) if name in names else None
+    matches = seen.classifier.names.find(name)
+    return matches[0] if len(matches) == 1 else None
 
 
 def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, measured: bool) -> Cell:

@@ -22,7 +22,6 @@ from dashboard.shared.live import await_result, draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from study.inquiry.counterfactuals import describe_counterfactual, draw_counterfactual
-from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 NOTHING = "None"
@@ -59,7 +58,7 @@ def list_other_classes(gallery: Gallery, predicted: int) -> dict[str, int]:
     chosen = {}
     for k in np.unique(predictions.predicted[predictions.predicted != predicted]):
         mine = np.flatnonzero(predictions.predicted == k)
-        chosen[plain(gallery.categories[k])] = int(mine[predictions.probability[mine].argmax()])
+        chosen[gallery.class_names[k]] = int(mine[predictions.probability[mine].argmax()])
     return dict(sorted(chosen.items()))
 
 
@@ -79,5 +78,5 @@ def _show_found(seen: ClassifiedImage, other: Tensor, counterfactual: Counterfac
     captions = "The image, with the cells to exchange", "The other image, with the same cells", "Exchanged"
     for place, caption, image in zip(st.columns(3), captions, drawn, strict=True):
         place.image(image, caption=caption, width="stretch", alt=caption)
-    names = [plain(name) for name in seen.classifier.categories]
+    names = seen.classifier.names.short
     st.markdown(escape_markdown(describe_counterfactual(counterfactual, names)))

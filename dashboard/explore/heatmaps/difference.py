@@ -15,7 +15,6 @@ from dashboard.explore.heatmaps.appearance import find_palette
 from dashboard.explore.heatmaps.sheet import Palette
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared.messages import escape_markdown
-from study.network.sources import plain
 
 HIGHER = np.array([118, 42, 131], dtype=np.float32)
 LOWER = np.array([214, 176, 0], dtype=np.float32)
@@ -47,8 +46,7 @@ def _name_sides(shown: HeatmapTable, row: tuple[Cell, ...]) -> list[str]:
     """Name each network, with the class that its heatmap explains where these differ."""
     names = [column.source.model for column in shown.columns]
     classes = [
-        plain(column.classifier.categories[cell.request.target])
-        for column, cell in zip(shown.columns, row, strict=True)
+        column.classifier.names.short[cell.request.target] for column, cell in zip(shown.columns, row, strict=True)
     ]
     if len(set(classes)) == 1:
         return names

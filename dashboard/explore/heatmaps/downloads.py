@@ -15,7 +15,6 @@ from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.source import OWN
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared import files, links
-from study.network.sources import plain
 
 
 def show_heatmap_downloads(shown: HeatmapTable, stem: str) -> None:
@@ -74,6 +73,6 @@ def _certificates(made: list[tuple[Column, Cell]]) -> str:
     facts = []
     for column, cell in made:
         assert cell.certificate is not None
-        category = plain(column.classifier.categories[cell.request.target])
+        category = column.classifier.names.short[cell.request.target]
         facts.append({"image": column.source.name} | json.loads(certificate.as_json(cell.certificate, category)))
     return json.dumps(facts[0] if len(facts) == 1 else facts, indent=1, ensure_ascii=False) + "\n"

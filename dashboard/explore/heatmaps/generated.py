@@ -19,7 +19,6 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from study.inquiry.generated import EPOCHS, KEPT, LATENT, describe_generated, draw_generated, learn_manifold
 from study.inquiry.interventions import draw_rows
-from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 MOST = 600
@@ -71,5 +70,5 @@ def _show_found(seen: ClassifiedImage, counterfactual: GeneratedCounterfactual) 
     drawn = draw_generated(seen.classifier, seen.inputs, counterfactual)
     for place, caption, image in zip(st.columns(3), CAPTIONS, drawn, strict=True):
         place.image(image, caption=caption, width="stretch", alt=caption)
-    names = [plain(name) for name in seen.classifier.categories]
+    names = seen.classifier.names.short
     st.markdown(escape_markdown(describe_generated(counterfactual, names)))

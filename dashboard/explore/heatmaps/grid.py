@@ -14,17 +14,17 @@ from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.agreement import show_agreement
-from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
+from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, target_box, target_of
 from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.heatmaps.sheet import Palette, draw_sheet, draw_stacked_sheet
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
+from dashboard.shared import links
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
 from study.analysis.headings import format_headings
-from study.network.sources import plain
 
 MOST_COLUMNS = 8
 MOST_CELLS = 250
@@ -64,8 +64,9 @@ def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed
 
 def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> None:
     """Show each class of one image as a column."""
-    names = class_names(seen.classifier)
+    names = seen.classifier.names.short
     known = [TRUTH] if seen.truth is not None else []
+    links.update_classes("classes", seen.classifier.names, [*RANK_LABELS, TRUTH], several=True)
     chosen = st.multiselect(
         "Classes",
         [*RANK_LABELS[: len(names)], *known, *names],
@@ -98,7 +99,7 @@ def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> 
 
 def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
     """Show the same image and method for two classifiers."""
-    predicted = list(dict.fromkeys(class_names(s.classifier)[s.predicted_class] for s in pair))
+    predicted = list(dict.fromkeys(s.classifier.names.short[s.predicted_class] for s in pair))
     with _controls():
         name = target_box(pair[0].classifier, predicted)
         show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
@@ -116,7 +117,7 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
 
 def _offer_same_class(pair: Sequence[ClassifiedImage], predicted: Sequence[str]) -> None:
     """Say that each network explains another class, and offer each class that both know."""
-    known = [name for name in predicted if all(name in class_names(s.classifier) for s in pair)]
+    known = [name for name in predicted if all(name in s.classifier.names.short for s in pair)]
     with st.container(horizontal=True, vertical_alignment="center", key="explore_same"):
         st.caption(
             f"The heatmaps explain different classes: {escape_markdown(' and '.join(predicted))}.", width="content"
@@ -278,7 +279,7 @@ def _numbers(column: Column, cell: Cell) -> dict[str, Any]:
         "method": cell.request.method,
         "image": column.source.name,
         "classifier": column.source.model,
-        "class": plain(column.classifier.categories[cell.request.target]),
+        "class": column.classifier.names.short[cell.request.target],
     }
     if certificate is None:
         return row | {"note": cell.note}

@@ -17,7 +17,6 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.live import JobCollector, await_result, draw_live
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 NOTHING = "Nothing"
@@ -73,7 +72,7 @@ def intervene(seen: ClassifiedImage, images: ImageSet, factor: str, value: str) 
 
 
 def _show_change(before: ClassifiedImage, after: ClassifiedImage, how: tuple[str, dict[str, Any], int]) -> None:
-    names = [plain(name) for name in before.classifier.categories]
+    names = before.classifier.names.short
     said = describe_change(before.probabilities, after.probabilities, names)
     st.markdown(escape_markdown(said + (f" It is {after.verdict}." if after.verdict else "")))
     images, bars = st.columns([2, 1], gap="large")
@@ -102,7 +101,7 @@ def _ask(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 
 def _show_heatmap(seen: ClassifiedImage, cell: Cell, when: str) -> None:
     """Draw an image, and next to it its heatmap or why there is none yet."""
-    name = plain(seen.classifier.categories[cell.request.target])
+    name = seen.classifier.names.short[cell.request.target]
     left, right = st.columns(2, wrap=False)
     text = f"{when}: {seen.format_confidence(seen.predicted_class)}"
     left.image(seen.view.draw(seen.view.size(448)), caption=escape_markdown(text), width="stretch", alt=text)

@@ -7,7 +7,6 @@ import streamlit as st
 from core.names import format_probability
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
-from study.network.sources import plain
 
 TOP = 5
 TOP_HEADING = f"Top {TOP} predictions"
@@ -16,6 +15,6 @@ TOP_HEADING = f"Top {TOP} predictions"
 def show_top_predictions(seen: ClassifiedImage, target: int | None) -> None:
     """Draw the likeliest classes as bars; the explained one is bold."""
     for k in seen.ranked_classes[:TOP]:
-        name = escape_markdown(plain(seen.classifier.categories[k]))
+        name = escape_markdown(seen.classifier.names.short[k])
         probability = float(seen.probabilities[k])
         st.progress(probability, f"{f'**{name}**' if k == target else name} {format_probability(probability)}")

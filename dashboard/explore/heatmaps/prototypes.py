@@ -11,7 +11,6 @@ from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
 from study.conditions.prototypes.cards import describe_input
 from study.inquiry.prototypes import describe_matches, draw_input
-from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 PREDICTED = "Predicted class"
@@ -22,7 +21,7 @@ def show(seen: ClassifiedImage) -> None:
     if not has_prototypes(seen.classifier):
         return
     st.subheader("Prototypes", anchor=False)
-    names = [plain(name) for name in seen.classifier.categories]
+    names = seen.classifier.names.short
     chosen = st.selectbox(
         "Of the class",
         [PREDICTED, *names],

@@ -23,7 +23,6 @@ from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
-from study.network.sources import plain
 
 BIND: Literal["query-params"] = "query-params"
 NOTHING, DRAWN, BOX = WAYS = ("Nothing", "A drawn region", "A box")
@@ -144,7 +143,7 @@ def _figure(image: Image.Image) -> go.Figure:
 
 def _show_effect(seen: ClassifiedImage, target: int, effect: RegionEffect) -> None:
     replaced = seen.classifier.render_input(effect.replaced)
-    names = [plain(name) for name in seen.classifier.categories]
+    names = seen.classifier.names.short
     left, words = st.columns(2, gap="large")
     left.image(replaced, caption="With the region replaced", width="stretch", alt="With the region replaced")
     with words:

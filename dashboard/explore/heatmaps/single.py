@@ -21,7 +21,6 @@ from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predict
 from dashboard.explore.table import Cell, HeatmapTable
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
-from study.network.sources import plain
 
 SUBSTRATES = {"mean": "the mean colour", "blur": "a blurred image"}
 """What pixels are replaced by, in words."""
@@ -42,7 +41,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 
     def collect(asking: JobCollector) -> HeatmapTable:
         cell = with_robustness(asking, cell_of(asking, request, column, measured=measured))
-        title = f"{format_name(method)}: {plain(seen.classifier.categories[target])}"
+        title = f"{format_name(method)}: {seen.classifier.names.short[target]}"
         return HeatmapTable(title, (column,), {method: (cell,)}, "Own", look)
 
     def draw(shown: HeatmapTable) -> None:
@@ -64,7 +63,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 def _headline(seen: ClassifiedImage) -> None:
     """Show the prediction, and whether it is right if that is known."""
     badges, chosen = [], seen.chosen
-    says = plain(seen.classifier.categories[seen.predicted_class])
+    says = seen.classifier.names.short[seen.predicted_class]
     if seen.verdict:
         colour = "gray" if seen.truth is None else "green" if seen.verdict == "right" else "orange"
         badges.append(f":{colour}-badge[{escape_markdown(seen.verdict)}]")
@@ -75,7 +74,7 @@ def _headline(seen: ClassifiedImage) -> None:
 
 
 def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
-    category = plain(seen.classifier.categories[cell.request.target])
+    category = seen.classifier.names.short[cell.request.target]
     if seen.view.note:
         st.info(escape_markdown(seen.view.note))
     places = st.columns(3)
@@ -103,7 +102,7 @@ def _trust(seen: ClassifiedImage, cell: Cell) -> None:
     if cell.certificate is None:
         return
     st.subheader("Reliability of this heatmap", anchor=False)
-    certificate.show(cell.certificate, plain(seen.classifier.categories[cell.request.target]))
+    certificate.show(cell.certificate, seen.classifier.names.short[cell.request.target])
     if cell.faithfulness is not None:
         _curves(cell.faithfulness)
     if cell.robustness is not None:

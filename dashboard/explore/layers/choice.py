@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
 
 from core.classifier import Classifier
-from core.errors import ForetellError
 from core.names import format_name
 from core.parameters import Parameter, list_parameters, summary
 from dashboard.explore import parameters
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.layers import words
 from dashboard.shared import cache, links
 from dashboard.shared.messages import escape_markdown
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
-from study.inquiry.targets import TOP, resolve_target
+from study.inquiry.targets import TOP
 
 BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"
@@ -93,7 +90,7 @@ def name_most_frequent(gallery: cache.Gallery | None, classifier: Classifier, se
     if gallery is None:
         return ""
     predicted = gallery.predictions.predicted[draw_rows(len(gallery.images), seed, count)]
-    return class_names(classifier)[int(np.bincount(predicted).argmax())]
+    return classifier.names.short[int(np.bincount(predicted).argmax())]
 
 
 def _choose_layers(label: str, classifier: Classifier, key: str, otherwise: str = "Default layers") -> tuple[str, ...]:
@@ -121,13 +118,11 @@ def _show_field(question: str, field: Parameter, classifier: Classifier, most_fr
 
 
 def _choose_class(label: str, key: str, classifier: Classifier, most_frequent: str) -> str:
-    """Choose a class by its name; a link may name it as a command does, by any synonym or its index."""
-    names = class_names(classifier)
-    linked = st.query_params.get(key, TOP)
-    if key not in st.session_state and linked not in names:
-        with suppress(ForetellError):
-            target = resolve_target(classifier, linked)
-            st.session_state[key] = MOST_FREQUENT if target is None else names[target]
+    """Choose a class by its name; a link may name it as a command does, or by its index."""
+    names = classifier.names.short
+    if key not in st.session_state and (linked := st.query_params.get(key, TOP)) not in names:
+        named = MOST_FREQUENT if linked == TOP else links.name_class(classifier.names, linked)
+        st.session_state.update({key: named} if named != linked else {})
     first = f"Most often predicted ({most_frequent})" if most_frequent else "Most often predicted"
     chosen = links.selectbox(
         label,
@@ -141,9 +136,6 @@ def _choose_class(label: str, key: str, classifier: Classifier, most_frequent: s
 
 
 def _name_target(classifier: Classifier, k: int) -> str:
-    """Name a class as a command does: by its name, or by its index where the name means another class."""
-    name = classifier.categories[k].split(",")[0].strip()
-    with suppress(ForetellError):
-        if resolve_target(classifier, name) == k:
-            return name
-    return str(k)
+    """Name a class as a command does: by its name, or by its index where the name has a meaning of its own."""
+    name = classifier.names.short[k]
+    return str(k) if name == TOP else name

@@ -14,7 +14,7 @@ from core.names import format_name
 from core.uncertainty import SAMPLERS
 from core.uncertainty.passes import explain_refusal
 from dashboard.explore.figures import DELETION, INSERTION
-from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
+from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared import links
 from dashboard.shared.live import draw_when_ready
@@ -81,7 +81,7 @@ def _draw_result(seen: ClassifiedImage, result: UncertaintyResult) -> None:
 
 def figure(seen: ClassifiedImage, result: UncertaintyResult) -> go.Figure:
     """Draw mean and middle 90% of the passes for the likeliest classes, with the prediction without noise."""
-    mean, names = result.probabilities.mean(0), class_names(seen.classifier)
+    mean, names = result.probabilities.mean(0), seen.classifier.names.short
     top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
     low, high = np.quantile(result.probabilities[:, top].numpy(), [0.05, 0.95], axis=0)
     middle = mean[top].numpy()

@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.units import vae_effects
 from dashboard.explore.units.concept_jobs import (
     InterventionEffects,
@@ -20,7 +19,6 @@ from dashboard.explore.units.effects import bars
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.network.sources import plain
 
 TOP = 8
 """Concepts shown: those with the largest effects."""
@@ -36,7 +34,7 @@ def show(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.info(
             f"The content of these images cannot be changed one factor at a time. To test a concept in the layers, put "
             f"images of it, and other images, into two folders and run `python foretell.py concepts --target "
-            f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`.'
+            f'"{classifier.categories[target]}" --concept FOLDER --random FOLDER`.'
         )
     else:
         left, right = st.columns(2, gap="large")
@@ -51,7 +49,7 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
     def draw(effects: InterventionEffects) -> None:
         st.plotly_chart(changes(effects, target), key="reliance", config={"displayModeBar": False})
         st.caption(
-            f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this "
+            f"Change in the probability of {escape_markdown(classifier.names.short[target])} when only this "
             f"factor is set in {effects.count:,} of the images, compared with its other values, with 95% intervals. "
             "Orange: for the class. Blue: against it."
         )
@@ -100,7 +98,7 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.info("Choose one to three layers.")
         return
     task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
-    draw_when_ready(task, lambda effect: _draw_tests(effect, class_names(classifier)[target]), "_tcav")
+    draw_when_ready(task, lambda effect: _draw_tests(effect, classifier.names.short[target]), "_tcav")
 
 
 def _draw_tests(tests: tuple[Tcav, ...], name: str) -> None:

@@ -10,7 +10,6 @@ from core.classifier import Classifier
 from core.layers.dissection import Dissection
 from core.units.unit import Unit
 from dashboard.explore.figures import AGAINST_CLASS, FOR_CLASS
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.units.effect_jobs import ChannelEffects, make_effects_task
 from dashboard.shared.live import draw_when_ready
 from data.types import ImageSet
@@ -45,7 +44,7 @@ def _draw_result(classifier: Classifier, effects: ChannelEffects) -> None:
 
 def losses(classifier: Classifier, effects: ChannelEffects) -> go.Figure:
     """Draw the largest effects as bars, with intervals."""
-    names, deletion = class_names(classifier), effects.deletion
+    names, deletion = classifier.names.short, effects.deletion
     drop, error = deletion.drop[0], deletion.error[0]
     largest = drop.abs().argsort(descending=True)[:TOP].flip(0)
     shown = [names[int(deletion.classes[k])] for k in largest]

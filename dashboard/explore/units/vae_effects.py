@@ -13,7 +13,6 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.types import Progress
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.shared import cache, files
 from dashboard.shared.keys import digest
 from dashboard.shared.live import draw_when_ready
@@ -23,7 +22,6 @@ from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.concept_results import EffectResults
 from study.inquiry.concept_vae import EPOCHS, KEPT, LEAST_TRAININGS, TRAININGS, VaeQuery, estimate_by_vae
-from study.network.sources import plain
 from study.workspace.workspace import home
 
 BIND: Literal["query-params"] = "query-params"
@@ -52,7 +50,7 @@ def show(classifier: Classifier, target: int, images: ImageSet, format_concept: 
         return
     query = _choose_query(classifier, target, images, format_concept)
     if query is not None:
-        name = class_names(classifier)[target]
+        name = classifier.names.short[target]
         draw_when_ready(make_vae_task(classifier, images, query), lambda result: _draw(result, name), "_vae")
 
 
@@ -83,7 +81,7 @@ def _choose_query(
     if others == concept:
         st.info("Choose different image sets for the images with the concept and for the others.")
         return None
-    name = plain(classifier.categories[target])
+    name = classifier.categories[target]
     query = VaeQuery(classifier.name, name, (concept,), image_set=images.name)
     if others is not None:
         folder = cache.find_sets_folder()

@@ -19,11 +19,10 @@ from core.units.maximise import MaximisedImages, Parameterisation
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore import figures
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.explore.units import concepts, effects
 from dashboard.explore.units.jobs import make_exemplars_task, make_sampling_task, make_synthesis_task
-from dashboard.shared import files
+from dashboard.shared import files, links
 from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, describe_state, draw_live
@@ -52,7 +51,8 @@ def choose_unit(classifier: Classifier) -> Unit:
     """Choose a class, or a channel of a layer."""
     kind = st.segmented_control("Unit", KINDS, default=CLASS, required=True, key="unit", bind=BIND)
     if kind == CLASS:
-        names = class_names(classifier)
+        names = classifier.names.short
+        links.update_classes("unit.class", classifier.names)
         return Unit(names.index(st.selectbox("Class", names, key="unit.class", bind=BIND)))
     layers = classifier.layers
     layer = st.selectbox("Layer", layers, len(layers) // 2, key="unit.layer", bind=BIND)

@@ -59,6 +59,8 @@ def test_one_class_several_labels_and_unnamed_labels(tmp_path):
     assert "several labels" in warning
     save_huggingface(tmp_path / "unnamed", id2label={k: f"LABEL_{k}" for k in range(3)})
     assert load(f"hf:{tmp_path / 'unnamed'}").categories == ("class 0", "class 1", "class 2")
+    save_huggingface(tmp_path / "repeated", id2label=dict(enumerate(("crane", "dog", "crane"))))
+    assert load(f"hf:{tmp_path / 'repeated'}").categories == ("crane (0)", "dog", "crane (2)")
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,14 @@ def test_logits_and_inputs_are_those_of_timm(name, tmp_path, picture):
 
 
 @pytest.mark.parametrize(
-    ("classes", "names"), [(1000, {0: "tench, Tinca tinca"}), (21843, {2: "heterotroph"}), (7, {})]
+    ("classes", "names"),
+    [(1000, {0: "tench, Tinca tinca", 134: "crane (134)", 517: "crane (517)"}), (21843, {2: "heterotroph"}), (7, {})],
 )
 def test_class_names_follow_from_the_number_of_classes(tmp_path, classes, names):
-    """Numbers where ImageNet's names are known, or names of another list. First names: timm's own word list."""
+    """Numbers where ImageNet's names are known, or names of another list; two cranes of one name.
+
+    First names: timm's own word list.
+    """
     save_timm(tmp_path, "test_vit", classes)
     categories = load(f"timm:{tmp_path}").categories
     assert len(categories) == classes

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from core.class_names import ClassNames
 from core.names import format_name
 from core.parameters import list_parameters, summary
-from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.layers import choice, words
 from dashboard.explore.layers import view as inside
 from dashboard.shared import cache
@@ -62,7 +62,7 @@ def test_a_class_is_chosen_from_a_list_and_links_name_it_as_commands_do(
     app = opened(view="Layers", question="Modes", **{"modes.of": linked})
     box = app.selectbox(key="modes.of")
     predicted = gallery_of("scenes", "adversarial").predictions.predicted
-    names = class_names(cache.load_classifier("scenes"))
+    names = cache.load_classifier("scenes").names.short
     assert box.options == [f"Most often predicted ({names[np.bincount(predicted).argmax()]})", *names]
     assert box.value == chosen
     assert asked_for[-1].parameters["of"] == target
@@ -75,10 +75,11 @@ def test_an_unknown_class_of_a_link_is_said(opened) -> None:
     assert any("names “unicorn”" in one.value for one in app.warning)
 
 
-def test_a_class_whose_name_means_another_is_asked_for_by_its_index() -> None:
-    """Catches the crane that is a bird in place of the machine, a class called top, and an index for a usual name."""
-    named = SimpleNamespace(name="a network", categories=("crane", "crane", "top", "polar bear, ice bear"))
-    assert [choice._name_target(named, k) for k in range(4)] == ["crane", "1", "2", "polar bear"]
+def test_a_class_whose_name_means_the_prediction_is_asked_for_by_its_index() -> None:
+    """Catches a class called top that cannot be chosen, and an index for a usual name."""
+    names = ("crane", "crane, machine", "top", "polar bear, ice bear")
+    named = SimpleNamespace(name="a network", categories=names, names=ClassNames(names))
+    assert [choice._name_target(named, k) for k in range(4)] == ["crane", "crane, machine", "2", "polar bear"]
 
 
 def test_attacks_and_kinds_of_data_are_chosen_in_words_and_the_link_keeps_their_codes(opened) -> None:

@@ -112,8 +112,11 @@ def test_networks_are_compared_over_their_common_classes_whatever_their_order(im
         compare_networks(network, build_network("a", "b"), images, tmp_path, silent)
 
 
-def test_a_name_that_a_network_has_twice_matches_nothing() -> None:
-    """Catches the crane that is a bird compared with the crane that is a machine."""
+def test_classes_of_two_networks_match_by_names_that_are_unique() -> None:
+    """Catches the crane that is a bird compared with the machine, and a mild disease compared with a severe one."""
     common = match_classes(("crane", "Crane", "tench, Tinca tinca"), ("crane", "tench"))
     assert (common.names, common.first, common.second) == (("tench",), (2,), (1,))
-    assert match_classes(("crane", "crane"), ("crane", "crane")).first == (0, 1)
+    assert match_classes(("crane", "Crane"), ("crane", "Crane")).first == (0, 1)
+    assert match_classes(("eye, mild", "healthy"), ("healthy", "eye, severe")).names == ("healthy",)
+    common = match_classes(("maillot, tank suit", "maillot"), ("maillot", "boat", "maillot, tank suit"))
+    assert (common.names, common.second) == (("maillot, tank suit", "maillot"), (2, 0))
