@@ -17,7 +17,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
-from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
+from study.analysis import bootstrap, exploratory, headline, intervals, marginal, nested, planned, report
 from study.analysis.exploratory import AnalysedStudy
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis, PlannedData
@@ -77,12 +77,17 @@ class AnalysisResult(Sample):
     plan
         What the plan gave, or None.
     contrasts
-        Planned ones where there is a plan, each explanation against none otherwise.
+        Of the plan, or else the default ones, as in the report.
     """
 
     plan: PlannedAnalysis | None
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+
+    @property
+    def untestable(self) -> str | None:
+        """Return a sentence on the planned contrasts that have no responses, if any."""
+        return None if self.plan is None else self.plan.untestable
 
     @property
     def model(self) -> MixedModel:
@@ -136,7 +141,7 @@ def make_analysis_task(sample: Sample) -> Task:
             done = planned.fit_plan(sample.plan, progress=progress)
             return AnalysisResult(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
         analysis = nested.analyze(sample.data, progress=progress)
-        table = contrasts.table(analysis.largest)
+        table = report.compute_headline(analysis, sample.data, None).contrasts
         return AnalysisResult(sample.key, sample.data, sample.numbers, None, analysis, table)
 
     return Task(digest("analysed", sample.key), work)

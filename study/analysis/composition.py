@@ -99,7 +99,13 @@ def list_sections(
             captions.explain_models(analysis.random),
             [Part(tables["models"], captions.MODELS)],
         ),
-        Section("table1", f"Table 1: the {name} model", label, captions.TABLE_1, [Part(tables["table1"])]),
+        Section(
+            "table1",
+            f"Table 1: the {name} model",
+            label,
+            captions.explain_table_1(analysis.largest),
+            [Part(tables["table1"])],
+        ),
     ]
     if "exclusions" in tables:
         sections.append(Section("exclusions", "Exclusions", label, "", [Part(tables["exclusions"])]))
@@ -120,7 +126,9 @@ def _show_result(result: ExploratoryResult, level: float) -> Part:
 def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *, simulated: bool) -> Section:
     """Show accuracies and differences first, then the same contrasts in log-odds."""
     if table.empty:
-        return Section("contrasts", "Contrasts", label, "The plan names no contrasts.", [])
+        return Section(
+            "contrasts", "Contrasts", label, "The plan names no contrast between conditions that have responses.", []
+        )
     coverage = headline.coverage_text(level)
     return Section(
         "contrasts",

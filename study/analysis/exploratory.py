@@ -167,7 +167,10 @@ def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
 
 
 def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
-    """Compute the analyses that the responses allow, and explain each one that they do not."""
+    """Compute the analyses that the responses allow, and explain each one that is absent.
+
+    Whatever goes wrong in one of them costs neither the others nor the planned results.
+    """
     results, absent, offered = [], [], list_analyses(study)
     for done, (name, analysis) in enumerate(offered.items()):
         progress(done, len(offered), analysis.title)
@@ -175,5 +178,7 @@ def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list
             results.append(compute(name, study))
         except ForetellError as error:
             absent.append(f"{analysis.title}: {error}")
+        except Exception as error:
+            absent.append(f"{analysis.title}: failed with an unexpected {type(error).__name__} ({error}). Report it.")
     progress(len(offered), len(offered), "Measures made")
     return results, absent

@@ -40,9 +40,10 @@ class Responses:
     Attributes
     ----------
     frame
-        One row per response: participant and category (text), trial_type (categorical, reference adv_incorrect),
-        saliency, examples and correct (0/1 integers), condition (text); where given: trial, mode (``"live"``,
-        ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing).
+        One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
+        those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
+        mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
+        missing).
     dropped
         Rows left out because a required value was missing.
     messages
@@ -276,7 +277,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
         {
             "participant": frame["participant"].astype(str),
             "category": frame["category"].astype(str),
-            "trial_type": pd.Categorical(frame["trial_type"].astype(str), categories=list(TRIAL_TYPES)),
+            "trial_type": _code_trial_types(frame["trial_type"].astype(str)),
             **{flag: _numbers(frame[flag]).astype(np.int64) for flag in FLAGS},
         }
     )
@@ -291,6 +292,12 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy
+
+
+def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:
+    """Code trial types as a factor of those that have responses: an empty level would take another one's name."""
+    present = set(kinds)
+    return pd.Categorical(kinds, categories=[kind for kind in TRIAL_TYPES if kind in present])
 
 
 def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:

@@ -311,6 +311,18 @@ class StudyConfig(Procedure):
             raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
         return self
 
+    @model_validator(mode="after")
+    def _check_contrasts(self, info: ValidationInfo) -> StudyConfig:
+        """Refuse contrasts with conditions that no participant will be in; bundles may hold such plans."""
+        if info.context == TO_BUILD and "contrasts" in self.analysis.model_fields_set:
+            named = [name for one in self.analysis.contrasts for name in (one.more, one.less)]
+            if absent := [name for name in dict.fromkeys(named) if name not in self.conditions]:
+                raise ValueError(
+                    f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions "
+                    f"({', '.join(self.conditions)}). Leave those contrasts out, or add the condition."
+                )
+        return self
+
     @property
     def plan(self) -> AnalysisPlan:
         """The analysis plan, with the participants of ``[allocation]`` if it sets none."""

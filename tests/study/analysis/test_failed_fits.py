@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import mixed
+from study.analysis import mixed, responses, results
+from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryAnalysis, TableAndFigure
 from tests.study.analysis.simulated import slopes, study
 
 
@@ -88,3 +91,24 @@ def test_each_variance_of_zero_is_named_once(recwarn: pytest.WarningsRecorder) -
     assert len(set(said)) == len(said)
     assert any("standard deviation of x between levels of id is estimated as 0" in line for line in said)
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def _break(_: AnalysedStudy) -> TableAndFigure:
+    raise ZeroDivisionError(f"after {sorted(path.name for path in Path.cwd().iterdir())}")
+
+
+BROKEN = ExploratoryAnalysis("Broken", "How to read it.", _break)
+
+
+def test_an_exploratory_analysis_that_breaks_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches an error of one exploratory analysis, of whatever type, that leaves the planned results unwritten."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(EXPLORATORY._table, "slopes", f"{__name__}:BROKEN")
+    results.write(responses.prepare(study(seed=1)), tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    said = next(line for line in text.splitlines() if "Not shown. Broken: failed" in line)
+    assert "unexpected ZeroDivisionError (after " in said
+    assert all(f"'{name}'" in said for name in ("models.json", "table1.csv", "contrasts.csv", "lrt.csv"))
+    assert (tmp_path / "exploratory_detection.csv").exists()
