@@ -61,7 +61,7 @@ def analyze(
         else:
             headline = _analyze_study(responses, out, seed, simulated, progress)
     analysis = headline.analysis
-    for line in (*filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
+    for line in (*analysis.data_messages, *filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
         say(line)
     for name, model in analysis.models.items():
         for message in model.messages:

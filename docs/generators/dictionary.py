@@ -60,7 +60,7 @@ RESULTS = """\
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% bootstrap intervals |
 | `exploratory_*.csv` | exploratory analyses: random slopes, signal detection, learning, calibration, ... |
-| `report.md`, `report.html` | everything on one page: what was preregistered, what not, and what produced the numbers |
+| `report.md`, `report.html` | everything on one page: what was planned, what not, and what produced the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
 

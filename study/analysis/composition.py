@@ -64,7 +64,10 @@ def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> s
             f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
             "frozen with was not named."
         )
-    return f"Preregistered: {what}."
+    return (
+        f"Planned: {what}, frozen with this version of the study before its first participant. Whether the plan was "
+        "also registered elsewhere is not known here."
+    )
 
 
 def list_sections(

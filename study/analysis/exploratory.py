@@ -17,8 +17,9 @@ from core.registry import Registry
 from core.types import Progress, silent
 from study.analysis import plots
 from study.analysis.nested import NestedAnalysis
+from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis
-from study.analysis.responses import MODES, Responses
+from study.analysis.responses import Responses
 from study.bundle import Manifest, Trial
 
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]

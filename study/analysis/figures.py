@@ -7,7 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from study.analysis import bootstrap, plots
-from study.analysis.responses import MODES, Responses
+from study.analysis.notices import MODES
+from study.analysis.responses import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 

@@ -26,7 +26,7 @@ from core.types import Progress, silent
 from study.analysis import fitting, mixed, plots, random_effects, raw_fits
 from study.analysis.contrasts import Contrast, estimate
 from study.analysis.nested import FIXED
-from study.analysis.responses import MODES
+from study.analysis.notices import MODES
 from study.analysis.truths import AdditiveTruth, Truth
 from study.analysis.wording import write_contrast
 from study.workspace import parallel

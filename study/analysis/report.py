@@ -27,9 +27,10 @@ from study.analysis import (
 )
 from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
+from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
-from study.analysis.responses import MODES, Responses
+from study.analysis.responses import Responses
 from study.analysis.sentences import describe_hypothesis, describe_p, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats

@@ -1,4 +1,4 @@
-"""The preregistered plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
+"""The analysis plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
 
 Its defaults are planned too: the paper's three nested models, each explanation against none for each trial type with
 Holm's correction, no exclusions, and the participants of ``[allocation]``.

@@ -11,7 +11,7 @@ import pytest
 from core.errors import ForetellError
 from study.analysis import calibration, exploratory, items, learning, projection, responses, speed
 from study.analysis.exploratory import EXPLORATORY, AnalysedStudy
-from study.analysis.responses import MODES
+from study.analysis.notices import MODES
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
