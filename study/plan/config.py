@@ -293,7 +293,7 @@ class StudyConfig(Procedure):
     analysis: AnalysisPlan = AnalysisPlan()
 
     @model_validator(mode="after")
-    def _check_names(self) -> StudyConfig:
+    def _check_names(self, info: ValidationInfo) -> StudyConfig:
         for name in self.conditions:
             _require(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
@@ -306,21 +306,7 @@ class StudyConfig(Procedure):
                 )
         for key in self.texts:
             _require(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
-        stopping = self.analysis.stopping
-        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
-            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
-        return self
-
-    @model_validator(mode="after")
-    def _check_contrasts(self, info: ValidationInfo) -> StudyConfig:
-        """Refuse contrasts with conditions that no participant will be in; bundles may hold such plans."""
-        if info.context == TO_BUILD and "contrasts" in self.analysis.model_fields_set:
-            named = [name for one in self.analysis.contrasts for name in (one.more, one.less)]
-            if absent := [name for name in dict.fromkeys(named) if name not in self.conditions]:
-                raise ValueError(
-                    f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions "
-                    f"({', '.join(self.conditions)}). Leave those contrasts out, or add the condition."
-                )
+        self.analysis.check_conditions(self.conditions, to_build=info.context == TO_BUILD)
         return self
 
     @property

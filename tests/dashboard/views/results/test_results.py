@@ -174,21 +174,6 @@ def awaited(task: Task) -> Any:
     return job.result
 
 
-def test_page_and_report_have_the_same_contrasts_with_placebos(workspace: Path, tmp_path: Path) -> None:
-    """Catches a page that leaves placebos out of the contrasts and of their correction, where no plan names them."""
-    true, others = study(24, 8, 6, seed=5), study(24, 8, 6, seed=6)
-    names = pd.Series(responses.CONDITION_OF_FACTORS)
-    true["condition"] = [names[pair] for pair in zip(true["saliency"], true["examples"], strict=True)]
-    misled = others[(others["saliency"] == 1) & (others["examples"] == 0)]
-    misled = misled.assign(condition="random_maps", participant="m" + misled["participant"])
-    data = responses.prepare(pd.concat([true, misled], ignore_index=True))
-    found = awaited(work.make_analysis_task(awaited(work.make_sample_task(data, None))))
-    results_of.write(data, tmp_path)
-    written = pd.read_csv(tmp_path / "contrasts.csv")
-    assert len(found.contrasts) == 12
-    pd.testing.assert_frame_equal(found.contrasts, written)
-
-
 def test_same_rows_are_fitted_once_and_other_rows_again(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[int] = []
     fit = nested.analyze
