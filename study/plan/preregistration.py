@@ -164,7 +164,7 @@ class AnalysisPlan(PlanSection):
         return self
 
     def check_conditions(self, conditions: Sequence[str], *, to_build: bool) -> None:
-        """Refuse contrasts with conditions that no participant will be in; bundles may hold some besides the stopping one.
+        """Refuse contrasts with conditions that no participant will be in; those of bundles are as they were frozen.
 
         Raises
         ------
@@ -178,8 +178,8 @@ class AnalysisPlan(PlanSection):
         named = dict.fromkeys(name for one in own for name in (one.more, one.less))
         if absent := [name for name in named if name not in conditions]:
             raise ValueError(
-                f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions ({', '.join(conditions)}). "
-                "Leave those contrasts out, or add the condition."
+                f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions "
+                f"({', '.join(conditions)}). Leave those contrasts out, or add the condition."
             )
 
     def with_quota(self, per_condition: int) -> AnalysisPlan:
