@@ -53,7 +53,10 @@ class FitSettings:
 
 
 def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True) -> Any:
-    """Fit a formula in the notation of `glmm`.
+    """Fit a formula in the notation of `glmm`; random terms come out in the order of their numbers of levels.
+
+    `glmm` puts them in that order itself, and panics where a search without an end (separation, rank deficiency) leaves
+    nothing to put back.
 
     Parameters
     ----------
@@ -65,6 +68,7 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     ForetellError
         The formula cannot be fitted.
     """
+    formula = formulas.put_largest_first(frame, formula)
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
@@ -138,8 +142,4 @@ def _glmm(
                 **options,
             )
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:
-            # A search without an end (separation, rank deficiency) makes `glmm` panic on terms in another order.
-            ordered = formulas.put_largest_first(frame, formula)
-            if ordered != formula:
-                return _glmm(frame, ordered, settings, errors, start)
             raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error

@@ -89,8 +89,19 @@ def fit(
         weights=weights,
         levels=formulas.list_levels(data, text),
     )
+    if formulas.put_largest_first(data, text) != text:
+        model = _order_random_terms(model, text)
     said = (*coded, *model.messages, *convergence.check_convergence(data, replace(model, formula=text)))
     return replace(model, formula=formula, messages=said)
+
+
+def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
+    """Return the model with its random terms in the order of the formula's groupings: fits have the largest first."""
+    place = {group: k for k, group in enumerate(dict.fromkeys(term.group for term in formulas.terms(formula)))}
+    random, blocks = (
+        tuple(sorted(terms, key=lambda term: place[term.group])) for terms in (model.random, model.blocks)
+    )
+    return replace(model, random=random, blocks=blocks)
 
 
 def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName) -> MixedModel:

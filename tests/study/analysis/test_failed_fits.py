@@ -13,8 +13,8 @@ from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryAn
 from tests.study.analysis.simulated import slopes, study
 
 
-def test_the_order_of_random_terms_changes_nothing_where_a_search_has_no_end() -> None:
-    """Catches `glmm`'s panic over separated data if the first term has fewer levels: the model was refused."""
+def test_the_order_of_random_terms_changes_nothing_where_a_search_has_no_end(capfd: pytest.CaptureFixture[str]) -> None:
+    """Catches `glmm`'s panic over separated data if the first term has fewer levels, and its stack on stderr."""
     frame = study(4, 8, 8, seed=3)
     frame.loc[frame["trial_type"] == "std_correct", "correct"] = 1
     one, other = (
@@ -23,14 +23,12 @@ def test_the_order_of_random_terms_changes_nothing_where_a_search_has_no_end() -
     )
     assert one.loglik == pytest.approx(other.loglik, abs=1e-6)
     assert any(message.startswith("Separation: ") for message in one.messages)
+    assert [effect.group for effect in one.random] == ["participant", "category"]
+    assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("terms", "panics"), [("(1|participant) + (1|category)", True), ("(twice|participant) + (1|category)", False)]
-)
-def test_a_rank_deficient_model_without_a_fit_names_its_columns(
-    terms: str, panics: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("terms", ["(1|participant) + (1|category)", "(twice|participant) + (1|category)"])
+def test_a_rank_deficient_model_without_a_fit_names_its_columns(terms: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Catches the text of a panic of `glmm` in place of the causes: counts of 0 in a cell, and collinear columns."""
     frame = study(4, 8, 8, seed=3).assign(easy=lambda rows: (rows["trial_type"] == "std_correct").astype(float))
     frame = frame.assign(
@@ -38,7 +36,7 @@ def test_a_rank_deficient_model_without_a_fit_names_its_columns(
     )
     with pytest.raises(ForetellError) as refused:
         mixed.fit(frame, f"correct ~ easy + twice + hard + {terms}", family="poisson")
-    assert ("panicked" in capfd.readouterr().err) == panics
+    assert "panicked" not in capfd.readouterr().err
     assert (
         "could not be fitted: its fixed effects are rank-deficient, because other columns determine these; leave their "
         "terms out: twice, hard. The fit" in str(refused.value)
