@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from study.analysis import formula as formulas
 from study.analysis import linear, search, starts
 from study.analysis.records import Floats
+from study.analysis.threads import one_blas_thread
 
 MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
@@ -52,6 +53,7 @@ class FitSettings:
         return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
 
 
+@one_blas_thread()
 def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True) -> Any:
     """Fit a formula in the notation of `glmm`; random terms come out in the order of their numbers of levels.
 

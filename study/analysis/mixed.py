@@ -23,6 +23,7 @@ from study.analysis.coding import check_response, code_response
 from study.analysis.fitting import FitSettings
 from study.analysis.records import MixedModel
 from study.analysis.separation import Floats, Mask, Separation
+from study.analysis.threads import one_blas_thread
 
 MOST_LEVELS = 200
 """Most levels of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
@@ -36,6 +37,7 @@ def plain_cell(cell: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell.items()) or "the data"
 
 
+@one_blas_thread()
 def fit(
     frame: pd.DataFrame,
     formula: str,
