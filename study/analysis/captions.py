@@ -12,7 +12,7 @@ LOG_ODDS_COLUMNS = ("contrast", "estimate", "se", "low", "high", "p", "p_holm")
 """In a table of their own: all columns in one do not fit a screen of 1,280 pixels."""
 CONTRASTS = {"estimate": "Log-odds"}
 MODELS = {"df": "Parameters"}
-FIGURE_1 = "Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance."
+FIGURE_1 = "Mean accuracy with 95% intervals over participants. The dotted line is chance."
 
 
 def explain_table_1(model: MixedModel) -> str:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.names import lower_first
 from study.analysis import captions, figures, headline
-from study.analysis.bootstrap import order
+from study.analysis.accuracies import order
 from study.analysis.document import SHOWN, Part, Section
 from study.analysis.exploratory import ExploratoryResult
 from study.analysis.nested import NestedAnalysis

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, estimability, mixed, plots
+from study.analysis import accuracies, estimability, mixed, plots
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.records import Floats, MixedModel
@@ -34,7 +34,7 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
         has no finite estimate (`describe_absent`).
     """
-    model, order = fit(frame), bootstrap.order(frame)
+    model, order = fit(frame), accuracies.order(frame)
     rows = [
         {"condition": name}
         | {
@@ -49,7 +49,7 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
 def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Compare each condition with the first: measure, contrast, difference, se, low, high, p, p_holm (all rows)."""
-    model, order = fit(frame), bootstrap.order(frame)
+    model, order = fit(frame), accuracies.order(frame)
     rows = []
     for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
@@ -68,7 +68,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
     slope of x is d' and the intercept -c, both for each condition, with each participant's own d' and c and each
     category's own c.
     """
-    order = bootstrap.order(frame)
+    order = accuracies.order(frame)
     said = _code_signals(frame)
     said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
     if said["signal"].nunique() < 2:
@@ -108,7 +108,7 @@ def describe_absent(frame: pd.DataFrame) -> str:
     """Say which conditions have no finite d' and why, in a sentence each; empty if all have one."""
     said = _code_signals(frame).groupby(["condition", "signal"])["said"].mean().unstack("signal")
     sentences = []
-    for name in bootstrap.order(frame):
+    for name in accuracies.order(frame):
         extremes = [
             f"{'always' if said.loc[name, signal] else 'never'} reported an error where the AI {words}"
             for signal, words in ((1, "errs"), (0, "is right"))

@@ -63,9 +63,9 @@ def join_directions(aliased: Floats, free: Floats) -> Floats:
 def is_orthogonal(weights: Floats, directions: Floats) -> Mask:
     """Tell for each of k combinations (k, p) whether it is orthogonal to all directions (p, d)."""
     if not directions.size:
-        return ~np.isnan(weights).any(axis=1)
+        return np.asarray(~np.isnan(weights).any(axis=1), dtype=bool)
     largest = np.abs(weights) @ np.abs(directions)
-    return np.asarray((np.abs(weights @ directions) <= TOLERANCE * largest).all(axis=1))
+    return np.asarray((np.abs(weights @ directions) <= TOLERANCE * largest).all(axis=1), dtype=bool)
 
 
 def has_value(weights: Floats, model: MixedModel) -> Mask:

@@ -59,7 +59,7 @@ class AnalysedStudy:
     Attributes
     ----------
     seed
-        Random seed of all resampling.
+        Random seed of an analysis that draws at random.
     manifest
         Of the study that the participants took, if known.
     models

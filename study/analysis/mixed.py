@@ -100,10 +100,11 @@ def fit(
 def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
     """Return the model with its random terms in the order of the formula's groupings: fits have the largest first."""
     place = {group: k for k, group in enumerate(dict.fromkeys(term.group for term in formulas.terms(formula)))}
-    random, blocks = (
-        tuple(sorted(terms, key=lambda term: place[term.group])) for terms in (model.random, model.blocks)
+    return replace(
+        model,
+        random=tuple(sorted(model.random, key=lambda effect: place[effect.group])),
+        blocks=tuple(sorted(model.blocks, key=lambda block: place[block.group])),
     )
-    return replace(model, random=random, blocks=blocks)
 
 
 def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName) -> MixedModel:

@@ -203,7 +203,7 @@ def write(
     out
         Folder, made if absent; files of the same names are replaced.
     seed
-        Random seed of all resampling.
+        Random seed of exploratory analyses that draw at random.
     plan
         The planned analysis, if there was a plan; without it the page labels everything exploratory.
     manifest
@@ -212,7 +212,7 @@ def write(
         The result of `compute_headline` for the same data, if it was computed before.
     """
     said = finding or compute_headline(analysis, data, plan)
-    figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
+    figure, numbers = figures.accuracy_figure(data)
     tables = {
         "table1": table(analysis.largest),
         "lrt": tests_table(analysis),
