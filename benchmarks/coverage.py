@@ -1,9 +1,9 @@
 """Coverage of the intervals of every measure: ``python -m benchmarks.coverage``.
 
-200 simulated studies whose truth is known; for each measure the share of its 95% intervals that contain the truth, and
-its Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
-truth is that of new participants on the same trials, so categories stay the same in all studies; where a mixed model
-is fitted, each study draws its own categories.
+200 simulated studies of each size, whose truth is known; for each measure the share of its 95% intervals that contain
+the truth, and its Monte Carlo error over studies (intervals of one study are not independent). Where intervals are over
+participants, the truth is that of new participants on the same trials, so categories stay the same in all studies;
+where a mixed model is fitted, each study draws its own categories.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from benchmarks.machine import arguments, hand_over
 from study.analysis import (
-    bootstrap,
+    accuracies,
     calibration,
     contrasts,
     detection,
@@ -32,7 +32,8 @@ from study.analysis import (
     responses,
 )
 from study.analysis.intervals import wald
-from study.bundle import TRIAL_TYPES
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.conditions import format_condition
 from study.workspace import parallel
 
 Floats = NDArray[np.float64]
@@ -50,24 +51,30 @@ FIXED_CATEGORIES = np.random.default_rng(3).normal(0, CATEGORY_SD, CATEGORIES)
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
-def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
-    """Measure the coverage of each measure over the studies."""
-    estimates = pd.concat(
-        parallel.each(partial(run, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies")
-    )
+def measure(studies: int, sizes: list[int], workers: int | None) -> dict[str, Any]:
+    """Measure the coverage of each measure over the studies of each size (participants per condition)."""
+    rows = [row for size in sizes for row in _measure_size(studies, size, workers)]
+    return {"studies": studies, "sizes": sizes, "trials": 3 * CATEGORIES, "rows": rows}
+
+
+def _measure_size(studies: int, per_condition: int, workers: int | None) -> list[dict[str, Any]]:
+    streams = [(SEED, k) for k in range(studies)]
+    what = f"Studies of {per_condition} per condition"
+    estimates = pd.concat(parallel.each(partial(run, per_condition), streams, workers=workers, what=what))
     rows = []
     for name, part in estimates.groupby("measure", sort=False):
         by_study = part.groupby("study")["covered"].mean()
         rows.append(
             {
                 "measure": name,
+                "per_condition": per_condition,
                 "coverage": round(float(part["covered"].mean()), 4),
                 "error": round(float(by_study.std(ddof=1)) / math.sqrt(len(by_study)), 4),
                 "intervals": len(part),
                 "studies": len(by_study),
             }
         )
-    return {"studies": studies, "participants": 4 * per_condition, "trials": 3 * CATEGORIES, "rows": rows}
+    return rows
 
 
 def run(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
@@ -75,7 +82,7 @@ def run(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
     rng = np.random.default_rng(stream)
     frame = simulate(per_condition, FIXED_CATEGORIES, rng)
     parts = [
-        _bootstrap(frame, rng),
+        _check_shares(frame),
         _fit_models(simulate(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng)),
     ]
     parts += [_check_detection(simulate_observers(per_condition, rng)), _check_times(frame, rng)]
@@ -148,17 +155,25 @@ def _mean(eta: float, sd: float) -> float:
     return float(expit(eta + sd * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
-def _bootstrap(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    shown = bootstrap.accuracy(frame, rng=rng, resamples=2000)
+def _check_shares(frame: pd.DataFrame) -> pd.DataFrame:
+    shown = accuracies.accuracy(frame)
     true = [accuracy(r.condition, TRIAL_TYPES.index(r.trial_type)) for r in shown.itertuples()]
     parts = [_tabulate_coverage("accuracy by condition and trial type (Figure 1)", shown, true)]
-    belief = projection.table(frame, rng=rng, resamples=2000)
+    parts += [
+        _tabulate_coverage(
+            f"Figure 1: {format_condition(str(name)).lower()}, {TYPE_LABELS[str(kind)]}",
+            cell,
+            [accuracy(str(name), TRIAL_TYPES.index(str(kind)))],
+        )
+        for (name, kind), cell in shown.groupby(["condition", "trial_type"], sort=False)
+    ]
+    belief = projection.table(frame)
     true = [_compute_projection(str(name)) for name in belief["condition"]]
     parts.append(_tabulate_coverage("belief projection", belief, true))
-    blocks = learning.table(frame, rng=rng)
+    blocks = learning.table(frame)
     true = [np.mean([accuracy(str(name), k) for k in range(3)]) for name in blocks["condition"]]
     parts.append(_tabulate_coverage("accuracy by block of trials (learning)", blocks, true))
-    sure = calibration.bins(frame, rng=rng)
+    sure = calibration.bins(frame)
     known = compute_calibration()
     true = [known[str(r.condition), _bin(r.confidence)] for r in sure.itertuples()]
     parts.append(_tabulate_coverage("calibration: accuracy by confidence", sure, true))
@@ -250,7 +265,7 @@ def _tabulate_coverage(name: str, table: pd.DataFrame, true: list[float]) -> pd.
 if __name__ == "__main__":
     parser = arguments("coverage")
     parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--per-condition", type=int, default=20)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 10, 20, 40], help="participants per condition")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
-    hand_over("coverage", given, lambda: measure(given.studies, given.per_condition, given.workers))
+    hand_over("coverage", given, lambda: measure(given.studies, given.sizes, given.workers))

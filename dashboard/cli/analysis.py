@@ -32,7 +32,7 @@ def analyze(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="For a study: analyse the simulated participants.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of exploratory analyses.")] = 0,
     plan: Annotated[Path | None, typer.Option(help="For a CSV: a study file with the plan in [analysis].")] = None,
     study: Annotated[
         str | None, typer.Option(help="For a CSV: the built study it belongs to, with its plan and trials.")
@@ -61,7 +61,7 @@ def analyze(
         else:
             headline = _analyze_study(responses, out, seed, simulated, progress)
     analysis = headline.analysis
-    for line in (*filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
+    for line in (*analysis.data_messages, *filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
         say(line)
     for name, model in analysis.models.items():
         for message in model.messages:

@@ -1,4 +1,4 @@
-"""The preregistered plan of a study: participants, models, exclusions and interim analyses, and their power."""
+"""The analysis plan of a study: participants, models, exclusions and interim analyses, and their power."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def show(study: str) -> None:
         return
     st.header("Planned interim analyses", anchor=False)
     st.caption(
-        "Preregistered in the study file. An interim analysis reports only whether its bound is crossed. If it is, and "
-        "after the last analysis, the collection closes. The audit trail records the result."
+        "Planned in the study file and frozen with it. An interim analysis reports only whether its bound is crossed. "
+        "If it is, and after the last analysis, the collection closes. The audit trail records the result."
     )
     st.dataframe(standing.schedule, hide_index=True, key="monitor_looks", column_config=SCHEDULE)
     st.caption(f"Completed participants in the smallest condition: {standing.finished}.")

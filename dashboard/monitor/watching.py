@@ -260,9 +260,7 @@ def show_unblinding_form(study: str) -> None:
         if reason is not None:
             with show_errors():
                 table = door.get_acting_researcher().unblind(study, reason)
-                st.warning(
-                    f"Logged: the outcomes of {escape_markdown(study)} were viewed. Interim, and not preregistered."
-                )
+                st.warning(f"Logged: the outcomes of {escape_markdown(study)} were viewed. Interim, and not planned.")
                 st.dataframe(_write_conditions(table), hide_index=True, column_config=OUTCOMES)
 
 

@@ -52,7 +52,7 @@ def show_tests(result: AnalysisResult) -> None:
             "in the sentences are corrected for the number of contrasts (Holm). "
             f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
         )
-    _warn(*_list_messages(result))
+    _warn([result.untestable] if result.untestable else [], *_list_messages(result))
 
 
 def _show_verdicts(result: AnalysisResult) -> None:
@@ -137,7 +137,7 @@ def show_models(result: AnalysisResult) -> None:
     name = list(result.analysis.models)[-1]
     numbers.heading(f"Table 1: the {name} model", result.label)
     numbers.table(report.table(result.model), "table1")
-    st.caption(escape_markdown(captions.TABLE_1))
+    st.caption(escape_markdown(captions.explain_table_1(result.model)))
     files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")
     numbers.heading("Random effects: how much participants and categories differ", result.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
@@ -167,27 +167,36 @@ EFFECT_FORMS: numbers.Words = {
 }
 
 
+def _show_effects(effects: pd.DataFrame) -> None:
+    """Show the effects that the conditions determine, and name the explanations without one."""
+    known = effects["effect"].notna()
+    if known.any():
+        words: numbers.Words = {**IN_WORDS, **EFFECT_FORMS}
+        numbers.table(effects[known], "effects", words, headings=EFFECTS, order=EFFECT_ORDER)
+    for name in effects.loc[~known, "variable"].unique():
+        st.info(
+            f"{format_condition(name)}: no average effect for every trial type, because nobody was in some of the "
+            "conditions that it compares."
+        )
+
+
 def show_contrasts(result: AnalysisResult) -> None:
     """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
     numbers.heading("Contrasts", result.label)
     if result.contrasts.empty:
-        st.info("The plan names no contrasts.")
+        st.info("The plan names no contrast between conditions that have responses.")
     else:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
         coverage = headline.coverage_text(result.level)
         numbers.table(result.contrasts, "contrasts", IN_WORDS, coverage=coverage, order=captions.ACCURACY_COLUMNS)
         st.caption(captions.explain_contrasts(result.level))
+        if result.untestable:
+            st.caption(result.untestable)
         with st.expander("In log-odds"):
             log_odds = result.contrasts[list(captions.LOG_ODDS_COLUMNS)]
             numbers.table(log_odds, "contrasts_log_odds", IN_WORDS, headings=captions.CONTRASTS, coverage=coverage)
     numbers.heading("Average effects on accuracy", "exploratory")
-    live.draw_when_ready(
-        work.make_effects_task(result),
-        lambda table: numbers.table(
-            table, "effects", {**IN_WORDS, **EFFECT_FORMS}, headings=EFFECTS, order=EFFECT_ORDER
-        ),
-        "effects",
-    )
+    live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
     st.caption(
         "Change in the probability of a correct prediction, in percentage points, when the explanation is shown, "
         "against when it is not; averaged over participants and categories, and over whether the other explanation is "

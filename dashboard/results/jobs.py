@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
 from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
-from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
+from study.analysis import accuracies, exploratory, headline, intervals, marginal, nested, planned, report
 from study.analysis.exploratory import AnalysedStudy
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis, PlannedData
@@ -27,7 +26,7 @@ from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 
 SEED = 0
-"""Of everything resampled, as in the command ``analyze``."""
+"""Of exploratory analyses that draw at random, as in the command ``analyze``."""
 PROFILE_S = 2e-5
 """Processor time of one coefficient's profile, for each response."""
 SLOPES_S = 5e-4
@@ -77,12 +76,17 @@ class AnalysisResult(Sample):
     plan
         What the plan gave, or None.
     contrasts
-        Planned ones where there is a plan, each explanation against none otherwise.
+        Of the plan, or else the default ones, as in the report.
     """
 
     plan: PlannedAnalysis | None
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+
+    @property
+    def untestable(self) -> str | None:
+        """Return a sentence on the planned contrasts that have no responses, if any."""
+        return None if self.plan is None else self.plan.untestable
 
     @property
     def model(self) -> MixedModel:
@@ -106,10 +110,10 @@ def make_sample_task(
     """
 
     def work(progress: Progress) -> Sample:
-        progress(0, 1, "resampling participants")
+        progress(0, 1, "computing Figure 1")
         kept = planned.keep(data, plan, interim) if plan else None
         stayed = kept.data if kept else data
-        return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
+        return Sample(key, stayed, accuracies.accuracy(stayed.frame), kept)
 
     key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(interim))
     return Task(key, work)
@@ -136,7 +140,7 @@ def make_analysis_task(sample: Sample) -> Task:
             done = planned.fit_plan(sample.plan, progress=progress)
             return AnalysisResult(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
         analysis = nested.analyze(sample.data, progress=progress)
-        table = contrasts.table(analysis.largest)
+        table = report.compute_headline(analysis, sample.data, None).contrasts
         return AnalysisResult(sample.key, sample.data, sample.numbers, None, analysis, table)
 
     return Task(digest("analysed", sample.key), work)

@@ -90,7 +90,7 @@ def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:
         value=True,
         key="planned",
         bind="query-params",
-        help="Runs the preregistered plan as it was frozen. Without it no participant is excluded, the paper's models "
+        help="Runs the plan as it was frozen with the study. Without it no participant is excluded, the paper's models "
         "are fitted, and everything is exploratory.",
     )
     return plan if kept else None

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
-from study.analysis.bootstrap import order
+from study.analysis.accuracies import order
 from study.analysis.convergence import FEW
 from study.analysis.responses import Responses
 from study.analysis.wording import IN_WORDS

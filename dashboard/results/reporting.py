@@ -23,7 +23,7 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     """Write the report in the background, then offer its files."""
     numbers.heading("Report", result.label)
     st.caption(
-        "Findings, figures and tables, preregistered separate from exploratory, with the hashes of rows, study, "
+        "Findings, figures and tables, planned separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
         "with the command `analyze`."
     )

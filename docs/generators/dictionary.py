@@ -58,9 +58,9 @@ RESULTS = """\
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models with AIC and BIC |
 | `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
-| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% bootstrap intervals |
+| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% intervals over participants |
 | `exploratory_*.csv` | exploratory analyses: random slopes, signal detection, learning, calibration, ... |
-| `report.md`, `report.html` | everything on one page: what was preregistered, what not, and what produced the numbers |
+| `report.md`, `report.html` | everything on one page: what was planned, what not, and what produced the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
 

@@ -1,1 +1,1 @@
-"""From responses to results: mixed models, their nested tests, bootstrap intervals, figures and the report."""
+"""From responses to results: mixed models, their nested tests, intervals, figures and the report."""

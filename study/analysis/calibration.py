@@ -10,27 +10,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
-from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, plots
+from study.analysis import accuracies, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 BINS = 10
 FEWEST = 5
-"""Participants of a bin below which resampling them says nothing."""
-RESAMPLES = 2000
+"""Participants of a bin below which their spread says nothing."""
 
 
-def bins(
-    frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = RESAMPLES, level: float = 0.95
-) -> pd.DataFrame:
-    """Tabulate condition, participants, `responses`, confidence (mean in the bin), accuracy, low and high (resampled).
+def bins(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate condition, participants, `responses`, confidence (mean in the bin), accuracy, low and high.
 
-    Responses of one participant go together, so participants are resampled (`study.analysis.bootstrap`). Where all
-    responses in a bin are right, or all wrong, resampling has nothing to vary: the interval is then Wilson's with each
-    participant counted once. A bin of fewer than `FEWEST` participants has no interval.
+    Responses of one participant go together, so intervals are over participants (`study.analysis.accuracies`). A bin of
+    fewer than `FEWEST` participants has no interval.
 
     Raises
     ------
@@ -39,36 +33,24 @@ def bins(
     """
     rated = _select_rated(frame)
     rows = []
-    for name in bootstrap.order(rated):
+    for name in accuracies.order(rated):
         part = rated[rated["condition"] == name]
-        by_person = part.groupby(["participant", "bin"])["correct"].agg(["sum", "count"]).unstack("bin", fill_value=0)
-        right, responses = (by_person[what].to_numpy(dtype=np.float64) for what in ("sum", "count"))
-        draws = bootstrap.resample(right, responses, resamples, rng)
+        right, responses = (counts.to_numpy() for counts in accuracies.count_by_participant(part, "bin"))
+        share, low, high = accuracies.compute_intervals(right, responses, level)
         sure = part.groupby("bin")["confidence"].mean()
         for k, middle in enumerate(sure):
             given, people = int(responses[:, k].sum()), int((responses[:, k] > 0).sum())
-            accuracy = float(right[:, k].sum() / given)
-            low, high = _interval(draws[:, k], accuracy, people, level)
-            rows.append((name, people, given, float(middle), accuracy, low, high))
+            limits = (float(low[k]), float(high[k])) if people >= FEWEST else (np.nan, np.nan)
+            rows.append((name, people, given, float(middle), float(share[k]), *limits))
     return pd.DataFrame(
         rows, columns=["condition", "participants", "responses", "confidence", "accuracy", "low", "high"]
     )
 
 
-def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: float) -> tuple[float, float]:
-    if people < FEWEST:
-        return np.nan, np.nan
-    if accuracy in (0.0, 1.0):
-        low, high = proportion_confint(people * accuracy, people, alpha=1 - level, method="wilson")
-        return float(low), float(high)
-    low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
     """Tabulate condition, `responses`, brier, calibration_error, confidence, accuracy, overconfidence (difference)."""
     rated, rows = _select_rated(frame), []
-    for name in bootstrap.order(rated):
+    for name in accuracies.order(rated):
         part = rated[rated["condition"] == name]
         by_bin = part.groupby("bin").agg(n=("correct", "size"), right=("correct", "mean"), sure=("confidence", "mean"))
         rows.append(
@@ -102,6 +84,6 @@ def _select_rated(frame: pd.DataFrame) -> pd.DataFrame:
 
 ANALYSIS = ExploratoryAnalysis(
     "Calibration of confidence",
-    "On the dotted line, accuracy equals confidence; 95% intervals, participants resampled.",
-    lambda study: with_figure(bins(study.frame, rng=study.rng), figure),
+    "On the dotted line, accuracy equals confidence; 95% intervals over participants.",
+    lambda study: with_figure(bins(study.frame), figure),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from study.analysis.headline import coverage_text
+from study.analysis.records import MixedModel
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
 
 ACCURACY_COLUMNS = ("contrast", "accuracy_more", "accuracy_less", "points", "points_low", "points_high", "p_holm")
 """First what a reader looks for: the conditions in the order of the contrast's name, then their difference."""
@@ -10,11 +12,20 @@ LOG_ODDS_COLUMNS = ("contrast", "estimate", "se", "low", "high", "p", "p_holm")
 """In a table of their own: all columns in one do not fit a screen of 1,280 pixels."""
 CONTRASTS = {"estimate": "Log-odds"}
 MODELS = {"df": "Parameters"}
-FIGURE_1 = "Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance."
-TABLE_1 = (
-    "Log-odds with 95% Wald intervals. Reference: AI wrong (adversarial), no saliency map, no examples. "
-    "* p < .05, ** p < .01, *** p < .001."
-)
+FIGURE_1 = "Mean accuracy with 95% intervals over participants. The dotted line is chance."
+
+
+def explain_table_1(model: MixedModel) -> str:
+    """Explain Table 1 with the reference levels of its model."""
+    return (
+        f"Log-odds with 95% Wald intervals. Reference: {name_references(model)}. * p < .05, ** p < .01, *** p < .001."
+    )
+
+
+def name_references(model: MixedModel) -> str:
+    """Name the reference levels of a model of the paper's design; an absent trial type is none."""
+    kind = model.levels.get("trial_type", TRIAL_TYPES)[0]
+    return f"{TYPE_LABELS[kind]}, no saliency map, no examples"
 
 
 def explain_contrasts(level: float) -> str:

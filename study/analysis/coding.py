@@ -30,7 +30,7 @@ def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tupl
     name = _single(frame, formula)
     if name is None or _is_number(frame[name]):
         return frame, ()
-    values = sorted(frame[name].dropna().unique())
+    values = sorted(frame[name].dropna().unique(), key=lambda value: str(value).casefold())  # "no" before "Yes"
     if len(values) != 2:
         return frame, ()
     coded = frame[name].map({values[0]: 0, values[1]: 1})

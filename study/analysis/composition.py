@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.names import lower_first
 from study.analysis import captions, figures, headline
-from study.analysis.bootstrap import order
+from study.analysis.accuracies import order
 from study.analysis.document import SHOWN, Part, Section
 from study.analysis.exploratory import ExploratoryResult
 from study.analysis.nested import NestedAnalysis
@@ -64,7 +64,10 @@ def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> s
             f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
             "frozen with was not named."
         )
-    return f"Preregistered: {what}."
+    return (
+        f"Planned: {what}, frozen with this version of the study before its first participant. Whether the plan was "
+        "also registered elsewhere is not known here."
+    )
 
 
 def list_sections(
@@ -99,7 +102,13 @@ def list_sections(
             captions.explain_models(analysis.random),
             [Part(tables["models"], captions.MODELS)],
         ),
-        Section("table1", f"Table 1: the {name} model", label, captions.TABLE_1, [Part(tables["table1"])]),
+        Section(
+            "table1",
+            f"Table 1: the {name} model",
+            label,
+            captions.explain_table_1(analysis.largest),
+            [Part(tables["table1"])],
+        ),
     ]
     if "exclusions" in tables:
         sections.append(Section("exclusions", "Exclusions", label, "", [Part(tables["exclusions"])]))
@@ -120,7 +129,9 @@ def _show_result(result: ExploratoryResult, level: float) -> Part:
 def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *, simulated: bool) -> Section:
     """Show accuracies and differences first, then the same contrasts in log-odds."""
     if table.empty:
-        return Section("contrasts", "Contrasts", label, "The plan names no contrasts.", [])
+        return Section(
+            "contrasts", "Contrasts", label, "The plan names no contrast between conditions that have responses.", []
+        )
     coverage = headline.coverage_text(level)
     return Section(
         "contrasts",

@@ -11,11 +11,12 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from core.errors import ForetellError
-from study.analysis import marginal
+from core.names import lower_first
+from study.analysis import estimability, marginal
 from study.analysis.records import Floats, MixedModel
 from study.analysis.responses import CONDITION_OF_FACTORS
-from study.analysis.separation import Mask
-from study.bundle import TRIAL_TYPES
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.conditions import format_condition
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
 """The two factors' values of each condition."""
@@ -45,7 +46,43 @@ class Contrast:
 
 
 DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more in ("saliency", "examples", "both"))
-"""The contrasts of a study without a plan: each explanation against none, for each trial type."""
+"""The contrasts of a study in all four conditions: each explanation against none, for each trial type."""
+
+
+def list_default(frame: pd.DataFrame) -> list[Contrast]:
+    """List the contrasts of a study without a plan: each condition against the first, for each trial type."""
+    first, *others = (name for name in FACTORS if name in set(frame["condition"]))
+    return [Contrast(more, first, (kind,)) for kind in list_trial_types(frame) for more in others]
+
+
+def list_trial_types(frame: pd.DataFrame) -> list[str]:
+    """List the trial types that have responses."""
+    present = set(frame["trial_type"])
+    return [kind for kind in TRIAL_TYPES if kind in present]
+
+
+def select_testable(frame: pd.DataFrame, wanted: Sequence[Contrast]) -> list[Contrast]:
+    """Select the contrasts whose conditions and trial types have responses; one over all types needs any of them."""
+    return [one for one in wanted if not _find_absent(frame, one)]
+
+
+def describe_untestable(frame: pd.DataFrame, wanted: Sequence[Contrast]) -> str | None:
+    """Say which contrasts are left out because nobody responded in their conditions or trial types; None for none."""
+    absent = {one: lost for one in wanted if (lost := _find_absent(frame, one))}
+    if not absent:
+        return None
+    causes = ", ".join(dict.fromkeys(cause for lost in absent.values() for cause in lost))
+    count = f"{len(absent)} planned contrast{'s are' if len(absent) > 1 else ' is'}"
+    return f"{count} not tested, because nobody responded with: {causes}."
+
+
+def _find_absent(frame: pd.DataFrame, contrast: Contrast) -> list[str]:
+    """Name a contrast's conditions and trial types without responses."""
+    people, kinds = set(frame["condition"]), set(frame["trial_type"])
+    lost = [lower_first(format_condition(name)) for name in (contrast.more, contrast.less) if name not in people]
+    if contrast.trial_types != TRIAL_TYPES:
+        lost += [TYPE_LABELS[kind] for kind in contrast.trial_types if kind not in kinds]
+    return lost
 
 
 def table(
@@ -68,16 +105,15 @@ def table(
         contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p); of a
         binomial model also accuracy_less, accuracy_more (probabilities, averaged over participants, categories and
         trial types), points (their difference in percentage points), points_low, points_high (delta method). A
-        contrast that depends on a coefficient without a finite estimate has no interval and no p.
+        contrast that these data do not determine has no estimate, interval and p (`study.analysis.estimability`).
 
     Raises
     ------
     ForetellError
         An unknown condition or trial type.
     """
-    made = estimate(model, contrasts, level=level, cells=cells)
     half = float(_tail(model).ppf((1 + level) / 2))
-    return made.join(_points(model, contrasts, cells, half, made["se"].notna().to_numpy()))
+    return estimate(model, contrasts, level=level, cells=cells).join(_points(model, contrasts, cells, half))
 
 
 def estimate(
@@ -89,12 +125,7 @@ def estimate(
 ) -> pd.DataFrame:
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
     weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
-    finite = np.array([c.term not in model.diverging for c in model.coefficients])
-    known = ~np.any(weights[:, ~finite] != 0, axis=1) & ~np.isnan(weights).any(axis=1)
-    inner = np.nan_to_num(weights[:, finite])
-    estimate = inner @ np.array([c.estimate for c in model.coefficients])[finite]
-    se = np.sqrt(np.einsum("ki,ij,kj->k", inner, model.covariance[np.ix_(finite, finite)], inner))
-    estimate, se = np.where(known, estimate, np.nan), np.where(known, se, np.nan)
+    estimate, se = estimability.estimate_combinations(weights, model)
     tail = _tail(model)
     half = tail.ppf((1 + level) / 2) * se
     p = 2 * tail.sf(np.abs(estimate / se))
@@ -118,25 +149,23 @@ def _tail(model: MixedModel) -> Any:
 
 
 def _points(
-    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float, known: Mask
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float
 ) -> pd.DataFrame:
     """Express the contrasts in percentage points; `half` standard errors on each side."""
     if model.family != "binomial":
         return pd.DataFrame(index=range(len(contrasts)))
     rows = []
-    for contrast, has_interval in zip(contrasts, known, strict=True):
-        more, less = (_population(model, cells[name], contrast.trial_types) for name in (contrast.more, contrast.less))
-        se = float(marginal.standard_errors((more[1] - less[1])[None, :], model)[0]) if has_interval else np.nan
+    for contrast in contrasts:
+        more, less = (_population(model, cells[name], contrast) for name in (contrast.more, contrast.less))
+        se = float(estimability.compute_standard_errors((more[1] - less[1])[None, :], model)[0])
         points = more[0] - less[0]
         rows.append((less[0], more[0], 100 * points, 100 * (points - half * se), 100 * (points + half * se)))
     return pd.DataFrame(rows, columns=["accuracy_less", "accuracy_more", "points", "points_low", "points_high"])
 
 
-def _population(model: MixedModel, factors: Mapping[str, Any], kinds: Sequence[str]) -> tuple[float, Floats]:
-    """Average a condition's probability over trial types, with its derivative; NaN where a column was dropped."""
-    if any(_has_dropped_terms(model, kind, factors) for kind in kinds):
-        return np.nan, np.full(len(model.coefficients), np.nan)
-    parts = [marginal.population(_cell(kind, factors), model) for kind in kinds]
+def _population(model: MixedModel, factors: Mapping[str, Any], contrast: Contrast) -> tuple[float, Floats]:
+    """Average a condition's probability over a contrast's trial types, with its derivative."""
+    parts = [marginal.population(_cell(kind, factors), model) for kind in _list_kinds(model, contrast)]
     return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
 
 
@@ -159,30 +188,22 @@ def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[
     for kind in contrast.trial_types:
         if kind not in TRIAL_TYPES:
             raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
-    kinds = [
-        _row(model, kind, cells[contrast.more]) - _row(model, kind, cells[contrast.less])
-        for kind in contrast.trial_types
-    ]
-    return np.asarray(np.mean(kinds, axis=0), dtype=np.float64)
+    more, less = (
+        np.mean(
+            [model.design_with_dropped(_cell(kind, cells[name]))[0] for kind in _list_kinds(model, contrast)], axis=0
+        )
+        for name in (contrast.more, contrast.less)
+    )
+    return np.asarray(more - less, dtype=np.float64)
 
 
-def _row(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> Floats:
-    """Return the design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
-    lost = _has_dropped_terms(model, kind, factors)
-    return np.full(len(model.coefficients), np.nan) if lost else model.design(_cell(kind, factors))[0]
+def _list_kinds(model: MixedModel, contrast: Contrast) -> Sequence[str]:
+    """List a contrast's trial types; one over all of them is over those that the data have."""
+    known = model.levels.get("trial_type", TRIAL_TYPES)
+    return (
+        [kind for kind in TRIAL_TYPES if kind in known] if contrast.trial_types == TRIAL_TYPES else contrast.trial_types
+    )
 
 
 def _cell(kind: str, factors: Mapping[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
-
-
-def _has_dropped_terms(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> bool:
-    active = {f"trial_type{kind}", *(_part(name, value) for name, value in factors.items())}
-    return any(set(term.split(":")) <= active for term in model.dropped)
-
-
-def _part(name: str, value: Any) -> str:
-    """Return the part of a term that is 1 in a cell: ``saliency`` of a factor, ``conditionboth`` of a name."""
-    if isinstance(value, int):
-        return name if value else ""
-    return f"{name}{value[0]}"
+    return pd.DataFrame({"trial_type": [kind], **factors})

@@ -23,6 +23,7 @@ from study.analysis import formula as formulas
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.records import Floats, MixedModel
 from study.analysis.sentences import words
+from study.analysis.threads import one_blas_thread
 
 ATTENUATION = 16 * np.sqrt(3) / (15 * np.pi)
 """c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a participant divided by
@@ -63,6 +64,7 @@ def explain_omission(responses: int) -> str | None:
     )
 
 
+@one_blas_thread()
 def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     """Tabulate the estimates side by side.
 

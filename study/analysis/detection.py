@@ -8,7 +8,6 @@ Macmillan & Creelman, 2005, ch. 1-2).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,10 +16,11 @@ import plotly.graph_objects as go
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, mixed, plots
+from study.analysis import accuracies, estimability, mixed, plots
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.records import Floats, MixedModel
+from study.conditions import format_condition
 
 DETECTION_MEASURES = ("dprime", "criterion")
 
@@ -32,9 +32,9 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     -------
     pandas.DataFrame
         condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
-        has no finite estimate (nobody there ever, or always, said "wrong").
+        has no finite estimate (`describe_absent`).
     """
-    model, order = fit(frame), bootstrap.order(frame)
+    model, order = fit(frame), accuracies.order(frame)
     rows = [
         {"condition": name}
         | {
@@ -49,16 +49,16 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
 def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Compare each condition with the first: measure, contrast, difference, se, low, high, p, p_holm (all rows)."""
-    model, order = fit(frame), bootstrap.order(frame)
+    model, order = fit(frame), accuracies.order(frame)
     rows = []
     for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
         for name in order[1:]:
             difference = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
-            p = 2 * float(norm.sf(abs(difference["difference"] / difference["difference_se"])))
-            rows.append((measure, f"{name} - {order[0]}", *difference.values(), p))
-    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high", "p"])
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+            rows.append((measure, f"{name} - {order[0]}", *difference.values()))
+    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high"])
+    p = 2 * norm.sf(np.abs(table["difference"] / table["se"]))
+    return table.assign(p=p, p_holm=holm(p))
 
 
 def fit(frame: pd.DataFrame) -> MixedModel:
@@ -68,7 +68,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
     slope of x is d' and the intercept -c, both for each condition, with each participant's own d' and c and each
     category's own c.
     """
-    order = bootstrap.order(frame)
+    order = accuracies.order(frame)
     said = _code_signals(frame)
     said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
     if said["signal"].nunique() < 2:
@@ -80,15 +80,13 @@ def fit(frame: pd.DataFrame) -> MixedModel:
 def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:
     """Return a measure of a condition as a linear combination of the coefficients."""
     cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=list(order)), "shown": [0.5, -0.5]})
-    present, absent = model.design(cells)
+    present, absent = model.design_with_dropped(cells)
     return np.asarray(present - absent if measure == "dprime" else -(present + absent) / 2, dtype=np.float64)
 
 
 def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dict[str, float]:
-    finite = np.array([c.term not in model.diverging for c in model.coefficients])
-    inner = weights[finite] if not weights[~finite].any() else np.full(int(finite.sum()), np.nan)
-    estimate = float(inner @ np.array([c.estimate for c in model.coefficients])[finite])
-    se = math.sqrt(float(inner @ model.covariance[np.ix_(finite, finite)] @ inner))
+    estimates, ses = estimability.estimate_combinations(weights[None, :], model)
+    estimate, se = float(estimates[0]), float(ses[0])
     half = float(norm.ppf((1 + level) / 2)) * se
     return {name: estimate, f"{name}_se": se, f"{name}_low": estimate - half, f"{name}_high": estimate + half}
 
@@ -106,22 +104,46 @@ def figure(table: pd.DataFrame) -> go.Figure:
     )
 
 
+def describe_absent(frame: pd.DataFrame) -> str:
+    """Say which conditions have no finite d' and why, in a sentence each; empty if all have one."""
+    said = _code_signals(frame).groupby(["condition", "signal"])["said"].mean().unstack("signal")
+    sentences = []
+    for name in accuracies.order(frame):
+        extremes = [
+            f"{'always' if said.loc[name, signal] else 'never'} reported an error where the AI {words}"
+            for signal, words in ((1, "errs"), (0, "is right"))
+            if said.loc[name, signal] in (0, 1)
+        ]
+        if extremes:
+            sentences.append(
+                f" {format_condition(name)}: no finite d' and criterion, because participants {' and '.join(extremes)}."
+            )
+    return "".join(sentences)
+
+
 def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
     """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))
 
 
+_READING = (
+    "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: they "
+    "miss its errors more often than they report errors that it does not make; below 0: less often. Both are in "
+    "standard deviations of the evidence (z), with 95% intervals. Probit mixed model (DeCarlo, 1998), each participant "
+    "with their own d' and criterion."
+)
+_READING_DIFFERENCES = (
+    "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is corrected for "
+    "the number of rows. A change of the criterion alone is no change of sensitivity."
+)
 BY_CONDITION = ExploratoryAnalysis(
     "Signal detection: when the AI errs",
-    "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: "
-    "they rarely say that it errs. Both are in standard deviations of the evidence (z), with 95% intervals. Probit "
-    "mixed model (DeCarlo, 1998), each participant with their own d' and criterion.",
+    lambda study: f"{_READING}{describe_absent(study.frame)}",
     lambda study: with_figure(conditions(study.frame), figure),
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Signal detection: differences between conditions",
-    "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is "
-    "corrected for the number of rows. A change of the criterion alone is no change of sensitivity.",
+    lambda study: f"{_READING_DIFFERENCES}{describe_absent(study.frame)}",
     lambda study: (differences(study.frame), None),
 )

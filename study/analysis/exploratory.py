@@ -17,8 +17,9 @@ from core.registry import Registry
 from core.types import Progress, silent
 from study.analysis import plots
 from study.analysis.nested import NestedAnalysis
+from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis
-from study.analysis.responses import MODES, Responses
+from study.analysis.responses import Responses
 from study.bundle import Manifest, Trial
 
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
@@ -58,7 +59,7 @@ class AnalysedStudy:
     Attributes
     ----------
     seed
-        Random seed of all resampling.
+        Random seed of an analysis that draws at random.
     manifest
         Of the study that the participants took, if known.
     models
@@ -167,7 +168,10 @@ def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
 
 
 def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
-    """Compute the analyses that the responses allow, and explain each one that they do not."""
+    """Compute the analyses that the responses allow, and explain each one that is absent.
+
+    Whatever goes wrong in one of them costs neither the others nor the planned results.
+    """
     results, absent, offered = [], [], list_analyses(study)
     for done, (name, analysis) in enumerate(offered.items()):
         progress(done, len(offered), analysis.title)
@@ -175,5 +179,7 @@ def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list
             results.append(compute(name, study))
         except ForetellError as error:
             absent.append(f"{analysis.title}: {error}")
+        except Exception as error:
+            absent.append(f"{analysis.title}: failed with an unexpected {type(error).__name__} ({error}). Report it.")
     progress(len(offered), len(offered), "Measures made")
     return results, absent

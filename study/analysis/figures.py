@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis import bootstrap, plots
-from study.analysis.responses import MODES, Responses
+from study.analysis import accuracies, plots
+from study.analysis.notices import MODES
+from study.analysis.responses import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 
@@ -17,14 +17,14 @@ SPREAD = 0.2
 HOVERED = ["condition", "low", "high", "participants", "responses"]
 
 
-def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
-    """Draw figure 1 and return the numbers behind it; `rng` is the randomness of the bootstrap."""
-    numbers = bootstrap.accuracy(data.frame, rng=rng)
+def accuracy_figure(data: Responses) -> tuple[go.Figure, pd.DataFrame]:
+    """Draw figure 1 and return the numbers behind it."""
+    numbers = accuracies.accuracy(data.frame)
     return draw(numbers, simulated=data.has_simulated), numbers
 
 
 def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
-    """Draw the figure of a table of `study.analysis.bootstrap.accuracy`; simulated data are marked as such."""
+    """Draw the figure of a table of `study.analysis.accuracies.accuracy`; simulated data are marked as such."""
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
     for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):

@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from study.analysis import formula as formulas
 from study.analysis import linear, search, starts
 from study.analysis.records import Floats
+from study.analysis.threads import one_blas_thread
 
 MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
@@ -52,8 +53,12 @@ class FitSettings:
         return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
 
 
+@one_blas_thread()
 def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True) -> Any:
-    """Fit a formula in the notation of `glmm`.
+    """Fit a formula in the notation of `glmm`; random terms come out in the order of their numbers of levels.
+
+    `glmm` puts them in that order itself, and panics where a search without an end (separation, rank deficiency) leaves
+    nothing to put back.
 
     Parameters
     ----------
@@ -65,6 +70,7 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     ForetellError
         The formula cannot be fitted.
     """
+    formula = formulas.put_largest_first(frame, formula)
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
@@ -138,8 +144,4 @@ def _glmm(
                 **options,
             )
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:
-            # A search without an end (separation, rank deficiency) makes `glmm` panic on terms in another order.
-            ordered = formulas.put_largest_first(frame, formula)
-            if ordered != formula:
-                return _glmm(frame, ordered, settings, errors, start)
             raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error

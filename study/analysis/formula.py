@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import glmm
 import numpy as np
@@ -132,6 +133,33 @@ def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame
 def columns(frame: pd.DataFrame, formula: str) -> list[str]:
     """Return columns of the frame that a formula reads, in its order."""
     return [name for name in dict.fromkeys(_NAME.findall(formula)) if name in frame.columns]
+
+
+def list_levels(frame: pd.DataFrame, formula: str) -> dict[str, tuple[Any, ...]]:
+    """List the levels of each factor that a formula reads, those of text in the order of the alphabet."""
+    read = " ".join([extract_fixed_effects(formula), *(term.columns for term in terms(formula))])
+    return {
+        name: tuple(frame[name].cat.categories) if _is_categorical(frame[name]) else tuple(sorted(frame[name].unique()))
+        for name in columns(frame, read)
+        if not pd.api.types.is_numeric_dtype(frame[name])
+    }
+
+
+def drop_unused_levels(frame: pd.DataFrame, formula: str) -> pd.DataFrame:
+    """Return the frame without levels of factors that no row has, as R does: the first of the others is the reference.
+
+    An empty level that stays makes another column take its place, and its coefficient a wrong name.
+    """
+    used = {
+        name: frame[name].cat.remove_unused_categories()
+        for name in columns(frame, formula)
+        if _is_categorical(frame[name])
+    }
+    return frame.assign(**used)
+
+
+def _is_categorical(column: pd.Series[Any]) -> bool:
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def extract_fixed_effects(formula: str) -> str:

@@ -22,6 +22,7 @@ from study.analysis import laplace
 from study.analysis.laplace import Laplace
 from study.analysis.records import Coefficient, Floats, MixedModel, RandomEffect
 from study.analysis.sentences import words
+from study.analysis.threads import one_blas_thread
 
 LEVEL = 0.95
 _TIGHT = 1e-3
@@ -47,6 +48,7 @@ def wald(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["term", "estimate", "low", "high"])
 
 
+@one_blas_thread()
 def profile(
     frame: pd.DataFrame,
     model: MixedModel,
@@ -90,6 +92,7 @@ def profile(
     return pd.DataFrame(rows, columns=["term", "estimate", "low", "high", "chisq", "p"])
 
 
+@one_blas_thread()
 def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float = LEVEL) -> pd.DataFrame:
     """Tabulate group, term, sd, low, high, method: the standard deviations with their intervals.
 
@@ -106,6 +109,7 @@ def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float 
     return pd.DataFrame(rows, columns=["group", "term", "sd", "low", "high", "method"])
 
 
+@one_blas_thread()
 def conditional_modes(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     """Tabulate group, level, term, mode, sd: each level's deviation (link scale), its spread given the parameters."""
     likelihood, parameters = laplace.of(frame, model)

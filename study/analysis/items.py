@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from study.analysis import plots
-from study.analysis.bootstrap import order
+from study.analysis.accuracies import order
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
 from study.bundle import Trial

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, plots
+from study.analysis import accuracies, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 BLOCKS = 6
 
 
-def table(
-    frame: pd.DataFrame, *, rng: np.random.Generator, blocks: int = BLOCKS, resamples: int = 2000
-) -> pd.DataFrame:
-    """Tabulate condition, trial (middle of a block), `responses`, accuracy, low, high (95%, participants resampled).
+def table(frame: pd.DataFrame, *, blocks: int = BLOCKS) -> pd.DataFrame:
+    """Tabulate condition, trial (middle of a block), `responses`, accuracy, low, high (95%, over participants).
 
     Raises
     ------
@@ -28,16 +25,11 @@ def table(
     numbered = numbered.assign(block=cuts)
     middles = numbered.groupby("block")["trial"].mean()
     rows = []
-    for name in bootstrap.order(numbered):
-        people = numbered[numbered["condition"] == name].groupby(["participant", "block"])["correct"]
-        right = people.sum().unstack("block", fill_value=0)
-        given = people.size().unstack("block", fill_value=0)
-        counts = given.to_numpy(dtype=np.float64)
-        draws = bootstrap.resample(right.to_numpy(dtype=np.float64), counts, resamples, rng)
-        low, high = np.nanquantile(draws, [0.025, 0.975], axis=0)
-        share = right.sum() / given.sum()
+    for name in accuracies.order(numbered):
+        right, given = accuracies.count_by_participant(numbered[numbered["condition"] == name], "block")
+        share, low, high = accuracies.compute_intervals(right.to_numpy(), given.to_numpy(), 0.95)
         rows += [
-            (name, float(middles[block]), int(given[block].sum()), float(share[block]), float(low[k]), float(high[k]))
+            (name, float(middles[block]), int(given[block].sum()), float(share[k]), float(low[k]), float(high[k]))
             for k, block in enumerate(right.columns)
         ]
     return pd.DataFrame(rows, columns=["condition", "trial", "responses", "accuracy", "low", "high"])
@@ -59,6 +51,6 @@ def _parse_trial_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 ANALYSIS = ExploratoryAnalysis(
     "Learning over trials",
-    "Accuracy in blocks of trials; 95% intervals, participants resampled.",
-    lambda study: with_figure(table(study.frame, rng=study.rng), figure),
+    "Accuracy in blocks of trials; 95% intervals over participants.",
+    lambda study: with_figure(table(study.frame), figure),
 )

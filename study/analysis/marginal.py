@@ -16,6 +16,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from core.errors import ForetellError
+from study.analysis import estimability
 from study.analysis import formula as formulas
 from study.analysis.records import Floats, MixedModel
 
@@ -37,9 +38,8 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
     names = formulas.columns(data, formulas.extract_fixed_effects(text))
     cells = data.drop_duplicates(names) if names else data.head(1)
     cells = cells.sort_values(names) if names else cells
-    design = model.design(cells, text)
-    p, slope = average_probability(design @ _estimates(model), _variance(cells, text, model))
-    se = standard_errors(slope[:, None] * design, model)
+    p, gradient = _predict(cells, text, model)
+    se = estimability.compute_standard_errors(gradient, model)
     half = norm.ppf((1 + level) / 2) * np.divide(se, p * (1 - p), out=np.full_like(p, np.nan), where=p * (1 - p) > 0)
     middle = logit(p)
     return (
@@ -49,18 +49,28 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
             se=se,
             low=expit(middle - half),
             high=expit(middle + half),
-            typical=expit(design @ _estimates(model)),
+            typical=expit(model.design(cells, text) @ _estimates(model)),
         )
         .reset_index(drop=True)
     )
 
 
 def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
-    """Average each row's probability (n,) over participants and categories; (n, p) its derivative by the estimates."""
+    """Average each row's probability (n,) over participants and categories; (n, p) its derivative by the estimates.
+
+    The probability is missing where the data do not determine it, and the derivative also where it is 0 or 1.
+    """
     data, text = formulas.prepare_formula(cells, model.formula)
-    design = model.design(data, text)
-    p, slope = average_probability(design @ _estimates(model), _variance(data, text, model))
-    return p, slope[:, None] * design
+    return _predict(data, text, model)
+
+
+def _predict(data: pd.DataFrame, formula: str, model: MixedModel) -> tuple[Floats, Floats]:
+    """Return what `population` does, of data and a formula that are prepared."""
+    weights = model.design_with_dropped(data, formula)
+    design = weights[:, : len(model.coefficients)]
+    p, slope = average_probability(design @ _estimates(model), _variance(data, formula, model))
+    gradient = np.where(estimability.is_estimable(weights, model)[:, None], slope[:, None] * design, np.nan)
+    return np.where(estimability.has_value(weights, model), p, np.nan), gradient
 
 
 def average_effects(
@@ -74,7 +84,8 @@ def average_effects(
     Returns
     -------
     pandas.DataFrame
-        variable, value, ``by`` (all rows if None), effect (difference of probabilities), se, low, high.
+        variable, value, ``by`` (all rows if None), effect (difference of probabilities), se, low, high. An effect is
+        missing if it rests on a combination of predictors that the data do not determine.
 
     Raises
     ------
@@ -87,6 +98,7 @@ def average_effects(
     for name in [*variables, *([by] if by else [])]:
         if name not in known:
             raise ForetellError(f"{name!r} is no predictor of the model; it has {', '.join(known) or 'none'}.")
+    data = model.recode(data)
     parts = [("all", data)] if by is None else list(data.groupby(by, observed=True, sort=True))
     rows = [
         (name, value, part, *_contrast(*changed, text, model, level))
@@ -133,7 +145,7 @@ def _estimates(model: MixedModel) -> Floats:
 
 def _variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
     """Return (n,) variance of the random part of each row's linear predictor."""
-    columns = formulas.slopes(frame, formula)
+    columns = formulas.slopes(model.recode(frame), formula)
     total = np.zeros(len(frame))
     for block in model.blocks:
         z = np.column_stack([columns[term] for term in block.terms])
@@ -147,15 +159,6 @@ def average_probability(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
     p = expit(eta[:, None] + np.sqrt(variance)[:, None] * nodes)
     share = weights / weights.sum()
     return p @ share, (p * (1 - p)) @ share
-
-
-def standard_errors(gradient: Floats, model: MixedModel) -> Floats:
-    """Compute k functions' standard errors (k,); NaN where a coefficient without a finite estimate matters."""
-    finite = np.array([c.term not in model.diverging for c in model.coefficients])
-    inner = gradient[:, finite]
-    variance = np.einsum("ki,ij,kj->k", inner, model.covariance[np.ix_(finite, finite)], inner)
-    touched = np.any(gradient[:, ~finite] != 0, axis=1)
-    return np.where(touched, np.nan, np.sqrt(np.maximum(variance, 0.0)))
 
 
 def _changes(frame: pd.DataFrame, name: str) -> Mapping[object, tuple[pd.DataFrame, pd.DataFrame]]:
@@ -179,11 +182,10 @@ def _contrast(
     """Return the mean difference of two sets of rows, its standard error and interval."""
     means, gradients = [], []
     for rows in (after, before):
-        design = model.design(rows, formula)
-        p, slope = average_probability(design @ _estimates(model), _variance(rows, formula, model))
+        p, gradient = _predict(rows, formula, model)
         means.append(float(p.mean()))
-        gradients.append((slope[:, None] * design).mean(axis=0))
+        gradients.append(gradient.mean(axis=0))
     effect = means[0] - means[1]
-    se = float(standard_errors((gradients[0] - gradients[1])[None, :], model)[0])
+    se = float(estimability.compute_standard_errors((gradients[0] - gradients[1])[None, :], model)[0])
     half = float(norm.ppf((1 + level) / 2)) * se
     return effect, se, effect - half, effect + half

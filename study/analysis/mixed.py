@@ -15,15 +15,15 @@ from typing import Any
 import glmm
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
 
 from core.errors import ForetellError
-from study.analysis import convergence, fitting, sentences, separation
+from study.analysis import convergence, estimability, fitting, raw_fits, sentences, separation
 from study.analysis import formula as formulas
 from study.analysis.coding import check_response, code_response
 from study.analysis.fitting import FitSettings
-from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
+from study.analysis.records import MixedModel
 from study.analysis.separation import Floats, Mask, Separation
+from study.analysis.threads import one_blas_thread
 
 MOST_LEVELS = 200
 """Most levels of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
@@ -37,6 +37,7 @@ def plain_cell(cell: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell.items()) or "the data"
 
 
+@one_blas_thread()
 def fit(
     frame: pd.DataFrame,
     formula: str,
@@ -81,11 +82,29 @@ def fit(
     _check_formula(frame, formula)
     data, text = formulas.prepare_formula(frame, formula)
     _check(data, text, weights)
+    data = formulas.drop_unused_levels(data, text)
     data, coded = code_response(data, text) if family == "binomial" else (data, ())
     check_response(data, text, family)
-    model = replace(_fit_model(data, text, settings, cell_name), link=link, weights=weights)
+    model = replace(
+        _fit_model(data, text, settings, cell_name),
+        link=link,
+        weights=weights,
+        levels=formulas.list_levels(data, text),
+    )
+    if formulas.put_largest_first(data, text) != text:
+        model = _order_random_terms(model, text)
     said = (*coded, *model.messages, *convergence.check_convergence(data, replace(model, formula=text)))
     return replace(model, formula=formula, messages=said)
+
+
+def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
+    """Return the model with its random terms in the order of the formula's groupings: fits have the largest first."""
+    place = {group: k for k, group in enumerate(dict.fromkeys(term.group for term in formulas.terms(formula)))}
+    return replace(
+        model,
+        random=tuple(sorted(model.random, key=lambda effect: place[effect.group])),
+        blocks=tuple(sorted(model.blocks, key=lambda block: place[block.group])),
+    )
 
 
 def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName) -> MixedModel:
@@ -93,15 +112,15 @@ def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_na
     design, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
     if settings.family == "binomial" and kept.any():
-        successes, failures = _outcomes(raw)
+        successes, failures = raw_fits.find_outcomes(raw)
         separator = separation.find(design[:, kept], successes, failures)
         if separator is not None:
-            cells = _cells(frame, formula, separator.rows, successes, _weights(raw), cell_name)
+            cells = _cells(frame, formula, separator.rows, successes, raw_fits.list_weights(raw), cell_name)
             return _limit(frame, formula, settings, raw, design, kept, separator, cells)
     if not math.isfinite(raw.loglik):
         cause = f"{_explain_rank(design, names)}{sentences.reason(raw)}"
         raise ForetellError(f"The model {formula!r} could not be fitted: {cause}")
-    return _record(formula, raw, names, kept)
+    return _record(formula, raw, names, design, kept)
 
 
 def _explain_rank(design: Floats, names: Sequence[str]) -> str:
@@ -147,22 +166,11 @@ def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
             )
 
 
-def _outcomes(raw: Any) -> tuple[Mask, Mask]:
-    """Tell whether each row holds a success, a failure; `y` is the share of successes."""
-    share = np.asarray(raw.y, dtype=np.float64)
-    counted = _weights(raw) > 0
-    return (share > 0) & counted, (share < 1) & counted
-
-
-def _weights(raw: Any) -> Floats:
-    """Return the responses per row."""
-    return np.ones(raw.nobs) if raw.weights is None else np.asarray(raw.weights, dtype=np.float64)
-
-
-def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
-    random = _random(raw)
+def _record(formula: str, raw: Any, names: list[str], design: Floats, kept: Mask) -> MixedModel:
+    random = raw_fits.list_random_effects(raw)
+    aliased = estimability.find_aliased_directions(design, kept)
     coefficients = tuple(
-        _coefficient(name, float(estimate), float(se), float(df))
+        raw_fits.make_coefficient(name, float(estimate), float(se), float(df))
         for name, estimate, se, df, keep in zip(names, raw.beta, raw.se, raw.coef_df, kept, strict=True)
         if keep
     )
@@ -172,11 +180,11 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         coefficients=coefficients,
         random=random,
         loglik=float(raw.loglik),
-        df=int(kept.sum()) + _covariance_parameters(raw) + _dispersion_parameters(raw),
+        df=int(kept.sum()) + raw_fits.count_covariance_parameters(raw) + raw_fits.count_dispersion_parameters(raw),
         n=int(raw.nobs),
         converged=bool(raw.converged),
         messages=(
-            *sentences.describe_aliased_columns(dropped),
+            *_describe_aliased(aliased, [c.term for c in coefficients], dropped),
             *sentences.boundary(random, math.sqrt(raw.dispersion)),
             *(sentences.describe_outsized_estimates(coefficients) if raw.family == "binomial" else ()),
             *sentences.list_warnings(raw),
@@ -184,72 +192,17 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         dropped=dropped,
         family=str(raw.family),
         covariance=np.asarray(raw.vcov)[np.ix_(kept, kept)],
-        blocks=_blocks(raw),
+        aliased=aliased,
+        undetermined=aliased,
+        blocks=raw_fits.list_blocks(raw),
         dispersion=float(raw.dispersion),
         reml=bool(raw.reml),
         nodes=int(raw.nagq),
     )
 
 
-def covariances(raw: Any) -> list[tuple[str, Sequence[str], Floats]]:
-    """Return the grouping, names and covariance of each set of correlated random effects; none of a fit that failed."""
-    if not len(raw.varcorr):
-        return []
-    return [
-        (group, terms, _symmetric(np.asarray(entries, dtype=np.float64), len(terms)))
-        for (group, terms), entries in zip(raw.re_groups, raw.varcorr, strict=True)
-    ]
-
-
-def _covariance_parameters(raw: Any) -> int:
-    """Return variances and covariances of the random terms."""
-    return sum(len(entries) for entries in raw.varcorr)
-
-
-def _dispersion_parameters(raw: Any) -> int:
-    return 0 if raw.family in ("binomial", "poisson") else 1
-
-
-def _coefficient(term: str, estimate: float, se: float, df: float = math.nan) -> Coefficient:
-    if not math.isfinite(se) or se <= 0:
-        return Coefficient(term, estimate, None, None, None)
-    z = estimate / se
-    if math.isfinite(df):
-        return Coefficient(term, estimate, se, z, float(2.0 * t.sf(abs(z), df)), df)
-    return Coefficient(term, estimate, se, z, float(2.0 * norm.sf(abs(z))))
-
-
-def _random(raw: Any) -> tuple[RandomEffect, ...]:
-    known = np.asarray(raw.stddev_se, dtype=np.float64)  # empty where none are computed: linear models
-    random_terms, start = [], 0
-    for index, (group, terms) in enumerate(raw.re_groups):
-        q = len(terms)
-        diagonal = start + np.cumsum([0, *range(q, 1, -1)])  # in the triangle, column by column
-        ses = known[diagonal] if len(known) else np.full(q, np.nan)
-        sds = np.sqrt(np.asarray(raw.varcorr[index], dtype=np.float64)[diagonal - start])
-        for term, sd, se in zip(terms, sds, ses, strict=True):
-            random_terms.append(RandomEffect(group, term, float(sd), float(se) if math.isfinite(se) else None))
-        start += q * (q + 1) // 2
-    return tuple(random_terms)
-
-
-def _blocks(raw: Any) -> tuple[RandomBlock, ...]:
-    return tuple(
-        RandomBlock(
-            group=group,
-            terms=tuple(terms),
-            covariance=covariance,
-            modes=pd.DataFrame(block["values"], index=pd.Index(block["levels"], name=group), columns=list(terms)),
-        )
-        for (group, terms, covariance), block in zip(covariances(raw), raw.ranef_blocks, strict=True)
-    )
-
-
-def _symmetric(entries: Floats, q: int) -> Floats:
-    """Return a covariance from its lower triangle, column by column."""
-    lower = np.zeros((q, q))
-    lower.T[np.triu_indices(q)] = entries
-    return lower + np.tril(lower, -1).T
+def _describe_aliased(aliased: Floats, kept: list[str], dropped: tuple[str, ...]) -> tuple[str, ...]:
+    return sentences.describe_aliased_columns(dropped, estimability.find_equal_columns(aliased, [*kept, *dropped]))
 
 
 def _limit(
@@ -267,16 +220,17 @@ def _limit(
     full = design[:, kept]
     inner, left_out = _inner_fit(frame, formula, settings, raw, names, full, ~separator.rows)
     estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
-    far = separator.far_point(full, _outcomes(raw)[0], estimate)
-    random = _random(inner)
+    far = separator.far_point(full, raw_fits.find_outcomes(raw)[0], estimate)
+    random = raw_fits.list_random_effects(inner)
     coefficients = tuple(
-        _coefficient(name, float(value), math.nan if diverges else float(se))
+        raw_fits.make_coefficient(name, float(value), math.nan if diverges else float(se))
         for name, value, se, diverges in zip(names, far, inner.se, separator.diverging, strict=True)
     )
     diverging = {
         name: int(sign) for name, sign, flag in zip(names, separator.sign, separator.diverging, strict=True) if flag
     }
     dropped = tuple(name for name, keep in zip(raw.names, kept, strict=True) if not keep)
+    aliased = estimability.find_aliased_directions(design, kept)
     return MixedModel(
         formula=formula,
         coefficients=coefficients,
@@ -288,14 +242,16 @@ def _limit(
         messages=(
             *sentences.describe_separation(cells, tuple(diverging)),
             *sentences.describe_slopes_left_out(left_out),
-            *sentences.describe_aliased_columns(dropped),
+            *_describe_aliased(aliased, [c.term for c in coefficients], dropped),
             *sentences.boundary(random),
             *sentences.list_warnings(inner),
         ),
         dropped=dropped,
         diverging=diverging,
-        covariance=np.where(np.logical_or.outer(separator.diverging, separator.diverging), np.nan, inner.vcov),
-        blocks=_blocks(inner),
+        covariance=raw_fits.compute_covariance(inner),
+        aliased=aliased,
+        undetermined=estimability.join_directions(aliased, separator.free),
+        blocks=raw_fits.list_blocks(inner),
         nodes=int(inner.nagq),
     )
 
@@ -308,7 +264,7 @@ def _inner_fit(
         raise ForetellError(
             f"The model {formula!r} predicts every response with certainty: there is nothing to estimate."
         )
-    counts = _weights(raw)
+    counts = raw_fits.list_weights(raw)
     successes = np.round(np.asarray(raw.y) * counts)
     stand_in = {name: f"foretell_x{j}" for j, name in enumerate(names)}
     groups = {name for term in formulas.terms(formula) for name in term.group.split(":")}

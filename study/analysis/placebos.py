@@ -40,6 +40,11 @@ def list_default_contrasts(data: Responses) -> list[Contrast]:
     ]
 
 
+def list_all_default_contrasts(data: Responses) -> list[Contrast]:
+    """List the contrasts of a study without a plan: between conditions of the two factors, then those with others."""
+    return [*contrasts.list_default(data.frame), *list_default_contrasts(data)]
+
+
 def table(
     data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
 ) -> pd.DataFrame:
@@ -74,8 +79,12 @@ def table(
 def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
     """Return contrasts with and without placebos in the order asked, corrected together for their number.
 
-    The model of the placebos has the random slopes of `model`.
+    Those without responses are left out (`contrasts.describe_untestable` names them). The model of the placebos has the
+    random slopes of `model`.
     """
+    wanted = contrasts.select_testable(data.every, wanted)
+    if not wanted:
+        return pd.DataFrame()
     random = random_effects.split({"largest": model.formula.split("~", 1)[1]})[1]
     misled = [not {contrast.more, contrast.less} <= set(FACTORS) for contrast in wanted]
     parts = []

@@ -14,7 +14,7 @@ from core.types import Progress, silent
 from study import conditions
 from study.analysis import nested, placebos
 from study.analysis.bounds import bounds
-from study.analysis.contrasts import Contrast
+from study.analysis.contrasts import Contrast, describe_untestable
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 from study.plan.preregistration import AnalysisPlan, Exclusions
@@ -69,11 +69,17 @@ class PlannedAnalysis(PlannedData):
     analysis
         The planned models with their tests.
     contrasts
-        The planned contrasts of the largest model, as of `study.analysis.contrasts.table`.
+        The planned contrasts of the largest model, as of `study.analysis.contrasts.table`; those between conditions and
+        trial types that have responses.
     """
 
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+
+    @property
+    def untestable(self) -> str | None:
+        """A sentence on the planned contrasts that have no responses, if any."""
+        return describe_untestable(self.data.every, list_contrasts(self.plan))
 
 
 def execute(
@@ -121,9 +127,14 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
     """Return the planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
-    asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    table = placebos.together(data, analysis.largest, asked, level=1 - kept.level) if asked else pd.DataFrame()
+    asked = list_contrasts(plan)
+    table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
     return PlannedAnalysis(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
+
+
+def list_contrasts(plan: AnalysisPlan) -> list[Contrast]:
+    """List the contrasts that a plan names."""
+    return [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
 
 
 def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> float:

@@ -23,10 +23,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import fitting, mixed, plots, random_effects
+from study.analysis import fitting, mixed, plots, random_effects, raw_fits
 from study.analysis.contrasts import Contrast, estimate
 from study.analysis.nested import FIXED
-from study.analysis.responses import MODES
+from study.analysis.notices import MODES
 from study.analysis.truths import AdditiveTruth, Truth
 from study.analysis.wording import write_contrast
 from study.workspace import parallel
@@ -179,7 +179,7 @@ def fits(
 def _reduce(fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]) -> str:
     """Return the random effects that the largest model leaves."""
     largest = list(fixed.values())[-1]
-    _, chosen = random_effects.reduce(random, lambda effects: run(largest, effects), mixed.covariances)
+    _, chosen = random_effects.reduce(random, lambda effects: run(largest, effects), raw_fits.list_covariances)
     return str(chosen)
 
 

@@ -12,21 +12,19 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, plots
+from study.analysis import accuracies, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 
-def table(
-    frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = bootstrap.RESAMPLES, level: float = 0.95
-) -> pd.DataFrame:
-    """Tabulate condition, index, low, high (resampled), ai_right, ai_wrong: P(truth) where the AI is right and wrong.
+def table(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate condition, index, low, high, and ai_right, ai_wrong: P(truth) where the AI is right and wrong.
 
     Raises
     ------
     ForetellError
         A condition has no trials of one of the two kinds.
     """
-    rows = [_condition(frame[frame["condition"] == c], c, rng, resamples, level) for c in bootstrap.order(frame)]
+    rows = [_condition(frame[frame["condition"] == c], c, level) for c in accuracies.order(frame)]
     return pd.DataFrame(rows)
 
 
@@ -38,23 +36,22 @@ def figure(numbers: pd.DataFrame) -> go.Figure:
     )
 
 
-def _condition(
-    frame: pd.DataFrame, name: str, rng: np.random.Generator, resamples: int, level: float
-) -> dict[str, object]:
+def _condition(frame: pd.DataFrame, name: str, level: float) -> dict[str, object]:
     right = frame["trial_type"] == "std_correct"
     if right.all() or not right.any():
         raise ForetellError(f"Belief projection needs trials where the AI is right and wrong; {name!r} lacks one kind.")
     truth = frame.assign(truth=np.where(right, frame["correct"], 1 - frame["correct"]), right=right)
-    people = truth.groupby(["participant", "right"])["truth"].agg(["sum", "count"]).unstack("right", fill_value=0)
-    said, asked = people["sum"].to_numpy(dtype=np.float64), people["count"].to_numpy(dtype=np.float64)
-    wrong, ok = said.sum(axis=0) / asked.sum(axis=0)
-    draws = bootstrap.resample(said, asked, resamples, rng).mean(axis=1)
-    low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    said, asked = (counts.to_numpy() for counts in accuracies.count_by_participant(truth, "right", "truth"))
+    shares, total, people = said.sum(axis=0) / asked.sum(axis=0), asked.sum(axis=0), np.array([len(said)])
+    influence = ((said - shares * asked) / total).mean(axis=1, keepdims=True)  # on the mean of the two shares
+    variance, index = accuracies.compute_variance(influence, people), shares.mean(keepdims=True)
+    low, high = accuracies.limit_share(index, variance, people, total.sum(keepdims=True), level)
+    wrong, ok = shares
     return {
         "condition": name,
-        "index": float((wrong + ok) / 2),
-        "low": float(low),
-        "high": float(high),
+        "index": float(index[0]),
+        "low": float(low[0]),
+        "high": float(high[0]),
         "ai_right": float(ok),
         "ai_wrong": float(wrong),
     }
@@ -63,6 +60,6 @@ def _condition(
 ANALYSIS = ExploratoryAnalysis(
     "Belief projection",
     "100%: participants always predict what they see themselves; 50%: their predictions do not depend on it. 95% "
-    "intervals, participants resampled.",
-    lambda study: with_figure(table(study.frame, rng=study.rng), figure),
+    "intervals over participants.",
+    lambda study: with_figure(table(study.frame), figure),
 )

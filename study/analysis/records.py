@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.errors import ForetellError
 from study.analysis import formula as formulas
 
 Floats = NDArray[np.float64]
@@ -96,7 +97,14 @@ class MixedModel:
         Coefficients whose estimate is infinite, each with its sign (0: it depends on how two cells become certain).
         The number among the coefficients is then a point far out on the way there.
     covariance
-        (p, p) of the coefficients; NaN for those that diverge.
+        (p, p) of the coefficients, for combinations that `study.analysis.estimability` finds in the data: it is 0 for
+        coefficients that the responses outside separated cells leave open.
+    aliased
+        (p + d, d) directions of the coefficients and the d dropped columns along which no prediction changes.
+    undetermined
+        The same with the directions that separation leaves open.
+    levels
+        Of each factor among the fixed effects, those that the rows have; the first is the reference.
     blocks
         The random terms with their covariances and conditional modes.
     dispersion
@@ -123,6 +131,9 @@ class MixedModel:
     diverging: Mapping[str, int] = field(default_factory=dict)
     family: str = "binomial"
     covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
+    aliased: Floats = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
+    undetermined: Floats = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False, repr=False)
     blocks: tuple[RandomBlock, ...] = field(default=(), compare=False, repr=False)
     dispersion: float = 1.0
     reml: bool = False
@@ -152,9 +163,33 @@ class MixedModel:
 
     def design(self, frame: pd.DataFrame, formula: str | None = None) -> Floats:
         """Return (n, p) columns of the fixed effects for other rows of the same factors."""
-        columns, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula or self.formula))
+        return self.design_with_dropped(frame, formula)[:, : len(self.coefficients)]
+
+    def design_with_dropped(self, frame: pd.DataFrame, formula: str | None = None) -> Floats:
+        """Return (n, p + d) columns of the coefficients, then those that were dropped."""
+        fixed = formulas.extract_fixed_effects(formula or self.formula)
+        columns, names = glmm.model_matrix(self.recode(frame), fixed)
         place = {name: k for k, name in enumerate(names)}
-        return np.asarray(columns, dtype=np.float64)[:, [place[c.term] for c in self.coefficients]]
+        wanted = [*(c.term for c in self.coefficients), *self.dropped]
+        return np.asarray(columns, dtype=np.float64)[:, [place[name] for name in wanted]]
+
+    def recode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return other rows with the factors' levels of the rows that were fitted.
+
+        Raises
+        ------
+        ForetellError
+            A level that those rows do not have.
+        """
+        factors = {}
+        for name in (name for name in self.levels if name in frame):
+            levels = pd.Index(self.levels[name], dtype=object)
+            codes = levels.get_indexer(frame[name].astype(object))
+            if (codes < 0).any():
+                other = frame[name].iloc[int(np.argmax(codes < 0))]
+                raise ForetellError(f"The model was fitted without {name} = {other!r}: leave such rows out.")
+            factors[name] = pd.Categorical.from_codes(codes, categories=levels)
+        return frame.assign(**factors)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,8 @@ import pandas as pd
 
 from core.types import Progress, silent
 from study.analysis import (
+    captions,
     composition,
-    contrasts,
     document,
     exploratory,
     figures,
@@ -27,9 +27,10 @@ from study.analysis import (
 )
 from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
+from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
-from study.analysis.responses import MODES, Responses
+from study.analysis.responses import Responses
 from study.analysis.sentences import describe_hypothesis, describe_p, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats
@@ -133,6 +134,8 @@ class HeadlineResult:
         Which random slopes the models leave out, if any.
     interim
         Why these are not the planned results yet, if so.
+    untestable
+        Which planned contrasts have no responses, if any.
     """
 
     analysis: NestedAnalysis
@@ -140,11 +143,17 @@ class HeadlineResult:
     level: float
     omission: str | None
     interim: str | None = None
+    untestable: str | None = None
 
     @property
     def sentences(self) -> list[str]:
-        """Tests, effects, and what the models leave out."""
-        return [*self.verdicts, *self.effects, *filter(None, [self.omission])]
+        """Tests, effects, and what is left out."""
+        return [*self.verdicts, *self.effects, *self.omissions]
+
+    @property
+    def omissions(self) -> list[str]:
+        """Contrasts and random slopes that are left out, in a sentence each."""
+        return [line for line in (self.untestable, self.omission) if line is not None]
 
     @property
     def verdicts(self) -> list[str]:
@@ -158,12 +167,12 @@ class HeadlineResult:
 
 
 def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
-    """Return the planned contrasts at the plan's level; without a plan, each explanation against none."""
+    """Return the planned contrasts at the plan's level; without a plan, the default ones."""
     omission = random_effects.omission(data.frame, analysis.random)
     if plan is not None:
         interim = None if plan.final else plan.stopping
-        return HeadlineResult(analysis, plan.contrasts, plan.level, omission, interim)
-    made = placebos.together(data, analysis.largest, _list_contrasts(data))
+        return HeadlineResult(analysis, plan.contrasts, plan.level, omission, interim, plan.untestable)
+    made = placebos.together(data, analysis.largest, placebos.list_all_default_contrasts(data))
     return HeadlineResult(analysis, made, headline.LEVEL, omission)
 
 
@@ -185,6 +194,8 @@ def write(
 ) -> tuple[Path, ...]:
     """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
 
+    The models, their tests and contrasts are written before any exploratory analysis is computed.
+
     Parameters
     ----------
     data
@@ -192,7 +203,7 @@ def write(
     out
         Folder, made if absent; files of the same names are replaced.
     seed
-        Random seed of all resampling.
+        Random seed of exploratory analyses that draw at random.
     plan
         The planned analysis, if there was a plan; without it the page labels everything exploratory.
     manifest
@@ -201,8 +212,7 @@ def write(
         The result of `compute_headline` for the same data, if it was computed before.
     """
     said = finding or compute_headline(analysis, data, plan)
-    figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
-    results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
+    figure, numbers = figures.accuracy_figure(data)
     tables = {
         "table1": table(analysis.largest),
         "lrt": tests_table(analysis),
@@ -210,8 +220,17 @@ def write(
         "figure1": numbers,
         "contrasts": said.contrasts,
         **_exclusions(data, plan),
-        **{f"exploratory_{result.name}": result.table for result in results},
     }
+    written = _write_files(
+        out,
+        {
+            "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
+            **_write_tables(tables),
+            "table1.tex": latex(analysis.largest),
+            "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
+        },
+    )
+    results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
     compared = _find_slopes(said, data, results)
     with_slopes = [None if compared is None else slopes.describe(test, compared, said.level) for test in analysis.tests]
     label = "exploratory" if plan is None else plan.label
@@ -227,22 +246,28 @@ def write(
         "effects": said.effects,
         "sections": sections,
         "figures": document.embed_figures(sections),
-        "notes": [*filter(None, [said.omission]), *analysis.messages, *(f"Not shown. {line}" for line in absent)],
+        "notes": [*said.omissions, *analysis.messages, *(f"Not shown. {line}" for line in absent)],
         "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
         "planned": plan is not None,
         "random": analysis.random,
+        "references": captions.name_references(analysis.largest),
         "models": document.tabulate_models(analysis),
         "results": results,
         "seed": seed,
         "made_from": document.provenance(data, plan.plan if plan else None, manifest, seed),
     }
     files = {
-        "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
-        **{f"{name}.csv": csv_text(content) for name, content in tables.items()},
-        "table1.tex": latex(analysis.largest),
-        "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
+        **_write_tables({f"exploratory_{result.name}": result.table for result in results}),
         **{name: document.render(name, **contents) for name in ("report.md", "report.html")},
     }
+    return written + _write_files(out, files)
+
+
+def _write_tables(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    return {f"{name}.csv": csv_text(table) for name, table in tables.items()}
+
+
+def _write_files(out: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
@@ -258,8 +283,3 @@ def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.D
     if plan is not None:
         return {"exclusions": plan.exclusions}
     return {"exclusions": data.excluded} if len(data.excluded) else {}
-
-
-def _list_contrasts(data: Responses) -> list[contrasts.Contrast]:
-    """List the contrasts of each explanation with none, and with its placebo if there was one."""
-    return [*contrasts.DEFAULT, *placebos.list_default_contrasts(data)]

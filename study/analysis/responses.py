@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.notices import list_notices, strip_names
 from study.analysis.reading import parse, read_bytes, read_parquet
-from study.analysis.sentences import words
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 
@@ -27,10 +27,9 @@ FLAGS = ("saliency", "examples", "correct")
 CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
-MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
-"""The notice on responses whose mode is not ``"live"``."""
-
-_TRUE_FALSE = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+_TRUE_FALSE = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+FASTEST_MS = 50.0
+"""Half of all responses can be no faster than this (ms)."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,10 @@ class Responses:
     Attributes
     ----------
     frame
-        One row per response: participant and category (text), trial_type (categorical, reference adv_incorrect),
-        saliency, examples and correct (0/1 integers), condition (text); where given: trial, mode (``"live"``,
-        ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing).
+        One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
+        those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
+        mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
+        missing).
     dropped
         Rows left out because a required value was missing.
     messages
@@ -141,6 +141,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
         problems = ["There are no rows: collect or export some responses first."]
     if problems:
         raise _refusal(name, problems)
+    renamed, stripped = strip_names(renamed)
     complete = renamed.dropna(subset=list(REQUIRED))
     problems = list(_problems(complete))
     if problems:
@@ -155,7 +156,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
             name, ["Every response is from a condition outside the two factors: there is nothing to compare it with."]
         )
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
-    messages = tuple(_messages(renamed, complete))
+    messages = (*stripped, *list_notices(renamed, complete))
     return Responses(true, len(renamed) - len(complete), messages, placebo, dates=_find_dates(frame))
 
 
@@ -232,20 +233,28 @@ def _not_numbers(frame: pd.DataFrame) -> Iterator[str]:
         if wrong.any():
             first = wrong.idxmax()
             yield f"Column {name!r} must hold numbers, but row {first + 1} says {frame[name][first]!r}: correct it."
+    times = pd.to_numeric(frame["rt_ms"], errors="coerce") if "rt_ms" in frame else pd.Series(dtype=float)
+    if 0 < (median := times[times > 0].median()) < FASTEST_MS:
+        yield (
+            f"Column 'rt_ms' must hold milliseconds, but half of its values are below {median:.4g}: if they are "
+            "seconds, multiply them by 1,000."
+        )
     sure = pd.to_numeric(frame["confidence"], errors="coerce").dropna() if "confidence" in frame else pd.Series()
     if not sure.between(0, 1).all():
         yield "Column 'confidence' must be a probability from 0 to 1: divide percentages by 100."
 
 
 def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
-    if "trial" not in frame:
+    name = next((name for name in ("trial", "item") if name in frame), None)
+    if name is None:
         return
-    twice = frame[frame["trial"].notna() & frame.duplicated(["participant", "trial"])]
+    twice = frame[frame[name].notna() & frame.duplicated(["participant", name])]
     if len(twice):
         first = twice.iloc[0]
+        remedy = "" if name == "trial" else ", or tell repeated items apart by a column 'trial'"
         yield (
-            f"{len(twice)} rows repeat a participant's trial (first: participant {first['participant']}, trial "
-            f"{first['trial']}, row {twice.index[0] + 1}): keep one response per participant and trial."
+            f"{len(twice)} rows repeat a participant's {name} (first: participant {first['participant']}, {name} "
+            f"{first[name]}, row {twice.index[0] + 1}): keep one response per participant and {name}{remedy}."
         )
 
 
@@ -276,7 +285,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
         {
             "participant": frame["participant"].astype(str),
             "category": frame["category"].astype(str),
-            "trial_type": pd.Categorical(frame["trial_type"].astype(str), categories=list(TRIAL_TYPES)),
+            "trial_type": _code_trial_types(frame["trial_type"].astype(str)),
             **{flag: _numbers(frame[flag]).astype(np.int64) for flag in FLAGS},
         }
     )
@@ -293,27 +302,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return tidy
 
 
-def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
-    dropped = frame.index.difference(complete.index)
-    if len(dropped):
-        rows = ", ".join(str(row + 1) for row in dropped[:5]) + (", …" if len(dropped) > 5 else "")
-        yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
-    if "trial" not in complete and complete.duplicated(keep=False).all():
-        yield (
-            "Every row occurs at least twice: if the file was joined or pasted twice, its standard errors are too "
-            "small and its tests reject too often. A column 'trial' distinguishes responses."
-        )
-    for mode, said in MODES.items():
-        count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
-        if count:
-            yield f"{said} ({count:,} of {len(complete):,} responses)."
-    misled = int(complete["condition"].isin(list_separate_conditions()).sum()) if "condition" in complete else 0
-    if misled:
-        yield (
-            f"{misled} of {len(complete)} responses are from conditions outside the two factors (placebos, concepts, "
-            "examples of another policy). The models of the two factors leave them out; contrasts compare them by "
-            "condition."
-        )
-    absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
-    if absent:
-        yield f"No responses to trials of type {', '.join(words(f'trial_type{kind}') for kind in absent)}."
+def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:
+    """Code trial types as a factor of those that have responses: an empty level would take another one's name."""
+    present = set(kinds)
+    return pd.Categorical(kinds, categories=[kind for kind in TRIAL_TYPES if kind in present])

@@ -31,7 +31,7 @@ def write(
     out
         Folder for the results; made if absent.
     seed
-        Seed of the bootstrap.
+        Random seed of exploratory analyses that draw at random.
     plan
         Executed as written; without one the paper's analysis is made and everything labelled exploratory.
     manifest

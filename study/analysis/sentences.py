@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from study.analysis.formula import NOTHING
@@ -72,14 +72,22 @@ def describe_separation(cells: Sequence[str], diverging: tuple[str, ...]) -> tup
     )
 
 
-def describe_aliased_columns(dropped: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the columns that are linear combinations of others in these data."""
+def describe_aliased_columns(dropped: tuple[str, ...], equal: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Name the columns that are linear combinations of others in these data.
+
+    Parameters
+    ----------
+    equal
+        Of columns that were kept, the dropped ones that are the same.
+    """
     if not dropped:
         return ()
     columns = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
+    groups = "; ".join(" = ".join(map(words, (kept, *others))) for kept, others in equal.items())
+    shared = f" Columns that are equal in these data share one coefficient: {groups}." if groups else ""
     return (
         f"Left out {columns} that cannot be estimated (collinear with other columns, or a combination of levels "
-        f"without rows): {_list_terms(dropped)}.",
+        f"without rows): {_list_terms(dropped)}.{shared}",
     )
 
 

@@ -40,12 +40,15 @@ class Separation:
         (p,) sign of the infinite estimate: 1, -1, or 0 if directions of both signs raise the likelihood.
     direction
         (p,) a direction along which every separated response becomes more likely.
+    free
+        (p, k) a basis of the directions that the other rows do not determine.
     """
 
     rows: Mask
     diverging: Mask
     sign: NDArray[np.int64]
     direction: Floats
+    free: Floats
 
     def far_point(self, design: Floats, success: Mask, estimate: Floats) -> Floats:
         """Return the nearest point of the ray `estimate` + t `direction` where every separated response is certain."""
@@ -75,7 +78,7 @@ def find(design: Floats, successes: Mask, failures: Mask) -> Separation | None:
     free = null_space(signed[~certain]) if (~certain).any() else np.eye(design.shape[1])
     diverging = np.linalg.norm(free, axis=1) > TOLERANCE
     sign = np.array([_sign(signed, j) if diverges else 0 for j, diverges in enumerate(diverging)], dtype=np.int64)
-    return Separation(rows, diverging, sign, direction)
+    return Separation(rows, diverging, sign, direction, free)
 
 
 def _certain(signed: Floats) -> tuple[Mask, Floats]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis import contrasts, fitting, headline, nested, random_effects
+from study.analysis import fitting, headline, nested, placebos, planned, random_effects
 from study.analysis import formula as formulas
 from study.analysis.contrasts import Contrast
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
@@ -82,11 +82,16 @@ def compare(
     data: Responses,
     analysis: NestedAnalysis,
     fixed: Mapping[str, str] = nested.FIXED,
-    wanted: Sequence[Contrast] = contrasts.DEFAULT,
+    wanted: Sequence[Contrast] | None = None,
     *,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Tabulate each test and contrast with the random effects of `analysis` and with the other choice.
+
+    Parameters
+    ----------
+    wanted
+        Contrasts, those with placebos among them; if None, the ones of a study without a plan.
 
     Returns
     -------
@@ -111,25 +116,24 @@ def compare(
         )
     named = random_effects.split(fixed)[0]
     pair = [analysis, nested.analyze(data, fixed=named, random=other)]
-    parts = [_tabulate_analysis(one, wanted, level) for one in (pair if plain else reversed(pair))]
+    asked = placebos.list_all_default_contrasts(data) if wanted is None else wanted
+    parts = [_tabulate_analysis(data, one, asked, level) for one in (pair if plain else reversed(pair))]
     order = {name: k for k, name in enumerate(parts[0]["result"])}
     both = pd.concat(parts, ignore_index=True)
     return both.sort_values("result", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float) -> pd.DataFrame:
+def _tabulate_analysis(
+    data: Responses, analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float
+) -> pd.DataFrame:
     tests = pd.DataFrame(
         [(t.name, t.chisq, t.df, t.p) for t in analysis.tests],
         columns=["result", "chisq", "df", "p"],
     )
-    known = [one for one in wanted if {one.more, one.less} <= set(contrasts.FACTORS)]
-    parts = [tests]
-    if known:
-        made = contrasts.table(analysis.largest, known, level=level)
-        renamed = made.rename(columns={"contrast": "result"})
-        parts.append(renamed[["result", "points", "points_low", "points_high", "p_holm"]])
-    table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
-    return table.reindex(columns=list(COLUMNS))
+    made = placebos.together(data, analysis.largest, wanted, level=level).rename(columns={"contrast": "result"})
+    made = made.reindex(columns=["result", "points", "points_low", "points_high", "p_holm"])
+    table = pd.concat([tests, made] if len(made) else [tests], ignore_index=True)
+    return table.assign(random_effects=analysis.random).reindex(columns=list(COLUMNS))
 
 
 def _compare(study: AnalysedStudy) -> TableAndFigure:
@@ -137,8 +141,8 @@ def _compare(study: AnalysedStudy) -> TableAndFigure:
     if study.plan is None:
         return compare(study.data, study.fitted_models), None
     plan = study.plan.plan
-    wanted = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    return compare(study.data, study.fitted_models, plan.models, wanted, level=1 - study.plan.level), None
+    wanted, level = planned.list_contrasts(plan), 1 - study.plan.level
+    return compare(study.data, study.fitted_models, plan.models, wanted, level=level), None
 
 
 ANALYSIS = ExploratoryAnalysis("With and without random slopes", _explain, _compare, has_models)

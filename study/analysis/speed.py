@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, plots
+from study.analysis import accuracies, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -38,7 +38,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
 def figure(numbers: pd.DataFrame) -> go.Figure:
     """Plot the median of correct responses with the quartiles as bars, by condition and trial type."""
     right = numbers[numbers["correct"] == 1].rename(columns={"q25": "low", "q75": "high"})
-    order = {name: k for k, name in enumerate(bootstrap.order(right))}
+    order = {name: k for k, name in enumerate(accuracies.order(right))}
     right = right.assign(place=right["condition"].map(order)).sort_values("place", kind="stable")
     drawn = plots.intervals(right, x="condition", y="q50", by="trial_type", title="Response time, ms (log scale)")
     top = float(np.log10(right["high"].max())) + 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -49,7 +50,7 @@ def run_interim_analysis(
     largest = dict([list(plan.models.items())[-1]])
     only = plan.model_copy(update={"models": largest, "contrasts": (_require_stopping(plan).contrast,)})
     tests = planned.execute(data, only, progress=progress)
-    z = float(tests.contrasts["z"].iloc[0])
+    z = float(tests.contrasts["z"].iloc[0]) if len(tests.contrasts) else math.nan  # a condition without responses
     return InterimAnalysis(number, len(_require_stopping(plan).looks), participants, float(planned_look["bound"]), z)
 
 

@@ -291,7 +291,7 @@ class StudyConfig(Procedure):
     analysis: AnalysisPlan = AnalysisPlan()
 
     @model_validator(mode="after")
-    def _check_names(self) -> StudyConfig:
+    def _check_names(self, info: ValidationInfo) -> StudyConfig:
         for name in self.conditions:
             _require(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
@@ -304,9 +304,7 @@ class StudyConfig(Procedure):
                 )
         for key in self.texts:
             _require(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
-        stopping = self.analysis.stopping
-        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
-            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
+        self.analysis.check_conditions(self.conditions, to_build=info.context == TO_BUILD)
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""The preregistered plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
+"""The analysis plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
 
 Its defaults are planned too: the paper's three nested models, each explanation against none for each trial type with
 Holm's correction, no exclusions, and the participants of ``[allocation]``.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -161,6 +162,25 @@ class AnalysisPlan(PlanSection):
         if len({_random_of(model) for model in self.models.values()}) > 1:
             raise ValueError("the models must have the same random effects: their tests compare fixed effects.")
         return self
+
+    def check_conditions(self, conditions: Sequence[str], *, to_build: bool) -> None:
+        """Refuse contrasts with conditions that no participant will be in; those of bundles are as they were frozen.
+
+        Raises
+        ------
+        ValueError
+            With the setting, the conditions and the remedy.
+        """
+        stopping = self.stopping
+        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(conditions):
+            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
+        own = self.contrasts if to_build and "contrasts" in self.model_fields_set else ()
+        named = dict.fromkeys(name for one in own for name in (one.more, one.less))
+        if absent := [name for name in named if name not in conditions]:
+            raise ValueError(
+                f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions "
+                f"({', '.join(conditions)}). Leave those contrasts out, or add the condition."
+            )
 
     def with_quota(self, per_condition: int) -> AnalysisPlan:
         """Return the plan, with the quota as its participants per condition if it sets none."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -168,3 +169,19 @@ def test_the_guide_and_the_services_say_the_same():
     for name, service in SERVICES.items():
         assert f"| `{name}` | `…/run/STUDY?{service.arrival}` |" in guide
         assert service.link_back in guide
+
+
+def test_a_contrast_with_a_condition_that_nobody_will_be_in_is_refused(tmp_path: Path) -> None:
+    """Catches a planned contrast of an absent condition, which says so only when the responses are analysed."""
+    text = (
+        (ROOT / "data" / "studies" / "demo.toml")
+        .read_text()
+        .replace("[study]", 'conditions = ["none", "both"]\n\n[study]', 1)
+    )
+    (tmp_path / "default.toml").write_text(text)
+    assert read(tmp_path / "default.toml").conditions == ("none", "both")
+    own = tmp_path / "own.toml"
+    own.write_text(f'{text}\n[[analysis.contrasts]]\nmore = "saliency"\n')
+    with pytest.raises(ForetellError, match=r"analysis.contrasts: saliency is not among .* \(none, both\)"):
+        read(own)
+    assert read(own, to_build=False).analysis.contrasts[0].more == "saliency"

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import detection, mixed, responses
+from study.analysis import detection, mixed, responses, results
+from study.analysis.exploratory import AnalysedStudy
 from tests.study.analysis import glmmtmb
 
 KINDS = ("adv_incorrect", "std_incorrect", "std_correct")
@@ -117,3 +118,40 @@ def test_one_kind_of_trial_detects_nothing(frame: pd.DataFrame) -> None:
     wrong = frame[frame["trial_type"] != "std_correct"]
     with pytest.raises(ForetellError, match="Signal detection needs"):
         detection.conditions(wrong)
+
+
+def test_a_condition_without_errors_costs_neither_the_others_nor_the_planned_results(tmp_path: Path) -> None:
+    """Catches d' of 0.0 [0, 0] everywhere, and a ZeroDivisionError that left nothing written."""
+    data = observers(4, per_condition=10, trials=30)
+    certain = (data["condition"] == "none") & (data["trial_type"] == "std_correct")
+    perfect = data.assign(correct=data["correct"].where(~certain, 1))
+    found = detection.conditions(perfect).set_index("condition")
+    assert found.loc["none"].isna().all()
+    assert found.drop(index="none").notna().all(axis=None)
+    # The other conditions' estimates are those of their responses with the errors of "none" alone.
+    others = detection.conditions(perfect[~certain | (perfect["condition"] != "none")].reset_index(drop=True))
+    np.testing.assert_allclose(
+        found.loc["both", ["dprime", "criterion"]].astype(float),
+        others.set_index("condition").loc["both", ["dprime", "criterion"]].astype(float),
+        atol=0.02,
+    )
+    assert detection.differences(perfect)[["difference", "p"]].isna().all(axis=None)  # each is from "none"
+    results.write(responses.prepare(perfect), tmp_path)
+    reason = "No explanation: no finite d' and criterion, because participants never reported an error where the AI is "
+    assert f"{reason}right." in (tmp_path / "report.md").read_text()
+
+
+def test_the_criterion_compares_misses_with_false_alarms() -> None:
+    """Catches "they rarely say that it errs" for a criterion above 0: participants who report 40% of trials have one.
+
+    Hits 60%, false alarms 20%: c = -(z(.6) + z(.2)) / 2 = .29: misses (40%) are more frequent than false alarms.
+    """
+    signal = np.repeat([1, 0], 1000)
+    said = np.concatenate([np.arange(1000) < 600, np.arange(1000) < 200]).astype(int)
+    kinds = np.where(signal == 1, "std_incorrect", "std_correct")
+    rows = {"participant": np.tile([f"p{i}" for i in range(40)], 50), "category": np.tile(list("abcdefgh"), 250)}
+    frame = pd.DataFrame({**rows, "trial_type": kinds, "saliency": 0, "examples": 0, "correct": (said == signal) * 1})
+    frame = frame.sample(frac=1, random_state=0, ignore_index=True)
+    shown = AnalysedStudy(responses.prepare(frame))
+    assert detection.conditions(shown.frame)["criterion"][0] == pytest.approx(0.29, abs=0.06)
+    assert "Criterion above 0: they miss its errors more often than" in detection.BY_CONDITION.explain(shown)

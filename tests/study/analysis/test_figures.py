@@ -15,7 +15,7 @@ from tests.study.analysis.simulated import study
 @pytest.fixture(scope="module")
 def drawn():
     data = responses.prepare(study(32, 8, 6, seed=4))
-    return figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    return figures.accuracy_figure(data)
 
 
 def test_points_and_bars_are_the_numbers(drawn) -> None:
@@ -83,13 +83,13 @@ def test_ink_is_legible_on_light_and_dark(background: str) -> None:
 def test_absent_trial_type_has_no_series() -> None:
     frame = study(seed=4)
     data = responses.prepare(frame[frame["trial_type"] != "std_incorrect"])
-    figure, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    figure, _ = figures.accuracy_figure(data)
     assert [trace.name for trace in figure.data] == ["AI wrong (adversarial)", "AI right"]
 
 
 def test_simulated_answers_are_marked_on_the_figure(drawn) -> None:
     words = "Simulated participants: not evidence"
     data = responses.prepare(study(seed=4).assign(mode="sim"))
-    marked, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    marked, _ = figures.accuracy_figure(data)
     assert marked.layout.title.text == words
     assert drawn[0].layout.title.text is None

@@ -69,9 +69,11 @@ def test_effects_come_with_size_direction_and_interval(tmp_path: Path) -> None:
 
 
 def test_a_plan_file_alone_does_not_say_when_it_was_written(tmp_path: Path) -> None:
-    """Catches "planned before the data" for any file given as a plan."""
+    """Catches "planned before the data" for any file given as a plan, and "preregistered" where nothing says so."""
     data, manifest = answered(tmp_path / "bundle")
     results.write(data, tmp_path / "file", plan=AnalysisPlan(participants=4))
     results.write(data, tmp_path / "frozen", plan=AnalysisPlan(participants=4), manifest=manifest)
-    assert "Preregistered: " not in (tmp_path / "file" / "report.md").read_text()
-    assert "Preregistered: " in (tmp_path / "frozen" / "report.md").read_text()
+    texts = {name: (tmp_path / name / "report.md").read_text() for name in ("file", "frozen")}
+    said = "frozen with this version of the study before its first participant."
+    assert {name: said in text for name, text in texts.items()} == {"file": False, "frozen": True}
+    assert "reregistered" not in "".join(texts.values())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
-from study.analysis import contrasts, mixed, nested, placebos, planned, random_effects, responses
+from study.analysis import contrasts, mixed, nested, placebos, planned, random_effects, report, responses, slopes
 from study.analysis.contrasts import Contrast
 from study.plan.preregistration import AnalysisPlan, Exclusions, PlannedContrast
 from tests.study.analysis import simulated
@@ -138,3 +139,17 @@ def test_what_cannot_be_compared_is_said(study: pd.DataFrame) -> None:
         responses.prepare(study[study["condition"] == "random_maps"])
     with pytest.raises(ForetellError, match="No participants were in the condition 'wrong_examples'"):
         placebos.table(responses.prepare(study), [Contrast("wrong_examples", "none")])
+
+
+def test_the_comparison_with_slopes_has_every_contrast_of_the_headline(study: pd.DataFrame) -> None:
+    """Catches contrasts with placebos that the comparison drops, and Holm's correction for 9 in place of 12."""
+    data = responses.prepare(study)
+    analysis = nested.analyze(data)
+    said = report.compute_headline(analysis, data, None)
+    rows = slopes.compare(data, analysis).pipe(lambda table: table[table["points"].notna()])
+    plain = rows.drop_duplicates("result", keep="first").set_index("result")
+    assert list(plain.index) == list(said.contrasts["contrast"])
+    assert len(plain) == 12
+    np.testing.assert_allclose(plain["p_holm"], said.contrasts["p_holm"])
+    np.testing.assert_allclose(plain["p_holm"], multipletests(said.contrasts["p"], method="holm")[1], rtol=1e-12)
+    assert list(rows.drop_duplicates("result", keep="last")["result"]) == list(plain.index)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import responses
+from study.analysis import mixed, responses
 from tests.study.analysis.simulated import study
 
 
@@ -100,7 +100,7 @@ def test_a_file_pasted_twice_is_told(frame: pd.DataFrame) -> None:
     known = frame.drop(columns="trial").drop_duplicates()
     assert responses.prepare(known).messages == ()
     (said,) = responses.prepare(pd.concat([known, known])).messages
-    assert said.startswith("Every row occurs at least twice")
+    assert said.startswith(f"{len(known)} of {2 * len(known)} rows repeat another one")
 
 
 def test_missing_optional_values_cost_no_answers(frame: pd.DataFrame) -> None:
@@ -175,3 +175,61 @@ def test_files_of_spreadsheets_are_read(tmp_path: Path, separator: str, encoding
     path = tmp_path / "responses.csv"
     path.write_bytes(frame.to_csv(index=False, sep=separator).encode(encoding))
     pd.testing.assert_frame_equal(responses.read(path).frame, responses.prepare(frame.astype(str)).frame)
+
+
+def test_spaces_around_an_id_make_no_other_participant(frame: pd.DataFrame) -> None:
+    """Catches " p1" and "p1" as two participants, whose responses then seem independent."""
+    spaced = frame["participant"].where(frame.index % 2 == 0, " " + frame["participant"] + " ")
+    kinds = frame["trial_type"] + " "
+    data = responses.prepare(frame.assign(participant=spaced, trial_type=kinds))
+    pd.testing.assert_frame_equal(data.frame, responses.prepare(frame).frame)
+    said = "Column 'participant': names that differ only by spaces around them, such as 'p0', were taken as one"
+    assert data.messages == (f"{said} (8 in all).",)
+    lacking = frame.assign(participant=frame["participant"].where(frame.index > 3, "  "))
+    assert responses.prepare(lacking).dropped == 4
+
+
+def test_items_pasted_twice_are_refused(frame: pd.DataFrame) -> None:
+    """Catches half of the rows twice in a file that names items and numbers no trials."""
+    items = frame.rename(columns={"trial": "item"})
+    pasted = pd.concat([items, items.head(len(items) // 2)], ignore_index=True)
+    said = refusal(pasted)
+    assert f"{len(items) // 2} rows repeat a participant's item (first: participant p0, item 0, row 97)" in said
+    assert "or tell repeated items apart by a column 'trial'" in said
+    responses.prepare(pasted.assign(trial=range(len(pasted))))
+
+
+def test_rows_pasted_twice_are_told_by_their_response_times(frame: pd.DataFrame) -> None:
+    """Catches half of the rows twice in a file without trials and items: response times do not repeat by chance."""
+    times = np.random.default_rng(0).uniform(500, 4000, len(frame))
+    timed = frame.drop(columns="trial").assign(rt_ms=times)
+    assert responses.prepare(timed).messages == ()
+    pasted = pd.concat([timed, timed.head(len(timed) // 2)], ignore_index=True)
+    assert responses.prepare(pasted).messages[0].startswith("48 of 144 rows repeat another one")
+
+
+def test_participants_in_several_conditions_are_told(frame: pd.DataFrame) -> None:
+    """Catches a wrong column of ids: each "participant" is then in all four conditions."""
+    assert responses.prepare(frame).messages == ()
+    wrong = frame.assign(participant=frame["category"], trial=range(len(frame)))
+    said = responses.prepare(wrong).messages
+    assert said[0].startswith("4 of 4 participants have responses in several conditions: check that column")
+
+
+def test_seconds_are_no_milliseconds(frame: pd.DataFrame) -> None:
+    """Catches response times of 1.8 s that are shown and excluded as 1.8 ms."""
+    seconds = np.random.default_rng(0).uniform(0.4, 4.0, len(frame))
+    said = refusal(frame.assign(rt_ms=seconds))
+    assert f"half of its values are below {np.median(seconds):.4g}: if they are seconds, multiply them by 1,000" in said
+    responses.prepare(frame.assign(rt_ms=1000 * seconds))
+    responses.prepare(frame.assign(rt_ms=np.where(frame.index < 40, 3.0, 900.0)))  # some anticipate: a plan's rule
+
+
+def test_yes_and_no_are_what_glmm_takes_them_for(frame: pd.DataFrame) -> None:
+    """Catches a response of yes and no that one command refuses and the other fits."""
+    words = {1: "Yes", 0: "no"}
+    spelled = frame.assign(correct=frame["correct"].map(words), examples=frame["examples"].map(words))
+    pd.testing.assert_frame_equal(responses.prepare(spelled).frame, responses.prepare(frame).frame)
+    formula = "correct ~ trial_type + (1|participant)"
+    one, other = (mixed.fit(rows, formula) for rows in (spelled, frame))
+    assert [c.estimate for c in one.coefficients] == [c.estimate for c in other.coefficients]

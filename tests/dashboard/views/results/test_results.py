@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -21,7 +20,7 @@ from dashboard.results import jobs as work
 from dashboard.shared import numbers
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
-from study.analysis import bootstrap, contrasts, crosschecks, figures, intervals, nested, report, responses
+from study.analysis import accuracies, contrasts, crosschecks, figures, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.analysis.cells import list_forms
 from study.analysis.wording import IN_WORDS
@@ -64,7 +63,7 @@ def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
     effects = [line.value for line in app.markdown if "percentage points (95% CI" in line.value]
     assert len(effects) == 1
     assert effects[0].count("- ") >= 9  # each explanation against none, for each trial type, before the tests
-    numbers = bootstrap.accuracy(responses.prepare(study(24, 8, 6, seed=5)).frame, rng=np.random.default_rng(0))
+    numbers = accuracies.accuracy(responses.prepare(study(24, 8, 6, seed=5)).frame)
     pd.testing.assert_frame_equal(table(app, "figure1"), numbers)
 
 
