@@ -59,17 +59,19 @@ def _end_adding() -> str:
         name = st.session_state["library_added"] = job.result.folder.name
         st.session_state[SAID] = (
             name,
-            f"Added {count_of(job.result.images, 'image')}.{_name_others(job.result.others)}",
+            f"Added {count_of(job.result.images, 'image')}."
+            f"{_name_others(job.result.others, 'not an image', 'not images')}"
+            f"{_name_others(job.result.unreadable, 'not readable as an image', 'not readable as images')}",
         )
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
     return str(st.session_state.get(FAILED, ""))
 
 
-def _name_others(names: Sequence[str]) -> str:
+def _name_others(names: Sequence[str], one: str, several: str) -> str:
     """Say which files were left out, the first of them by name."""
     if not names:
         return ""
-    what = "1 file was not an image and was" if len(names) == 1 else f"{len(names):,} files were not images and were"
+    what = f"1 file was {one} and was" if len(names) == 1 else f"{len(names):,} files were {several} and were"
     return escape_markdown(f" {what} left out: {list_some(names, MOST_OTHERS)}.")
 
 
