@@ -1,4 +1,4 @@
-"""Files that a name leads to, and the folders to which somebody without a shell on this machine is limited."""
+"""Files that a name leads to, and the folders to which accounts without a shell on this machine are limited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.errors import ForetellError
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Folders below which files must lie that somebody names who has no shell on this machine.
+    """Folders below which files must lie whose names come from an account without a shell on this machine.
 
     The deepest of these folders that holds a file decides, after links and ``..`` were followed.
 
@@ -50,7 +50,7 @@ def find_file(base: Path, name: str, limits: FileLimits | None = None, *, runs: 
     base, name
         The folder, and the name as it was given.
     limits
-        Of whoever gave the name; None for somebody at this machine, who may name every file.
+        Of the account that gave the name; None for a user of this machine, who may name every file.
     runs
         Whether the file is executed, and not only read.
 

@@ -48,7 +48,7 @@ class ModelSpec:
     whole
         Resize the whole image to the network's input, whatever its aspect, instead of cropping it.
     limits
-        Of whoever named the model; None for somebody at this machine.
+        Of the account that named the model; None for a user of this machine.
     """
 
     source: str

@@ -133,14 +133,6 @@ class Designing(ResearcherDoor):
                 self.workspace.store.write(lambda db: self._unassign(db, name))
             raise
 
-    def _may_create(self, db: Connection) -> bool:
-        """Whether the account may make a study: those who only follow studies, or look after participants, may not."""
-        account = self.account
-        if account.is_administrator or account.sees_unassigned:
-            return True
-        roles = {row["role"] for row in members.of_account(db, account.address or "")}
-        return bool(roles & {"owner", "editor"})
-
     def _assign(self, db: Connection, name: str, like: str | None) -> bool:
         now, address = self.workspace.clock(), self.account.address
         given = {} if like is None else {row["account"]: row["role"] for row in members.of_study(db, like)}

@@ -1,7 +1,7 @@
 """Values of a study file that accounts have typed: the files that these name are limited to folders of the workspace.
 
 They are listed next to the study file, and stay listed until an administrator writes the same value: a study file may
-change while it is opened. Values that somebody wrote at this machine are in no list.
+change while it is opened. Values that were written at this machine are in no list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StudyLimits:
     folders: FileLimits
 
     def find(self, *places: str) -> FileLimits | None:
-        """Find the limits for a setting or several that work together; None where nobody without a shell typed one."""
+        """Find the limits for a setting or several that work together; None where no account typed one."""
         below = tuple(f"{place}." for place in places)
         return self.folders if any(typed in places or typed.startswith(below) for typed in self.places) else None
 

@@ -37,8 +37,14 @@ def list_allowed(home: Path) -> tuple[Path, ...]:
     return tuple(path.resolve() for path in paths if path.is_absolute())
 
 
+def find_sets(home: Path) -> Path:
+    """Find the folder of image sets: ``images``, or ``pictures`` where a former version made that."""
+    present, former = (home / name for name in IMAGES)
+    return former if former.is_dir() else present
+
+
 def _list_roots(home: Path, names: tuple[str, ...]) -> tuple[Path, ...]:
-    """List folders, and what the links directly in them lead to: somebody with a shell has put these there."""
+    """List folders, and what the links directly in them lead to: a user with a shell has put these there."""
     folders = [home.resolve() / name for name in names]
     links = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_symlink()]
     return tuple(path.resolve() for path in (*folders, *links))

@@ -58,6 +58,7 @@ class AddedSet:
     images: int
     others: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
+    bytes: int = 0
 
 
 def list_folder(path: Path) -> list[Entry]:
@@ -152,7 +153,7 @@ def add_set(
     images = {entry.name for entry, _ in planned}
     seen = [entry.name for entry in entries if not _is_hidden(split_name(entry.name))]
     others = tuple(name for name in seen if name not in images)
-    return AddedSet(target, len(planned) - len(unreadable), others, unreadable)
+    return AddedSet(target, len(planned) - len(unreadable), others, unreadable, most_bytes - left)
 
 
 def check_name(name: str) -> str:
