@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from core.errors import ForetellError
+from study.collection import subject
 from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
 from study.collection.permissions import Permission
@@ -107,6 +108,30 @@ class Guests(ResearcherDoor):
             return Withdrawal(pseudonym(session), erased)
 
         return self.workspace.store.erase(work)
+
+    def collect_subject_data(self, study: str, participant: str, request: str) -> dict[str, Any]:
+        """Collect everything that is held about a participant who asked for it.
+
+        Parameters
+        ----------
+        participant
+            Their name on Monitor (``P…``), their private code, or the id with which they came.
+        request
+            How and when they asked; the audit trail records it.
+
+        Raises
+        ------
+        ForetellError
+            No such participant in the study, or `request` is empty or too long.
+        """
+        _require_reason(request, "Say how and when the participant asked")
+
+        def work(db: Connection) -> dict[str, Any]:
+            session = self._find_named(db, study, participant.strip())
+            self._note(db, "gave a participant their data", session, request)
+            return subject.collect(db, self.workspace, session)
+
+        return self.workspace.store.write(work)
 
     def exclude(self, study: str, participant: str, reason: str) -> None:
         """Exclude a participant from the responses and release their place, even a finished one.

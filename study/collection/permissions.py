@@ -110,6 +110,7 @@ DOOR: Mapping[str, Rule] = {
     "personal_links": Rule(P.ADMIT),
     "release_quota_place": Rule(P.MANAGE_PARTICIPANTS),
     "withdraw_participant": Rule(P.MANAGE_PARTICIPANTS),
+    "collect_subject_data": Rule(P.MANAGE_PARTICIPANTS),
     "send_message": Rule(P.MANAGE_PARTICIPANTS),
     "list_messages": Rule(P.MANAGE_PARTICIPANTS),
     "exclude": Rule(P.MANAGE_PARTICIPANTS),
