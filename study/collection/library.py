@@ -58,7 +58,10 @@ class Library(ResearcherDoor):
         owner = self.workspace.store.read(lambda db: _find_owner(db, kind, name))
         if owner is not None and owner == self.account.address:
             return None
-        whose = "an administrator" if owner is None else name_author(owner)
+        if owner is None or owner == audit.RESEARCHER:
+            whose = "an administrator"
+        else:  # an address is for colleagues who design studies too
+            whose = name_author(owner) if self.explain_adding_refusal() is None else "another account"
         return f"The {kind} {name} belongs to {whose}, who may change or remove it."
 
     def add_image_set(

@@ -12,7 +12,7 @@ from dashboard.shared import service
 from study.network.sources import open_sources
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
-from study.workspace.folders import ALLOWED
+from study.workspace.folders import ALLOWED, find_limits
 from tests.conftest import write_bundle
 from tests.dashboard.views.conftest import Open
 from tests.dashboard.views.test_build_check import checked, errors
@@ -158,3 +158,21 @@ def test_an_editor_names_what_is_in_the_workspace_or_in_an_allowed_folder(
         write(tiny, {"classifier.model": closed})
         with pytest.raises(ForetellError, match=OUTSIDE):
             open_sources(tiny, "cpu")
+
+
+def test_lists_of_images_that_design_writes_are_open_and_other_studies_files_are_not(
+    tiny: Path, workspace: Path
+) -> None:
+    """Catches a divided image set that its editor cannot build, and a study file read as a list of names."""
+    lists = tiny.with_name("tiny.images")
+    lists.mkdir()
+    limits = find_limits(workspace)
+    assert limits.allows(lists / "pool.txt")
+    for closed in (
+        tiny,
+        tiny.with_name("tiny.typed.json"),
+        workspace / "foretell.db",
+        workspace / "bundles",
+        workspace,
+    ):
+        assert not limits.allows(closed)

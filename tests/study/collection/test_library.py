@@ -64,6 +64,8 @@ def test_a_set_belongs_to_who_added_it(service: Service) -> None:
         for act in (lambda: ben.remove_image_set("hers"), lambda: ben.rename_categories("hers", {"red": "blue"})):
             with pytest.raises(Refusal, match=rf"The image set hers belongs to {ADA}, who may change or remove it"):
                 act()
+        told = service.act_as("nobody@example.org").explain_library_refusal("image set", "hers")
+        assert told == "The image set hers belongs to another account, who may change or remove it."
         ada.rename_categories("hers", {"red": "blue"})
         service.researcher.remove_image_set("hers")
         add(ben, "hers")
