@@ -12,6 +12,8 @@ from types import CodeType, ModuleType
 
 from core.errors import ForetellError
 
+SUFFIX = ".py"
+
 
 class _AsWritten(SourceFileLoader):
     """Compile the file as it is: Python's cache of compiled files checks only seconds and size."""
@@ -59,6 +61,17 @@ class _TorchvisionFinder(MetaPathFinder):
 _finder = _TorchvisionFinder()
 
 
+def split_python(name: str) -> tuple[str, str] | None:
+    """Split ``FILE.py:function`` into the file and the function, which may be missing; None for any other name.
+
+    The ending of the file decides: ``photo.py.png`` is no Python file.
+    """
+    file, colon, function = name.rpartition(":")
+    if colon and file.lower().endswith(SUFFIX) and not {"/", "\\"} & {*function}:
+        return file, function
+    return (name, "") if name.lower().endswith(SUFFIX) else None
+
+
 def describe_missing_file(path: Path, error: BaseException) -> str:
     """Name the file that a user's file reads and that is not there; empty for any other error."""
     if not isinstance(error, FileNotFoundError) or not error.filename:
@@ -74,8 +87,10 @@ def execute_file(path: Path) -> ModuleType:
     Raises
     ------
     ForetellError
-        The file fails.
+        Not a Python file by its ending, or it fails.
     """
+    if path.suffix.lower() != SUFFIX:
+        raise ForetellError(f"{path.name} is no Python file. Give a file that ends in {SUFFIX}.")
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     name = f"foretell_user_{path.stem}"

@@ -27,6 +27,7 @@ from dashboard.server import api, documentation, drafts, login, sso
 from dashboard.server.gate import Gate
 from dashboard.shared import service
 from dashboard.shared.sessions import deliver_last_messages, keep_newer_clicks
+from dashboard.shared.uploads import remove_abandoned
 
 FORGETTING_S = 3600.0
 """How often recruiters' ids whose time is over are erased: a server may run for months."""
@@ -42,6 +43,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     logging.getLogger("uvicorn.error").addFilter(is_loggable)
     await run_in_threadpool(lambda: service.get_service().workspace.require_sound())
     await run_in_threadpool(lambda: service.get_service().access.provider)
+    await run_in_threadpool(remove_abandoned)
     tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:
         yield {}

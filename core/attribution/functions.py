@@ -21,9 +21,10 @@ from core.attribution.external import ExternalMethod, ImageRecord, check_heatmap
 from core.attribution.method import Query
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.files import FileLimits, find_file
 from core.parameters import list_parameters, split_hint
 from core.types import Explanation
-from core.userfiles import execute_file
+from core.userfiles import execute_file, split_python
 
 OWN = "own"
 SIMPLE = (int, float, str, bool)
@@ -90,18 +91,18 @@ class FunctionMethod(ExternalMethod):
         return replace(heatmaps, map=check_heatmaps(self.__name__, heatmaps.map, shape), certificates=named)
 
 
-def open_file(spec: str, base: Path) -> FunctionMethod:
+def open_file(spec: str, base: Path, limits: FileLimits | None = None) -> FunctionMethod:
     """Open ``FILE.py:function``, with the file relative to ``base``. The file is executed: open only files you trust.
 
     Raises
     ------
     ForetellError
-        No such file or function, a file that fails, or arguments that no method has.
+        No such file or function, one outside the ``limits``, one that fails, or arguments that no method has.
     """
-    file, _, function = spec.rpartition(":")
-    if not file.endswith(".py") or not function:
+    file, function = split_python(spec) or ("", "")
+    if not function:
         raise ForetellError(f"{spec!r} does not name a function. Give FILE.py:function, such as mine.py:explain.")
-    path = base / Path(file).expanduser()
+    path = find_file(base, file, limits, runs=True)
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the method's Python file as FILE.py:function.")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()

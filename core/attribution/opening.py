@@ -8,6 +8,8 @@ from core.attribution import METHODS
 from core.attribution.folders import PREFIX, HeatmapFolder
 from core.attribution.functions import OWN, FunctionMethod, OwnMethod, open_file
 from core.attribution.method import HeatmapMethod
+from core.files import FileLimits, find_file
+from core.userfiles import split_python
 
 SPELLINGS = {
     "FILE.py:function": "a function (model, images, targets) of your own that returns heatmaps (B, H, W)",
@@ -17,23 +19,23 @@ SPELLINGS = {
 """How methods that are not registered are named, with what they are."""
 
 
-def open_method(name: str, base: Path | None = None) -> HeatmapMethod:
+def open_method(name: str, base: Path | None = None, limits: FileLimits | None = None) -> HeatmapMethod:
     """Open a method by its name; files and folders are relative to ``base``, by default the working folder.
 
-    ``FILE.py:function`` executes the file: pass on only names that the user of this machine gave, never those of a
-    link or a request.
+    ``FILE.py:function`` executes the file: pass on only names that the user of this machine gave, or with ``limits``
+    those of an account, and never those of a link or a request.
 
     Raises
     ------
     ForetellError
-        An unknown name, a missing file or folder, or code that fails.
+        An unknown name, a missing file or folder, one outside the ``limits``, or code that fails.
     """
     if name == OWN:
         return OwnMethod()
     if name.startswith(PREFIX):
-        return HeatmapFolder((base or Path.cwd()) / Path(name.removeprefix(PREFIX)).expanduser())
+        return HeatmapFolder(find_file(base or Path.cwd(), name.removeprefix(PREFIX), limits))
     if is_external(name):
-        return open_file(name, base or Path.cwd())
+        return open_file(name, base or Path.cwd(), limits)
     return open_registered(name)
 
 
@@ -52,7 +54,7 @@ def open_registered(name: str) -> HeatmapMethod:
 
 def is_external(name: str) -> bool:
     """Tell whether a name is that of a file, a folder or the network's own explanation, none of them registered."""
-    return name == OWN or name.startswith(PREFIX) or ".py:" in name or name.endswith(".py")
+    return name == OWN or name.startswith(PREFIX) or split_python(name) is not None
 
 
 def file_name(method: HeatmapMethod) -> str:

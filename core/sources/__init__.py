@@ -12,6 +12,7 @@ import torch
 
 from core.classifier import Classifier
 from core.examination import examine
+from core.files import FileLimits
 from core.precision import lower_precision
 from core.registry import Registry
 from core.sources.spec import parse_spec
@@ -36,6 +37,7 @@ def load(
     base: Path | None = None,
     name: str | None = None,
     whole: bool = False,
+    limits: FileLimits | None = None,
 ) -> Classifier:
     """Load the classifier that ``spec`` names.
 
@@ -54,6 +56,8 @@ def load(
         Its name for display; by default that of the file or of the model.
     whole
         Resize the whole image to the network's input, whatever its aspect, where its own transforms would crop.
+    limits
+        The folders outside which ``spec`` may name no file; by default, it may name any.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def load(
         An unknown source or name, a package that is not installed, no weights at hand, no classification head, an
         output that is not logits (`core.examination`), or ``whole`` for a network that brings its own transforms.
     """
-    parsed = parse_spec(spec, SOURCES, base or Path(), title=name or "", whole=whole)
+    parsed = parse_spec(spec, SOURCES, base or Path(), title=name or "", whole=whole, limits=limits)
     precision = parsed.settings.get("precision")
     kept = {name: values for name, values in parsed.settings.items() if name != "precision"}
     classifier: Classifier = SOURCES[parsed.source](replace(parsed, settings=kept), torch.device(device))

@@ -17,7 +17,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.outputs import GreyTransforms, average, build_classifier, mean_colour
-from core.sources.spec import ModelSpec
+from core.sources.spec import EXPORTED, ModelSpec
 
 PROGRAM = ".pt2"
 BATCHES = (1, 2, 3, 4, 8, 16, 32, 64, 128)
@@ -89,7 +89,9 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     spec.check_settings("names")
     names = spec.read_names()
     spec.refuse_whole()
-    path = spec.find_path(spec.name)
+    path = spec.find_path(spec.name, runs=True)
+    if path.suffix.lower() not in EXPORTED:
+        raise ForetellError(f"{path.name} is no exported program. They end in {', '.join(EXPORTED)}.")
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the path of an exported program, such as network.pt2.")
     facts = _read_sidecar(path.with_suffix(".json"))

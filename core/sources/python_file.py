@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 from torch import nn
 
@@ -12,7 +10,7 @@ from core.errors import ForetellError
 from core.loading import imagenet_transforms
 from core.sources.outputs import build_classifier
 from core.sources.spec import ModelSpec
-from core.userfiles import describe_missing_file, execute_file
+from core.userfiles import describe_missing_file, execute_file, split_python
 
 
 def load(spec: ModelSpec, device: torch.device) -> Classifier:
@@ -24,8 +22,10 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
     """
     spec.check_settings()
     spec.refuse_whole()
-    file, _, function = spec.name.rpartition(":") if ":" in Path(spec.name).name else (spec.name, "", "build")
-    path = spec.find_path(file)
+    named = split_python(spec.name)
+    if named is None:
+        raise ForetellError(f"{spec.name!r} is no Python file. Give the path of one that ends in .py as FILE.py:build.")
+    path, function = spec.find_path(named[0], runs=True), named[1] or "build"
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the path of a Python file as FILE.py:build.")
     module = execute_file(path)

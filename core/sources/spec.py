@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ForetellError
+from core.files import FileLimits, find_file, is_path
 from core.registry import Registry
+from core.userfiles import split_python
 
 FORMS = (
     "scenes, scenes:NAME, torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an exported program "
@@ -45,6 +47,8 @@ class ModelSpec:
         Its name for display; empty for the name itself.
     whole
         Resize the whole image to the network's input, whatever its aspect, instead of cropping it.
+    limits
+        Of the account that named the model; None for a user of this machine.
     """
 
     source: str
@@ -53,21 +57,24 @@ class ModelSpec:
     base: Path
     title: str = ""
     whole: bool = False
+    limits: FileLimits | None = None
 
     @property
     def text(self) -> str:
         """Return the specification without its settings."""
         return f"{self.source}:{self.name}"
 
-    def find_path(self, name: str) -> Path:
-        """Return the path that ``name`` means, seen from the base folder."""
-        return self.base / Path(name).expanduser()
+    def find_path(self, name: str, *, runs: bool = False) -> Path:
+        """Return the path that ``name`` means, seen from the base folder; ``runs`` for a network, which is code."""
+        return find_file(self.base, name, self.limits, runs=runs)
 
     @property
     def folder(self) -> Path | None:
         """Return the local folder that the name means, if there is one."""
-        path = self.find_path(self.name)
-        return path if self.name and path.is_dir() else None
+        if not self.name or (self.limits is not None and not is_path(self.name)):
+            return None  # a name of the library's: whether there is a folder of that name is not for everyone
+        path = self.find_path(self.name, runs=True)
+        return path if path.is_dir() else None
 
     @property
     def display(self) -> str:
@@ -116,7 +123,15 @@ def read_lines(path: Path, content: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def parse_spec(text: str, sources: Registry, base: Path, *, title: str = "", whole: bool = False) -> ModelSpec:
+def parse_spec(
+    text: str,
+    sources: Registry,
+    base: Path,
+    *,
+    title: str = "",
+    whole: bool = False,
+    limits: FileLimits | None = None,
+) -> ModelSpec:
     """Parse a specification; one without a source means a Python file, an exported program or torchvision.
 
     Raises
@@ -135,14 +150,14 @@ def parse_spec(text: str, sources: Registry, base: Path, *, title: str = "", who
     source, rest = _find_source(name.strip(), sources)
     if not rest:
         raise ForetellError(f"{text!r} names no model. Give {FORMS}.")
-    return ModelSpec(source, rest, settings, base, title, whole)
+    return ModelSpec(source, rest, settings, base, title, whole, limits)
 
 
 def _find_source(name: str, sources: Registry) -> tuple[str, str]:
     head, colon, rest = name.partition(":")
     if colon and head in sources:
         return head, rest
-    if ".py" in name:
+    if split_python(name) is not None:
         return "file", name
     if Path(name).suffix.lower() in EXPORTED:
         return "exported", name

@@ -30,7 +30,7 @@ def password() -> None:
 def login(
     address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
 ) -> None:
-    """Print a link that logs in to the researcher's pages; it works for 30 days, or until a password is set.
+    """Print a link that logs in to the researcher's pages, once, within 30 days; it ends the link before it.
 
     Example: python foretell.py login --address https://study.example.org
     """

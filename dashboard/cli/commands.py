@@ -88,6 +88,11 @@ COMMANDS = {
         "erase a participant's responses, by their private code",
         needs_workspace=True,
     ),
+    "subject-access": Command(
+        "dashboard.cli.recruiting:subject_access",
+        "write everything held about one participant",
+        opens_workspace=True,
+    ),
     "bonus": Command(
         "dashboard.cli.recruiting:bonus", "write a file of unpaid bonuses for the recruiter", needs_workspace=True
     ),

@@ -27,8 +27,9 @@ def members(
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        if add is not None:
-            service.researcher.set_member(study, add, cast(Role, role))
+        done = "" if add is None else service.researcher.set_member(study, add, cast(Role, role))
+        if done:
+            say(escape_controls(done))
         if remove is not None:
             service.researcher.remove_member(study, remove)
         for one in service.researcher.list_members(study):

@@ -1,7 +1,8 @@
-"""``links``, ``access``, ``withdraw``, ``bonus``, ``reconcile``: participants before and after a study."""
+"""``links``, ``access``, ``withdraw``, ``subject-access``, ``bonus``, ``reconcile``: participants before and after."""
 
 from __future__ import annotations
 
+import json
 import secrets
 from pathlib import Path
 from typing import Annotated, cast
@@ -92,6 +93,29 @@ def withdraw(code: Annotated[str, typer.Argument(help="The participant's private
     with Service(home()) as service:
         service.participant.withdraw(code)
     say("Erased.")
+
+
+def subject_access(
+    study: StudyName,
+    participant: Annotated[str, typer.Argument(help="Their private code, the id they came with, or their name (P…).")],
+    request: Annotated[str, typer.Option(help="How and when they asked; the audit trail records it.")],
+    out: Annotated[Path, typer.Option(help="The JSON file to write.")] = Path("participant.json"),
+) -> None:
+    """Write everything held about one participant, table by table, as a withdrawal would erase it.
+
+    The file can identify the participant: hand it to them alone.
+
+    Example: python foretell.py subject-access demo K7QHTM2XWPAC --request "e-mail of 3 May" --out participant.json
+    """
+    from study.service import Service
+    from study.workspace.files import write_whole
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        held = service.researcher.collect_subject_data(study, participant, request)
+    write_whole(out, json.dumps(held, indent=1, ensure_ascii=False).encode())
+    out.chmod(0o600)
+    say(f"{out}: {sum(len(rows) for rows in held['tables'].values())} rows about {held['participant']}")
 
 
 def bonus(

@@ -48,7 +48,7 @@ def serve(
     link = url + _login_path()
     say(f"Foretell is at {url} (Ctrl-C stops it)")
     if link != url:
-        say(f"No password is set. This link opens the researcher's pages for 30 days: {link}")
+        say(f"No password is set. This link opens the researcher's pages once: {link}")
     if browser:
         threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn

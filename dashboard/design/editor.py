@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from core.errors import ForetellError
+from core.files import FileLimits
 from dashboard.design.schema import rule_at
 from dashboard.shared import service
 from dashboard.studies.workspace_studies import Study, list_studies
@@ -17,6 +18,7 @@ from study.collection.door import name_of_file
 from study.collection.permissions import Permission
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.studyfiles import folder_of
+from study.plan.typed import find_study_limits
 from study.workspace.workspace import home
 
 UNDO, ERROR, UNSAVED = "design_undo", "design_error", "design_unsaved"
@@ -49,6 +51,11 @@ class Editor:
         """Return the value at a place, or its default."""
         content = self.draft.get(place)
         return rule_at(place).default if content is MISSING else content
+
+    def find_limits(self, place: str) -> FileLimits | None:
+        """Find the folders to which a setting that names files is limited; None where no account typed it."""
+        limits = find_study_limits(self.path, self.draft.content)
+        return None if limits is None else limits.find(place)
 
     def faults_at(self, place: str) -> list[str]:
         """List what is wrong at a place or below it."""

@@ -6,6 +6,7 @@ import re
 
 import streamlit as st
 
+from core.userfiles import split_python
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import WIDEST, follow, show, show_faults
@@ -51,7 +52,7 @@ def _choose_way(editor: Editor) -> str:
 
 def is_here(model: str) -> bool:
     """Whether the network of a study file is on this machine, so that opening it downloads nothing."""
-    return ".py" in model or model in {relative_model(name) for name in cache.list_models()}
+    return split_python(model) is not None or model in {relative_model(name) for name in cache.list_models()}
 
 
 def relative_model(name: str) -> str:

@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core.errors import ForetellError
+from core.files import find_file
+from core.sources.spec import read_lines
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.fields import WIDEST
@@ -84,10 +87,10 @@ def show_split(editor: Editor) -> None:
 def _split_task(editor: Editor, name: str) -> Task:
     model, seed = str(editor.value("classifier.model")), int(editor.value("study.seed") or 0)
     whole, base, folder = editor.value("classifier.resize") == "whole", editor.path.parent, home()
-    content = cache.stamp_image_set(name)
+    content, limits = cache.stamp_image_set(name), editor.find_limits("classifier.model")
 
     def work(progress: Progress) -> Division:
-        classifier = open_classifier(model, base, whole=whole)
+        classifier = open_classifier(model, base, whole=whole, limits=limits)
         images = open_set(ImageSource.model_validate(image_settings(name)), base)
         predictions = predict(classifier, images, folder / "cache", progress)
         role = dict.fromkeys(range(len(images)), LEFT_OUT)
@@ -175,9 +178,15 @@ def _describe_images(editor: Editor) -> None:
         value = editor.draft.get(f"sets.{role}")
         if not isinstance(value, dict):
             continue
-        listed = value.get("images")
-        if isinstance(listed, str) and (editor.path.parent / listed).is_file():
-            count = sum(1 for line in (editor.path.parent / listed).read_text().splitlines() if line.strip())
-            st.caption(f"{role.capitalize()}: {count:,} images listed in `{listed}`.")
-        else:
-            st.caption(escape_markdown(f"{role.capitalize()}: {describe_set(value)}."))
+        count = _count_listed(editor, role, value.get("images"))
+        listed = describe_set(value) if count is None else f"{count:,} images listed in {value['images']}"
+        st.caption(escape_markdown(f"{role.capitalize()}: {listed}."))
+
+
+def _count_listed(editor: Editor, role: str, listed: Any) -> int | None:
+    """Count the images in the list of a role; None where there is none, or none that whoever named it may read."""
+    try:
+        file = find_file(editor.path.parent, str(listed or ""), editor.find_limits(f"sets.{role}"))
+        return len(read_lines(file, "one image per line")) if file.is_file() else None
+    except ForetellError:
+        return None

@@ -20,6 +20,7 @@ from dashboard.shared import cache, links, matching
 from dashboard.shared.keys import IMAGE_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.uploads import read_upload
 
 DRAWN = {"Adversarial": "adversarial", "Standard": "standard", "Bars": "bars"}
 """Names of the drawn image sets on the page."""
@@ -182,7 +183,7 @@ def _own(most: int) -> list[ChosenImage]:
     opened: list[ChosenImage] = []
     for file in files:
         with show_errors():
-            opened.append(open_upload(file.getvalue(), file.name))
+            opened.append(open_upload(read_upload(file), file.name))
     if len(opened) <= most:
         return opened
     if most > 1:

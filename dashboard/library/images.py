@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.library import dropping, imageset, jobs
-from dashboard.shared import cache
+from dashboard.shared import cache, service
 from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
+from dashboard.shared.uploads import make_upload_entry
 from data.sets.images import EXTENSIONS
 from study.building.categories import count_of, list_some
 from study.workspace.imagefolders import MOST_BYTES, MOST_FILES, check_name
@@ -59,17 +60,19 @@ def _end_adding() -> str:
         name = st.session_state["library_added"] = job.result.folder.name
         st.session_state[SAID] = (
             name,
-            f"Added {count_of(job.result.images, 'image')}.{_name_others(job.result.others)}",
+            f"Added {count_of(job.result.images, 'image')}."
+            f"{_name_others(job.result.others, 'not an image', 'not images')}"
+            f"{_name_others(job.result.unreadable, 'not readable as an image', 'not readable as images')}",
         )
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
     return str(st.session_state.get(FAILED, ""))
 
 
-def _name_others(names: Sequence[str]) -> str:
+def _name_others(names: Sequence[str], one: str, several: str) -> str:
     """Say which files were left out, the first of them by name."""
     if not names:
         return ""
-    what = "1 file was not an image and was" if len(names) == 1 else f"{len(names):,} files were not images and were"
+    what = f"1 file was {one} and was" if len(names) == 1 else f"{len(names):,} files were {several} and were"
     return escape_markdown(f" {what} left out: {list_some(names, MOST_OTHERS)}.")
 
 
@@ -84,6 +87,10 @@ def _show_adding(problem: str) -> None:
 
 def _form(*, is_busy: bool) -> None:
     """Draw the form, also while images are added: Streamlit forgets the fields that it does not draw."""
+    researcher = service.get_acting_researcher()
+    if refusal := researcher.explain_adding_refusal():
+        st.info(escape_markdown(refusal))
+        return
     way = st.segmented_control("From", WAYS, default=WAYS[0], required=True, key="library_way")
     st.caption(
         f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {MOST_BYTES // 2**30} GB; an upload at "
@@ -96,7 +103,8 @@ def _form(*, is_busy: bool) -> None:
             "On the machine that runs Foretell, read with the rights of the user who runs it. The images are copied "
             "into the workspace."
         )
-        opening, suggested = functools.partial(jobs.open_path, path) if path else None, path
+        limits = researcher.find_file_limits()
+        opening, suggested = functools.partial(jobs.open_path, path, limits) if path else None, path
     else:
         opening, suggested = _uploads(way)
     stem = suggested.rstrip("/\\").replace("\\", "/").rpartition("/")[2].removesuffix(".zip")
@@ -106,7 +114,7 @@ def _form(*, is_busy: bool) -> None:
     nested = st.checkbox(NESTED, key="library_nested")
     if st.button("Add", type="primary", key="library_add", disabled=is_busy or opening is None or not name.strip()):
         assert opening is not None
-        task = jobs.add_task(check_name(name), opening, nested=nested)
+        task = jobs.add_task(researcher, check_name(name), opening, nested=nested)
         pool().forget(task.key)
         st.session_state.pop(FAILED, None)
         st.session_state[ADDING] = task.ask().key
@@ -127,15 +135,15 @@ def _uploads(way: str) -> tuple[jobs.Opening | None, str]:
         key=f"library_{'folder' if is_folder else 'files'}_{number}",
     )
     dropping.accept_folders()
-    named = [(file.name, file.getvalue()) for file in files]
+    named = [make_upload_entry(file) for file in files]
     if not named:
         return None, ""
-    has_zip = any(name.lower().endswith(".zip") for name, _ in named)
-    loose = [name for name, _ in named if "/" not in name]
+    has_zip = any(file.name.lower().endswith(".zip") for file in named)
+    loose = [file.name for file in named if "/" not in file.name]
     if not has_zip and loose and (is_folder or len(loose) < len(named)):
         st.warning(LOOSE)
         return None, ""
     if has_zip or not loose:
-        return functools.partial(jobs.open_uploads, named, ""), named[0][0].partition("/")[0]
+        return functools.partial(jobs.open_uploads, named, ""), named[0].name.partition("/")[0]
     category = st.text_input("Class of these images", key="library_category", width=420)
     return (functools.partial(jobs.open_uploads, named, check_name(category)) if category.strip() else None), ""

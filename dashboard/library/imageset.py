@@ -8,7 +8,7 @@ import streamlit as st
 from core.classifier import Classifier
 from dashboard.library import jobs
 from dashboard.library.jobs import ReadSet
-from dashboard.shared import cache, links, matching
+from dashboard.shared import cache, links, matching, service
 from dashboard.shared.imagegrid import GridCell, show_grid
 from dashboard.shared.keys import HANDED_IMAGES, HANDED_MODEL, IMAGE_KEY, NEW_STUDY, digest
 from dashboard.shared.live import await_result
@@ -16,7 +16,7 @@ from dashboard.shared.messages import escape_markdown, show_errors
 from data.types import ImageSet
 from study.building.categories import count_of
 from study.network.imagereport import ImageSetReport, match_categories
-from study.workspace.imagesets import count_images, list_left_out, remove_set, rename_categories
+from study.workspace.imagesets import count_images, list_left_out
 
 KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
 ALL = "All classes"
@@ -57,12 +57,22 @@ def _show_actions(name: str, model: str) -> None:
 
 
 def _offer_removal(name: str) -> None:
+    if _explain_lack(name):
+        return
     with st.popover("Remove", icon=":material/delete:"):
         number = sum(count_images(cache.find_sets_folder() / name).values())
         st.markdown(f"Remove the set **{escape_markdown(name)}** and its {number:,} images from the workspace?")
         if st.button("Remove the set", type="primary", key=f"library_remove_{name}"):
-            remove_set(cache.find_sets_folder() / name)
+            service.get_acting_researcher().remove_image_set(name)
             st.rerun()
+
+
+def _explain_lack(name: str) -> bool:
+    """Say why the account may not change the set, if so."""
+    refusal = service.get_acting_researcher().explain_library_refusal("image set", name)
+    if refusal is not None:
+        st.caption(escape_markdown(refusal))
+    return refusal is not None
 
 
 def _show_report(name: str, report: ImageSetReport) -> None:
@@ -129,7 +139,7 @@ def _match(name: str, images: ImageSet) -> str | None:
         st.caption(escape_markdown(f"Left out: {', '.join(left_out)}. Their folders begin with a dot now."))
     if unmatched and images.wnids is not None:
         st.caption("The folders are named by WordNet ids, which networks of the 1,000 ImageNet classes know.")
-    elif unmatched:
+    elif unmatched and service.get_acting_researcher().explain_library_refusal("image set", name) is None:
         _rename(name, model, classifier, unmatched)
     return model
 
@@ -157,7 +167,7 @@ def _rename(name: str, model: str, classifier: Classifier, unmatched: list[str])
         }
         if st.form_submit_button("Apply"):
             names = {old: None if new == LEAVE_OUT else new for old, new in chosen.items() if new != KEEP}
-            rename_categories(cache.find_sets_folder() / name, names)
+            service.get_acting_researcher().rename_categories(name, names)
             st.rerun()
 
 

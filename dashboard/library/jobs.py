@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from streamlit.typing import UploadedFile
 
 from core.errors import ForetellError
+from core.files import FileLimits, find_file
 from core.sources.offers import Weights
 from core.types import Progress
 from dashboard.shared import cache
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
+from dashboard.shared.uploads import make_upload_entry
 from data.types import ImageSet
+from study.collection.permissions import Permission
+from study.collection.researcher import Researcher
 from study.network.fetching import fetch_network
 from study.network.imagereport import ImageSetReport, report_images
 from study.network.sources import open_classifier, open_set
-from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, add_set, list_folder, make_entry
-from study.workspace.modelfiles import ENDINGS, add_file, add_line, add_network, remove_file, write_names
+from study.workspace.imagefolders import MOST_BYTES, AddedSet, Entry, list_folder, make_entry
+from study.workspace.modelfiles import remove_file
 from study.workspace.workspace import home
 from study.workspace.zips import limit_bytes, open_zip
 
@@ -62,7 +66,7 @@ def take_ended(adding: str) -> tuple[Job | None, str]:
     return None, job.error if job.state == "failed" else "Stopped. Nothing was added."
 
 
-def add_task(name: str, opening: Opening, *, nested: bool = False) -> Task:
+def add_task(researcher: Researcher, name: str, opening: Opening, *, nested: bool = False) -> Task:
     """Return the task that adds an image set: one of a name at a time, whoever starts it.
 
     ``nested`` accepts class folders whose images are all in folders below them.
@@ -70,8 +74,9 @@ def add_task(name: str, opening: Opening, *, nested: bool = False) -> Task:
     sets = cache.find_sets_folder()
 
     def work(progress: Progress) -> AddedSet:
+        researcher.require_adding()  # before anything is opened
         with opening() as files:
-            return add_set(sets, name, files.entries, progress, files.most_bytes, nested=nested)
+            return researcher.add_image_set(name, files.entries, progress, files.most_bytes, nested=nested)
 
     return Task(digest("add images", str(sets), name), work)
 
@@ -88,7 +93,7 @@ def read_task(name: str) -> Task:
 
 
 @contextmanager
-def open_uploads(files: Sequence[tuple[str, bytes]], category: str) -> Iterator[OpenedFiles]:
+def open_uploads(files: Sequence[Entry], category: str) -> Iterator[OpenedFiles]:
     """Open uploaded files: one zip, or images, which are of ``category`` unless their names have folders.
 
     Raises
@@ -96,33 +101,30 @@ def open_uploads(files: Sequence[tuple[str, bytes]], category: str) -> Iterator[
     ForetellError
         A zip among other files, or what `open_zip` refuses.
     """
-    zips = [(name, content) for name, content in files if name.lower().endswith(".zip")]
+    zips = [file for file in files if file.name.lower().endswith(".zip")]
     if not zips:
-        entries = [
-            Entry(name if "/" in name else f"{category}/{name}", len(content), functools.partial(io.BytesIO, content))
-            for name, content in files
-        ]
-        yield OpenedFiles(entries, MOST_BYTES)
+        named = [file if "/" in file.name else replace(file, name=f"{category}/{file.name}") for file in files]
+        yield OpenedFiles(named, MOST_BYTES)
         return
     if len(files) > 1:
         raise ForetellError("Add one zip alone: it becomes one image set.")
-    name, content = zips[0]
-    with open_zip(io.BytesIO(content), name) as entries:
-        yield OpenedFiles(entries, limit_bytes(len(content)))
+    with zips[0].open() as content, open_zip(content, zips[0].name) as entries:
+        yield OpenedFiles(entries, limit_bytes(zips[0].size))
 
 
 @contextmanager
-def open_path(text: str) -> Iterator[OpenedFiles]:
-    """Open a folder or a zip on the machine that runs Foretell.
+def open_path(text: str, limits: FileLimits | None) -> Iterator[OpenedFiles]:
+    """Open a folder or a zip on the machine that runs Foretell, within the limits of the account.
 
     Raises
     ------
     ForetellError
-        Neither of them, or what `open_zip` refuses.
+        Neither of them, one outside the limits, or what `open_zip` refuses.
     """
-    path = Path(text.strip()).expanduser()
-    if not text.strip() or not path.is_absolute():
+    given = text.strip()
+    if not given.startswith("~") and not Path(given).is_absolute():
         raise ForetellError(WHOLE_PATH.format("a folder or a zip"))
+    path = find_file(Path("/"), given, limits)
     if path.suffix.lower() == ".zip" and not path.is_dir():
         with open_zip(path, path.name) as entries:
             yield OpenedFiles(entries, limit_bytes(path.stat().st_size))
@@ -130,7 +132,7 @@ def open_path(text: str) -> Iterator[OpenedFiles]:
         yield OpenedFiles(list_folder(path), MOST_BYTES)
 
 
-def model_task(line: str, weights: Weights | None = None) -> Task:
+def model_task(researcher: Researcher, line: str, weights: Weights | None = None) -> Task:
     """Return the task that loads a model, fetching its weights, and adds its line to the list of models.
 
     ``weights`` describes the download, which can be stopped; leave it out for weights that are already on this machine.
@@ -138,25 +140,27 @@ def model_task(line: str, weights: Weights | None = None) -> Task:
     base = home()
 
     def work(progress: Progress) -> str:
+        researcher.require_adding()
+        limits = researcher.find_file_limits()
         if weights is None or not weights.is_local:
-            fetch_network(line, base, progress, weights.size if weights else None)
+            fetch_network(line, base, progress, weights.size if weights else None, is_limited=limits is not None)
         progress(0, 1, f"loading {line}")
-        classifier = open_classifier(line, base, "cpu")
-        add_line(base / cache.MODELS, line)
+        classifier = open_classifier(line, base, "cpu", limits=limits)
+        researcher.list_network(line)
         return f"Added {line}: {len(classifier.categories):,} classes."
 
     return Task(digest("add model", str(base), line), work)
 
 
-def clip_task(name: str, title: str, names: Sequence[str], weights: Weights) -> Task:
+def clip_task(researcher: Researcher, name: str, title: str, names: Sequence[str], weights: Weights) -> Task:
     """Return the task that adds a CLIP network with a list of class names, which is removed if it cannot be loaded."""
     folder = home() / cache.MODELS
     line = f"clip:{name}?names={cache.MODELS}/{title}.txt"
 
     def work(progress: Progress) -> str:
-        written = write_names(folder, title, names)
+        written = researcher.write_class_names(title, names)
         try:
-            said: str = model_task(line, weights).compute(progress)
+            said: str = model_task(researcher, line, weights).compute(progress)
         except BaseException:
             remove_file(folder, written.name)
             raise
@@ -165,41 +169,36 @@ def clip_task(name: str, title: str, names: Sequence[str], weights: Weights) -> 
     return Task(digest("add model", str(folder), line), work)
 
 
-def files_task(find: Callable[[], list[Entry]], key: str, title: str, *, keep: bool) -> Task:
+def files_task(researcher: Researcher, find: Callable[[], list[Entry]], key: str, title: str, *, keep: bool) -> Task:
     """Return the task that adds the files of a network and loads it; they are removed if it fails, unless ``keep``.
 
     ``find`` lists them, ``key`` identifies them; several get a folder of the name ``title``, or of the network's file.
     """
-    base = home()
-    folder = base / cache.MODELS
 
     def work(progress: Progress) -> str:
+        researcher.require(Permission.ADMINISTER)  # before anything is opened
         entries = find()
         progress(0, 1, f"loading {entries[0].name if entries else title}")
-        if len(entries) == 1 and entries[0].name.endswith(ENDINGS):
-            with entries[0].open() as source:
-                model = f"{cache.MODELS}/{add_file(folder, entries[0].name, source.read()).name}"
-        else:
-            model = add_network(folder, entries, title)
+        model = researcher.add_network_files(entries, title)
         try:
             classifier = open_classifier(*cache.find_model_spec(model), device="cpu")
         except BaseException:
             if not keep:
-                remove_file(folder, find_files(model))
+                researcher.remove_network(model)
             raise
         return f"Added {model.removeprefix(f'{cache.MODELS}/')}: {len(classifier.categories):,} classes."
 
-    return Task(digest("add model files", str(base), key, title, str(keep)), work)
+    return Task(digest("add model files", str(home()), key, title, str(keep)), work)
 
 
-def upload_task(files: Sequence[tuple[str, bytes]], *, keep: bool) -> Task:
+def upload_task(researcher: Researcher, files: Sequence[UploadedFile], *, keep: bool) -> Task:
     """Return the task that adds a network from uploaded files."""
-    entries = [Entry(name, len(content), functools.partial(io.BytesIO, content)) for name, content in files]
-    key = digest(*(part for name, content in files for part in (name, content)))
-    return files_task(lambda: entries, key, "", keep=keep)
+    entries = [make_upload_entry(file) for file in files]
+    key = digest(*(part for file in files for part in (file.name, file.file_id)))
+    return files_task(researcher, lambda: entries, key, "", keep=keep)
 
 
-def copy_task(text: str, *, keep: bool) -> Task:
+def copy_task(researcher: Researcher, text: str, *, keep: bool) -> Task:
     """Return the task that adds a network from a file or a folder of this machine, which is copied."""
     path = Path(text.strip()).expanduser()
 
@@ -210,9 +209,4 @@ def copy_task(text: str, *, keep: bool) -> Task:
             return [make_entry(path, path.name)]
         return list_folder(path)
 
-    return files_task(find, str(path), path.name if path.is_dir() else "", keep=keep)
-
-
-def find_files(model: str) -> str:
-    """Return the name of the file or the folder of a model of the workspace, within its folder of models."""
-    return PurePosixPath(model.removeprefix(f"{cache.MODELS}/")).parts[0]
+    return files_task(researcher, find, str(path), path.name if path.is_dir() else "", keep=keep)

@@ -44,6 +44,9 @@ def show() -> None:
 def _show_adding(problem: str) -> None:
     job = pool().find(st.session_state.get(ADDING, ""))
     is_busy = job is not None
+    if refusal := service.get_acting_researcher().explain_adding_refusal():
+        st.info(escape_markdown(refusal))
+        return
     if job is not None:
         st.caption("Downloading and loading the network. The weights stay in the library's own cache on this machine.")
         watch(job)
@@ -64,7 +67,7 @@ def _show_adding(problem: str) -> None:
 
 def _offer(source: str) -> Task | None:
     name, weights = _choose(source)
-    return None if name is None else jobs.model_task(f"{source}:{name}", weights)
+    return None if name is None else jobs.model_task(service.get_acting_researcher(), f"{source}:{name}", weights)
 
 
 def _choose(source: str) -> tuple[str | None, Weights | None]:
@@ -119,7 +122,8 @@ def _hugging_face() -> Task | None:
     if not name:
         return None
     repository, _, revision = name.partition("@")
-    return jobs.model_task(f"hf:{name}", _show_download(Weights(HUB + repository, None, False), revision, can_ask=True))
+    weights = _show_download(Weights(HUB + repository, None, False), revision, can_ask=True)
+    return jobs.model_task(service.get_acting_researcher(), f"hf:{name}", weights)
 
 
 def _clip() -> Task | None:
@@ -128,11 +132,12 @@ def _clip() -> Task | None:
     title = st.text_input("Name of this list of classes", "classes", key="clip_title", width=420).strip()
     if name is None or weights is None or not names.strip() or not title:
         return None
-    return jobs.clip_task(name, title, names.splitlines(), weights)
+    return jobs.clip_task(service.get_acting_researcher(), name, title, names.splitlines(), weights)
 
 
 def _file() -> Task | None:
-    refusal = service.get_acting_researcher().explain_refusal(Permission.ADMINISTER)
+    researcher = service.get_acting_researcher()
+    refusal = researcher.explain_refusal(Permission.ADMINISTER)
     if refusal is not None:  # what runs here can read every response
         st.info(escape_markdown(f"A file is run on this machine. {refusal}"))
         return None
@@ -151,8 +156,8 @@ def _file() -> Task | None:
     st.caption("An upload has at most 200 MB; what is on the machine that runs Foretell is copied, however large.")
     keep = st.checkbox("Keep the files even if the network cannot be loaded", key="model_keep")
     if path.strip():
-        return jobs.copy_task(path, keep=keep)
-    return jobs.upload_task([(file.name, file.getvalue()) for file in files], keep=keep) if files else None
+        return jobs.copy_task(researcher, path, keep=keep)
+    return jobs.upload_task(researcher, files, keep=keep) if files else None
 
 
 FORMS: dict[str, Callable[[], Task | None]] = {"hf": _hugging_face, "clip": _clip, "file": _file}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -12,15 +11,14 @@ from typing import NamedTuple
 import streamlit as st
 
 import data
-from dashboard.library import jobs
-from dashboard.shared import cache, links
+from dashboard.shared import cache, links, service
 from dashboard.shared.cache import NetworkFacts
 from dashboard.shared.cards import describe_card
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown
 from data.scenes.zoo.weights import PREFIX, read_card
 from study.building.categories import count_of
-from study.workspace.modelfiles import read_lines, remove_file, remove_line
+from study.workspace.modelfiles import read_lines
 from study.workspace.workspace import home
 
 SENTENCES = {
@@ -125,15 +123,12 @@ def read_description(path: Path) -> str:
 
 
 def _offer_removal(name: str, lines: Sequence[str]) -> None:
-    folder = home() / cache.MODELS
-    remove: Callable[[], None]
-    if name in lines:
-        remove = functools.partial(remove_line, folder, name)
-    elif name.startswith(f"{cache.MODELS}/"):
-        remove = functools.partial(remove_file, folder, jobs.find_files(name))
-    else:
+    if name not in lines and not name.startswith(f"{cache.MODELS}/"):
+        return
+    researcher = service.get_acting_researcher()
+    if researcher.explain_library_refusal("network", name) is not None:
         return
     if st.button("Remove", key=f"remove_{name}", help="Downloaded weights stay in the library's cache."):
-        remove()
+        researcher.remove_network(name)
         st.session_state.pop(SAID, None)
         st.rerun()

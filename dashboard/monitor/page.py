@@ -35,6 +35,7 @@ def page() -> None:
         if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
             watching.show_removal_form(study, participants)
             withdrawal.show_withdrawal_form(study, participants)
+            withdrawal.show_data_form(study, participants)
             messages.show_messages(study, participants)
         interim_analyses.show(study)
         st.divider()

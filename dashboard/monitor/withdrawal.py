@@ -1,7 +1,8 @@
-"""Withdraw a participant who asked for it."""
+"""Withdraw a participant who asked for it, or give them their data."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import streamlit as st
@@ -43,3 +44,30 @@ def show_withdrawal_form(study: str, participants: Sequence[str]) -> None:
                     raise ForetellError("Confirm that the participant asked to withdraw: the responses are erased.")
                 done = service.get_acting_researcher().withdraw_participant(study, participant, request)
                 st.success(escape_markdown(f"{done.participant} has withdrawn. Responses erased: {done.responses}."))
+
+
+def show_data_form(study: str, participants: Sequence[str]) -> None:
+    """Give everything held about a participant, by their name, private code or id, with a logged request."""
+    with st.expander("Give a participant their data"):
+        st.caption(
+            "Everything that the workspace holds about one participant, as they may ask for it. It includes their "
+            "responses and their condition, so you are no longer blinded to this participant. The audit trail records "
+            "the request under your name."
+        )
+        with st.form(f"data_{study}", border=False, clear_on_submit=False):
+            participant = choose_participant(
+                participants,
+                f"data_who_{study}",
+                placeholder="Choose, or enter a private code or ID",
+                takes_ids=True,
+                explained="The name in the table above, the code on the participant's last page, or the ID of their "
+                "link or at Prolific.",
+            )
+            request = st.text_input("How and when they asked", key="data_why", max_chars=LONGEST_REASON)
+            asked = st.form_submit_button("Collect and log")
+        if asked:
+            with show_errors():
+                require_chosen(participant)
+                held = service.get_acting_researcher().collect_subject_data(study, participant, request)
+                content = json.dumps(held, indent=1, ensure_ascii=False)
+                st.download_button("Download", content, f"{held['participant']}.json", "application/json")

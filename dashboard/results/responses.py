@@ -14,6 +14,7 @@ from dashboard.results.mapping import choose_mapping, match_trial_types, offer_t
 from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
+from dashboard.shared.uploads import read_upload
 from study.analysis import responses
 from study.analysis.reading import parse
 from study.analysis.records import InterimAnalysis
@@ -214,7 +215,7 @@ def _choose_study(place: str) -> Bundle | None:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the file …")
 def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
-    return parse(_file.getvalue(), _file.name)
+    return parse(read_upload(_file), _file.name)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the responses …")

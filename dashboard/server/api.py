@@ -123,7 +123,7 @@ def routes() -> list[Route]:
         _api(
             "takeover",
             "POST",
-            lambda participant, call: (200, participant.take_over(call.token, call.tab or "")),
+            lambda participant, call: (200, participant.take_over(call.token, _require_tab(call))),
         ),
         _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
         _api("messages", "GET", lambda participant, call: (200, {"messages": participant.messages(call.token)})),
@@ -136,6 +136,13 @@ def routes() -> list[Route]:
         _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
         _api("withdraw", "POST", _withdraw),
     ]
+
+
+def _require_tab(call: PageRequest) -> str:
+    """Return the tab that takes a session over; a request without one could hold nothing."""
+    if call.tab is None:
+        raise Refusal(422, "Name the tab that takes over: X-Tab.")
+    return call.tab
 
 
 def _enter(participant: Participant, call: PageRequest) -> tuple[int, Any]:

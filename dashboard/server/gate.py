@@ -7,7 +7,7 @@ no address, tells this machine from a proxy on it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -17,7 +17,8 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import ForetellError
-from dashboard.server.headers import FRESH, RESEARCHERS, is_foreign_origin
+from dashboard.server import receiving
+from dashboard.server.headers import FRESH, HSTS, RESEARCHERS, is_foreign_origin
 from dashboard.shared import links, service
 from dashboard.shared.service import COOKIE
 
@@ -44,6 +45,8 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
+        if scope["type"] == "http" and scope["scheme"] == "https":
+            send = _with_headers(send, {"Strict-Transport-Security": HSTS})
         if (public := self._find_public(scope)) is not None:
             return await public.handle(scope, receive, send)
         asked = HTTPConnection(scope)
@@ -55,10 +58,13 @@ class Gate:
             return await self._app(scope, watched.receive, watched.send)
         if refusal is not None:
             return await _refuse(Request(scope), *refusal)(scope, receive, send)
+        if receiving.is_upload(scope["path"], scope["method"]):
+            account = await run_in_threadpool(find_account_name, asked)
+            return await (await receiving.receive(Request(scope, receive), account))(scope, receive, send)
         query = scope["query_string"].decode("latin-1")
         if (today := links.update(query)) != query:
             return await RedirectResponse(f"?{today}", 307, headers=FRESH)(scope, receive, send)
-        return await self._app(scope, receive, _with_headers(send))
+        return await self._app(scope, receive, _with_headers(send, RESEARCHERS))
 
     def _find_public(self, scope: Scope) -> BaseRoute | None:
         """Find the route of a request that needs no login, and put the parts of its path into the scope."""
@@ -70,13 +76,13 @@ class Gate:
         return None
 
 
-def _with_headers(send: Send) -> Send:
-    """Add to Streamlit's replies what keeps other sites out of them."""
+def _with_headers(send: Send, added: Mapping[str, str]) -> Send:
+    """Add headers to replies that do not have them."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in RESEARCHERS.items():
+            for name, value in added.items():
                 headers.setdefault(name, value)
         await send(message)
 
@@ -114,6 +120,11 @@ def find_refusal(asked: HTTPConnection) -> tuple[int, str] | None:
     except ForetellError as error:
         return 503, str(error)
     return None if standing == "in" else (401, "Log in first.")
+
+
+def find_account_name(asked: HTTPConnection) -> str:
+    """Return the name of the account that is logged in, for what it may have waiting."""
+    return service.get_researcher_of(asked.cookies.get(COOKIE, "")).account.name
 
 
 def _refuse(request: Request, code: int, sentence: str) -> Response:

@@ -31,6 +31,10 @@ FRAMED = {**FRESH, "Content-Security-Policy": f"{_POLICY} 'self'"}
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
+HSTS = "max-age=31536000"
+"""Strict-Transport-Security of every reply to a request that came by TLS: the browser asks by TLS alone for a year."""
+
+
 def is_foreign_origin(asked: HTTPConnection) -> bool:
     """Whether another site's page made this request; a program that is no browser says nothing of its origin."""
     site = asked.headers.get("sec-fetch-site")

@@ -32,6 +32,7 @@ from data.types import ImageSet
 from study.network.predictions import Predictions, predict
 from study.network.sources import UNMATCHED, open_classifier, open_set
 from study.plan.config import ImageSource
+from study.workspace.folders import find_sets
 from study.workspace.workspace import ROOT, home
 
 SCENE_COUNT = 200
@@ -143,9 +144,8 @@ def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
 
 
 def find_sets_folder() -> Path:
-    """Return the workspace's folder of image sets: ``images``, or ``pictures`` where a former version made that."""
-    former = home() / "pictures"
-    return former if former.is_dir() else home() / "images"
+    """Return the workspace's folder of image sets."""
+    return find_sets(home())
 
 
 def list_image_sets() -> list[str]:

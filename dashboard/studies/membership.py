@@ -96,19 +96,19 @@ def _title_of(role: Role) -> str:
 def _add(study: str) -> None:
     key, role = f"member_address_{study}", st.session_state[f"member_role_{study}"]
     address = st.session_state[key].strip()
-    with keep_said(study, f"Added {address} as {_title_of(role).lower()} of {study}."):
+    with keep_said(study, f"Added {address} as {_title_of(role).lower()} of {study}.") as said:
         researcher = service.get_acting_researcher()
         account = parse_address(address)
         if account in {one.account for one in researcher.list_members(study)}:
             raise ForetellError(f"{account} is a member already. Change the role in their row.")
-        researcher.set_member(study, address, role)
+        said.append(researcher.set_member(study, address, role))
         st.session_state[key], st.session_state[f"member_role_{study}"] = "", USUAL  # not the role of the last one
 
 
 def _change(study: str, account: str, key: str) -> None:
     role = st.session_state[key]
-    with keep_said(study, f"{account} is now {_title_of(role).lower()} of {study}."):
-        service.get_acting_researcher().set_member(study, account, role)
+    with keep_said(study, f"{account} is now {_title_of(role).lower()} of {study}.") as said:
+        said.append(service.get_acting_researcher().set_member(study, account, role))
 
 
 def _remove(study: str, account: str) -> None:

@@ -17,11 +17,15 @@ LINK_MADE = "Login link for {account}, for 7 days and one use:"
 
 
 @contextmanager
-def keep_said(place: str, done: str) -> Iterator[None]:
-    """Keep what a callback did, or why it did not, for the part of the page that is called ``place``."""
+def keep_said(place: str, done: str) -> Iterator[list[str]]:
+    """Keep what a callback did, or why it did not, for the part of the page that is called ``place``.
+
+    The block may add sentences to what is yielded.
+    """
+    sentences = [done]
     try:
-        yield
-        keep_done(place, done)
+        yield sentences
+        keep_done(place, " ".join(filter(None, sentences)))
     except ForetellError as error:
         st.session_state[SAID] = (place, False, str(error))
 

@@ -97,7 +97,9 @@ class Planner:
         self._stratum_of: dict[tuple[str, int], StratumFacts] = {}
         self._strata: Stratifier | None = None
         if config.trials.strata is not None:
-            ground = Ground(config.trials.strata, classifier, sets, self.prior, sources.base, cache, self.seed)
+            ground = Ground(
+                config.trials.strata, classifier, sets, self.prior, sources.base, cache, self.seed, sources.limits
+            )
             self._strata = Stratifier(ground)
 
     def plan(self, progress: Progress) -> TrialPlan:

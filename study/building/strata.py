@@ -90,7 +90,7 @@ class Stratifier:
         rows = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
         sets = [images.digest for images in ground.sets.values()]
         facts: list[Any] = [ground.classifier.fingerprint, code_digest(), self.settings.model_dump(), ground.seed]
-        facts += [rows, sets, self.settings.digest_files(ground.base)]
+        facts += [rows, sets, self.settings.digest_files(ground.base, ground.limits)]
         if draws_from_prior(self.settings):
             facts.append(hashlib.sha256(ground.prior.feature_covariance.numpy().tobytes()).hexdigest())
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,8 +13,10 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
-from study.collection.accounts import ADMINISTRATOR, Account, name_author
-from study.collection.provider import Provider, is_address, parse_address, plain, provider_of
+from study.collection.accounts import ADMINISTRATOR, Account
+from study.collection.invitations import UNKNOWN_LINK, Invitations
+from study.collection.provider import is_address, plain
+from study.collection.tokens import LINK_KEY, hash_token
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, logins
@@ -25,24 +26,19 @@ SHORTEST = 12
 LOGIN_NS = 12 * 3600 * 10**9
 LINK_NS = 30 * 24 * 3600 * 10**9
 """Lifetime of a login link: a server's terminal stays open for weeks."""
-ACCOUNT_LINK_NS = 7 * 24 * 3600 * 10**9
-"""Lifetime of a link with which a researcher chooses a password."""
 WINDOW_NS = 15 * 60 * 10**9
-LINK_KEY = "key"
 MOST_TRIES = 5
 """Tries allowed within `WINDOW_NS` from one address."""
 MOST_TRIES_IN_ALL = 100
 """Tries allowed from all addresses together, except by browsers that were logged in before and by providers."""
 PASSWORD, DEVICE = "password", "device"
-NO_LOGIN = "none yet"
-_UNKNOWN_LINK = "This login link is unknown, used or expired. Ask for another one."
 
 LoginState = Literal["in", "out"]
 """Result of a check of the caller's token: no address and no header opens the researcher's pages."""
 Way = Literal["password", "sso", "account"]
 
 
-class Access:
+class Access(Invitations):
     """Logins to the researcher's pages.
 
     Argon2id with the parameters of RFC 9106, section 4 (doi:10.17487/RFC9106).
@@ -66,11 +62,6 @@ class Access:
         self.workspace.identities.write(lambda db: logins.set_password(db, hashed, self.workspace.clock()))
         self._note("set the password", {})
 
-    @cached_property
-    def provider(self) -> Provider | None:
-        """The login provider, as configured when this service started; raises `ForetellError` for a wrong file."""
-        return provider_of(self.workspace.home)
-
     def ways(self) -> tuple[Way, ...]:
         """Ways to log in without a login link; empty without a password and a provider."""
         return self.workspace.identities.read(self._ways)
@@ -80,105 +71,20 @@ class Access:
         return "in" if self.workspace.identities.read(lambda db: self._find_login(db, token)) else "out"
 
     def login_link(self) -> str:
-        """Make the path of a new login link for a user of this machine's command line; it works for 30 days.
+        """Make the path of a new login link for a user of this machine's command line; it works once, within 30 days.
 
-        A new password ends it and every login that it opened.
+        It ends the link before it. A new password ends it and every login that such links opened.
         """
         secret, now = secrets.token_urlsafe(32), self.workspace.clock()
-        self.workspace.identities.write(lambda db: logins.add_link(db, _hash_token(secret), now, now + LINK_NS))
+        self.workspace.identities.write(lambda db: logins.add_link(db, hash_token(secret), now, now + LINK_NS))
         return f"/login?{LINK_KEY}={secret}"
 
     def login_by_link(self, secret: str) -> str:
         """Return the token of a new login by a login link's secret; raise `Refusal` (401) for an unknown one."""
-        link = self.workspace.identities.read(
-            lambda db: logins.find_link(db, _hash_token(secret), self.workspace.clock())
-        )
-        if link is None or link["person"] is not None:
-            raise Refusal(401, _UNKNOWN_LINK)
+        now = self.workspace.clock()
+        if not self.workspace.identities.write(lambda db: logins.use_up_login_link(db, hash_token(secret), now)):
+            raise Refusal(401, UNKNOWN_LINK)
         return self._log_in(None, None)
-
-    def make_account_link(self, address: str, by: Account = ADMINISTRATOR) -> str:
-        """Make the path of a link with which a researcher chooses a password for this address, once, within 7 days.
-
-        Raises
-        ------
-        ForetellError
-            The provider logs this address in; or it has a password, which only an administrator may replace.
-        """
-        address, secret, now = parse_address(address), secrets.token_urlsafe(32), self.workspace.clock()
-        if self.provider is not None and self.provider.allows(address):
-            raise ForetellError(f"{address} logs in with {self.provider.name} and needs no link.")
-
-        def work(db: Connection) -> None:
-            if not by.is_administrator and logins.own_hash(db, address) is not None:
-                raise Refusal(403, f"{address} has chosen a password already. An administrator can make a new link.")
-            logins.add_link(db, _hash_token(secret), now, now + ACCOUNT_LINK_NS, address, by.name)
-
-        self.workspace.identities.write(work)
-        self._note("made a login link", {"account": address}, by.address)
-        return f"/login?{LINK_KEY}={secret}"
-
-    def list_account_links(self) -> dict[str, int]:
-        """List when the link of each account expires (nanoseconds since 1970), of the links that still work."""
-        rows = self.workspace.identities.read(lambda db: logins.list_account_links(db, self.workspace.clock()))
-        return {row["person"]: row["expires_at"] for row in rows}
-
-    def revoke_account_link(self, address: str, by: Account = ADMINISTRATOR) -> None:
-        """End the link of an account, and not its password; raise `ForetellError` where no link works any more."""
-        address, now = parse_address(address), self.workspace.clock()
-        if not self.workspace.identities.write(lambda db: logins.remove_account_link(db, address, now)):
-            raise ForetellError(f"{address} has no login link: it was used, has expired or was revoked.")
-        self._note("revoked a login link", {"account": address}, by.address)
-
-    def find_invited(self, secret: str) -> str | None:
-        """Find whose password a link sets; None for any other link. Asking does not use it up."""
-        link = self.workspace.identities.read(
-            lambda db: logins.find_link(db, _hash_token(secret), self.workspace.clock())
-        )
-        return None if link is None else link["person"]
-
-    def choose_password(self, secret: str, password: str) -> str:
-        """Set the password of a link's account, use the link up, and return the token of a new login.
-
-        Raises
-        ------
-        ForetellError
-            The password is short (the link still works); `Refusal` (401) for an unknown, expired or used link.
-        """
-        if self.find_invited(secret) is None:
-            raise Refusal(401, _UNKNOWN_LINK)
-        hashed = self._hash(password)
-
-        def work(db: Connection) -> str:
-            now = self.workspace.clock()
-            link = logins.use_up_link(db, _hash_token(secret), now)
-            if link is None:
-                raise Refusal(401, _UNKNOWN_LINK)
-            logins.set_own_password(db, link["person"], hashed, now, link["made_by"])
-            return str(link["person"])
-
-        address = self.workspace.identities.write(work)
-        self._note("chose a password", {}, address)
-        return self._log_in(None, address)
-
-    def remove_account(self, address: str, by: Account = ADMINISTRATOR) -> None:
-        """End an account: its password, links and logins, not its roles; raise `ForetellError` if there is none."""
-        address = parse_address(address)
-        if not self.workspace.identities.write(lambda db: logins.remove_account(db, address)):
-            raise ForetellError(f"{address} has no password and no login link here.")
-        self._note("removed an account", {"account": address}, by.address)
-
-    def describe_logins(self, addresses: Sequence[str]) -> dict[str, str]:
-        """Describe how each address logs in."""
-        rows = self.workspace.identities.read(logins.accounts)
-        invited_by = {row["address"]: row["invited_by"] for row in rows}
-
-        def describe(address: str) -> str:
-            if self.provider is not None and self.provider.allows(address):
-                return self.provider.name
-            return f"own password (link by {name_author(invited_by[address])})" if address in invited_by else NO_LOGIN
-
-        return {address: describe(address) for address in addresses}
 
     def find_account(self, token: str) -> Account | None:
         """Find the account that is logged in by this token; None without a login."""
@@ -261,6 +167,7 @@ class Access:
         if not provider.allows(email):
             self.refuse("not on the list")
             raise Refusal(403, f"{email} may not see these pages. Ask {provider.contact} for access.")
+        self.workspace.identities.write(lambda db: logins.end_password(db, plain(email)))
         return self._log_in(self._source("sso", address), plain(email))
 
     def refuse(self, why: str) -> None:
@@ -270,7 +177,7 @@ class Access:
     def logout(self, token: str) -> None:
         """End a login."""
         email = self.find_address(token)
-        if self.workspace.identities.write(lambda db: logins.close_login(db, _hash_token(token))):
+        if self.workspace.identities.write(lambda db: logins.close_login(db, hash_token(token))):
             self._note("logged out", {}, email)
 
     def _ways(self, db: Connection) -> tuple[Way, ...]:
@@ -283,11 +190,12 @@ class Access:
 
     def _find_login(self, db: Connection, token: str) -> Row | None:
         """Find the login of this token; removal from the provider's list, or of the account, ends a login."""
-        login = logins.find_login(db, _hash_token(token), self.workspace.clock())
+        login = logins.find_login(db, hash_token(token), self.workspace.clock())
         if login is None or login["person"] is None:
             return login
         by_provider = self.provider is not None and self.provider.allows(login["person"])
-        return login if by_provider or logins.own_hash(db, login["person"]) is not None else None
+        has_password = logins.own_hash(db, login["person"]) is not None
+        return login if by_provider != has_password else None  # a login by a password is none of the provider's
 
     def _log_in(self, source: str | None, email: str | None) -> str:
         token, now = secrets.token_urlsafe(32), self.workspace.clock()
@@ -295,7 +203,7 @@ class Access:
         def work(db: Connection) -> None:
             if source is not None:
                 logins.forget_tries(db, source)
-            logins.open_login(db, _hash_token(token), email, now, now + LOGIN_NS)
+            logins.open_login(db, hash_token(token), email, now, now + LOGIN_NS)
 
         self.workspace.identities.write(work)
         self._note("logged in", {}, email)
@@ -328,7 +236,3 @@ class Access:
                 return self._hasher.verify(hashed, password)
             except VerificationError:
                 return False
-
-
-def _hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

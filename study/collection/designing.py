@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from core.errors import ForetellError
 from study.collection.door import ResearcherDoor, name_of_file
 from study.collection.permissions import Permission
 from study.participation.refusals import Refusal
@@ -33,11 +34,18 @@ class Designing(ResearcherDoor):
         before = name_of_file(path)
         if isinstance(named, str) and named and named != before:
             with self._claim(named, like=before):
-                draft.save(path)
+                self._save(path, draft)
         else:
-            draft.save(path)
+            self._save(path, draft)
         digest = hashlib.sha256(draft.text.encode()).hexdigest()
         self._log("changed the study file", name_of_file(path), sha256=digest)
+
+    def _save(self, path: Path, draft: StudyDraft) -> None:
+        """Write a study file, and first who typed the names of files in it."""
+        from study.plan.typed import note_typed
+
+        note_typed(path, _read_content(path), draft.content, trusted=self.account.is_administrator)
+        draft.save(path)
 
     def copy_study(self, source: Path, name: str, title: str = "") -> Path:
         """Make a study under a new name from a template or another study; see `study.plan.studyfiles.copy_study`."""
@@ -125,14 +133,6 @@ class Designing(ResearcherDoor):
                 self.workspace.store.write(lambda db: self._unassign(db, name))
             raise
 
-    def _may_create(self, db: Connection) -> bool:
-        """Whether the account may make a study: whoever designs one can name files of the server in it."""
-        account = self.account
-        if account.is_administrator or account.sees_unassigned:
-            return True
-        roles = {row["role"] for row in members.of_account(db, account.address or "")}
-        return bool(roles & {"owner", "editor"})
-
     def _assign(self, db: Connection, name: str, like: str | None) -> bool:
         now, address = self.workspace.clock(), self.account.address
         given = {} if like is None else {row["account"]: row["role"] for row in members.of_study(db, like)}
@@ -160,3 +160,13 @@ class Designing(ResearcherDoor):
     def _study_exists(self, study: str) -> bool:
         known = {version["name"] for version in self.workspace.store.read(repository.versions)}
         return study in known or study in self._names_on_disk()
+
+
+def _read_content(path: Path) -> dict[str, Any]:
+    """Read the content of a study file; empty where there is none that can be read."""
+    from study.plan.draft import StudyDraft
+
+    try:
+        return StudyDraft.read(path).content
+    except ForetellError:
+        return {}

@@ -66,6 +66,14 @@ class ResearcherDoor:
         address = self.account.address
         return None if address is None else self.workspace.store.read(lambda db: _role(db, study, address))
 
+    def _may_create(self, db: Connection) -> bool:
+        """Whether the account may make a study: those who only follow studies, or look after participants, may not."""
+        account = self.account
+        if account.is_administrator or account.sees_unassigned:
+            return True
+        roles = {row["role"] for row in members.of_account(db, account.address or "")}
+        return bool(roles & {"owner", "editor"})
+
     def _require_in(self, db: Connection, permission: Permission, study: str) -> None:
         """Check within a transaction: nothing changes between the check and the act."""
         refusal = self._find_refusal(db, permission, study)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from core.errors import ForetellError
+from study.collection import subject
 from study.collection.door import ResearcherDoor
 from study.collection.frames import pseudonym
 from study.collection.permissions import Permission
 from study.participation import ending
+from study.participation.payloads import SOURCES
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, quota, repository
 from study.store.rows import SessionRow
@@ -26,8 +28,6 @@ ACCESS: dict[AccessMode, str] = {
 COLUMNS = ("participant", "reason", "time")
 BY_RESEARCHER = "excluded by a researcher"
 """Rule by which Monitor counts researchers' exclusions, before the reason."""
-SOURCES = ("link", "prolific")
-"""Where ids of participants come from: a `pid` in a link, or Prolific."""
 LONGEST_REASON = 300
 """Characters of a reason in the audit trail, which keeps it for good."""
 
@@ -49,7 +49,7 @@ class Guests(ResearcherDoor):
         """
         if access not in ACCESS:
             raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
-        who = [self.workspace.pseudonym_of(study, source, id_) for id_ in ids for source in SOURCES]
+        who = [name for id_ in ids for name in self.workspace.pseudonyms_of(study, id_)]
 
         def work(db: Connection) -> int:
             if not guests.set_access(db, study, access):
@@ -57,7 +57,7 @@ class Guests(ResearcherDoor):
             guests.invite(db, study, who)
             detail = {"study": study, "access": access, "added": len(ids)}
             audit.append(db, self.workspace.clock(), self.actor, "set access", detail)
-            return guests.n_invited(db, study) // 2
+            return guests.n_invited(db, study) // len(SOURCES)
 
         listed = self.workspace.store.write(work)
         if listed < 0:
@@ -109,6 +109,30 @@ class Guests(ResearcherDoor):
 
         return self.workspace.store.erase(work)
 
+    def collect_subject_data(self, study: str, participant: str, request: str) -> dict[str, Any]:
+        """Collect everything that is held about a participant who asked for it.
+
+        Parameters
+        ----------
+        participant
+            Their name on Monitor (``P…``), their private code, or the id with which they came.
+        request
+            How and when they asked; the audit trail records it.
+
+        Raises
+        ------
+        ForetellError
+            No such participant in the study, or `request` is empty or too long.
+        """
+        _require_reason(request, "Say how and when the participant asked")
+
+        def work(db: Connection) -> dict[str, Any]:
+            session = self._find_named(db, study, participant.strip())
+            self._note(db, "gave a participant their data", session, request)
+            return subject.collect(db, self.workspace, session)
+
+        return self.workspace.store.write(work)
+
     def exclude(self, study: str, participant: str, reason: str) -> None:
         """Exclude a participant from the responses and release their place, even a finished one.
 
@@ -156,7 +180,7 @@ class Guests(ResearcherDoor):
     def _find_named(self, db: Connection, study: str, named: str) -> SessionRow:
         """Find the session of a participant by whatever they name in a request; never that of another study."""
         code = ending.code_hash_of(self.workspace.key, ending.tidy(named))
-        by_id = [self.workspace.pseudonym_of(study, source, named) for source in SOURCES]
+        by_id = self.workspace.pseudonyms_of(study, named)
         for session in repository.sessions(db, study, ["live"]):
             if named == pseudonym(session) or session["code_hash"] == code or session["participant_id"] in by_id:
                 return session

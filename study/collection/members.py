@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.errors import ForetellError
-from study.collection.access import NO_LOGIN, Access
+from study.collection.access import Access
 from study.collection.accounts import name_author
 from study.collection.door import ResearcherDoor
+from study.collection.invitations import NO_LOGIN
 from study.collection.permissions import ROLES, Permission, Role
 from study.collection.provider import parse_address
 from study.participation.refusals import Refusal
@@ -59,34 +60,60 @@ class Members(ResearcherDoor):
             for row in rows
         ]
 
-    def set_member(self, study: str, address: str, role: Role) -> None:
-        """Add a member to a study, or change the role of one.
+    def set_member(self, study: str, address: str, role: Role) -> str:
+        """Add a member to a study, or change the role of one; return what else that took, in words.
+
+        A password that was chosen with a link of an account that may do less than the role could be known there: an
+        administrator who gives the role ends it, and other accounts may not give it.
 
         Raises
         ------
         ForetellError
-            Not an address, no such role, the first member is not an owner, or the last owner would lose that role.
+            Not an address, no such role, the first member is not an owner, the last owner would lose that role, or the
+            member's password is of a lesser inviter.
         """
         account = parse_address(address)
         if role not in ROLES:
             raise ForetellError(f"The role {role!r} does not exist. Choose one of: {', '.join(ROLES)}.")
 
-        def work(db: Connection) -> None:
+        def check(db: Connection) -> str | None:
             self._require_in(db, Permission.MANAGE_MEMBERS, study)
-            before = members.role_of(db, study, account)
-            if before == role:
-                return
             if role != "owner":
                 if not members.has_members(db, study):
                     raise ForetellError(f"{study} has no members yet. Add its owner first.")
                 _keep_an_owner(db, study, account)
-            now = self.workspace.clock()
+            return members.role_of(db, study, account)
+
+        def work(db: Connection) -> None:
+            before, now = check(db), self.workspace.clock()
+            if before == role:
+                return
             members.put(db, study, account, role, now, self.actor)
             act = "added a member" if before is None else "changed a member's role"
             audit.append(db, now, self.actor, act, {"study": study, "account": account, "role": role})
 
         self._require_study(study)
+        if self.workspace.store.read(check) == role:
+            return ""
+        ended = self._end_lesser_logins(study, account, role)  # first: no login of theirs has the role for a moment
         self.workspace.store.write(work)
+        if not (self._end_lesser_logins(study, account, role) or ended):
+            return ""
+        return (
+            f"The password of {account} was chosen with a link of an account that may do less, and has ended. "
+            "Make a new login link."
+        )
+
+    def _end_lesser_logins(self, study: str, account: str, role: Role) -> bool:
+        access = Access(self.workspace)
+        inviter = access.find_lesser_inviter(account, study, role)
+        if inviter is not None and not self.account.is_administrator:
+            raise Refusal(
+                403,
+                f"{account} chose their password with a link of {name_author(inviter)}, who may do less in {study}. "
+                "Ask an administrator to add them: they choose a new password then.",
+            )
+        return access.end_lesser_logins(account, study, role, self.account)
 
     def remove_member(self, study: str, address: str) -> None:
         """Remove a member from a study; their access ends with their next act.

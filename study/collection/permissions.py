@@ -68,7 +68,7 @@ class Rule:
     Attributes
     ----------
     permission
-        The permission, or None: the function is about its own account only.
+        The permission, or None: the function is about its own account only, or checks who added an item itself.
     of
         The argument that names the study: its name, its hash, the folder of its bundle, the path of its file, or
         "" for the workspace as a whole.
@@ -111,6 +111,7 @@ DOOR: Mapping[str, Rule] = {
     "personal_links": Rule(P.ADMIT),
     "release_quota_place": Rule(P.MANAGE_PARTICIPANTS),
     "withdraw_participant": Rule(P.MANAGE_PARTICIPANTS),
+    "collect_subject_data": Rule(P.MANAGE_PARTICIPANTS),
     "send_message": Rule(P.MANAGE_PARTICIPANTS),
     "list_messages": Rule(P.MANAGE_PARTICIPANTS),
     "exclude": Rule(P.MANAGE_PARTICIPANTS),
@@ -135,6 +136,18 @@ DOOR: Mapping[str, Rule] = {
     "restore_study": Rule(P.DESIGN, "path"),
     "start_build": Rule(P.DESIGN, "path"),
     "start_simulation": Rule(P.DESIGN),
+    # Image sets and networks: each function checks who added the item.
+    "find_file_limits": OWN,
+    "explain_adding_refusal": OWN,
+    "require_adding": OWN,
+    "explain_library_refusal": OWN,
+    "add_image_set": OWN,
+    "rename_categories": OWN,
+    "remove_image_set": OWN,
+    "list_network": OWN,
+    "write_class_names": OWN,
+    "add_network_files": WORKSPACE,
+    "remove_network": OWN,
     # Members.
     "set_member": Rule(P.MANAGE_MEMBERS),
     "remove_member": Rule(P.MANAGE_MEMBERS),

@@ -18,6 +18,7 @@ from study.collection.door import guard
 from study.collection.frames import response_frame
 from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
+from study.collection.library import Library
 from study.collection.members import Members
 from study.collection.messages import Messages
 from study.collection.monitor import Monitor, build_monitor
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @guard
-class Researcher(Messages, Designing, Members, AccountDirectory):
+class Researcher(Messages, Designing, Library, Members, AccountDirectory):
     """The actions of the pages and the command line, each with the permission that it needs.
 
     Permissions are in `study.collection.permissions`; a function without one cannot be added. `Refusal` (403) is

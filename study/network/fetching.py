@@ -17,6 +17,7 @@ from core.sources.local import find_hub_cache
 from core.sources.offers import CLIP_CACHE
 from core.types import Progress
 from study.network.sources import open_classifier
+from study.workspace.folders import find_limits
 from study.workspace.workspace import ROOT
 
 POLL_S = 0.3
@@ -25,7 +26,9 @@ PARTIAL = "*.partial"
 MEGABYTE = 10**6
 
 
-def fetch_network(spec: str, base: Path, progress: Progress, size: int | None = None) -> None:
+def fetch_network(
+    spec: str, base: Path, progress: Progress, size: int | None = None, *, is_limited: bool = False
+) -> None:
     """Load a network once in another process, so that its weights are on this machine.
 
     Parameters
@@ -36,6 +39,8 @@ def fetch_network(spec: str, base: Path, progress: Progress, size: int | None = 
         Is told the megabytes fetched so far, and of how many. An exception that it raises ends the process.
     size
         Bytes of the weights; None where that is unknown.
+    is_limited
+        Whether ``spec`` may name only files that accounts may name in the workspace ``base``.
 
     Raises
     ------
@@ -44,7 +49,7 @@ def fetch_network(spec: str, base: Path, progress: Progress, size: int | None = 
     """
     folders = list_download_folders()
     before, partial = _count_bytes(folders), set(_list_partial())
-    with _start(spec, base) as process:
+    with _start(spec, base, is_limited) as process:
         said: list[str] = []
         reading = threading.Thread(target=lambda: said.append(process.stdout.read() if process.stdout else ""))
         reading.start()
@@ -66,21 +71,21 @@ def list_download_folders() -> list[Path]:
     return [Path(torch.hub.get_dir()) / "checkpoints", find_hub_cache(), CLIP_CACHE.expanduser()]
 
 
-def serve(spec: str, base: str, hub: str) -> None:
+def serve(spec: str, base: str, hub: str, is_limited: bool) -> None:
     """Load a network in this process; a failure is written to standard output as JSON and ends it with code 2."""
     torch.hub.set_dir(hub)
     output, sys.stdout = sys.stdout, sys.stderr
     try:
-        open_classifier(spec, Path(base), "cpu")
+        open_classifier(spec, Path(base), "cpu", limits=find_limits(Path(base)) if is_limited else None)
     except ForetellError as error:
         json.dump(str(error), output)
         output.flush()
         os._exit(2)
 
 
-def _start(spec: str, base: Path) -> subprocess.Popen[str]:
+def _start(spec: str, base: Path, is_limited: bool) -> subprocess.Popen[str]:
     folders = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
-    arguments = ", ".join(map(repr, (spec, str(base), torch.hub.get_dir())))
+    arguments = ", ".join(map(repr, (spec, str(base), torch.hub.get_dir(), is_limited)))
     return subprocess.Popen(
         [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({arguments})"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},

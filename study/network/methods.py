@@ -8,10 +8,12 @@ from core.attribution.external import reads_heatmaps
 from core.attribution.folders import PREFIX
 from core.attribution.functions import OwnMethod
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import is_external, open_method
+from core.attribution.opening import open_method
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.files import FileLimits
 from core.parameters import parse_parameters
+from core.userfiles import split_python
 from study.bundle import Manifest
 from study.plan.config import StudyConfig
 
@@ -19,7 +21,7 @@ REINITIALISED = "reinitialised_maps"
 """The condition whose heatmaps are of another network."""
 
 
-def open_study_method(config: StudyConfig, base: Path) -> HeatmapMethod:
+def open_study_method(config: StudyConfig, base: Path, limits: FileLimits | None = None) -> HeatmapMethod:
     """Open the method of ``[saliency]``, files relative to ``base``, with its parameters and conditions checked.
 
     Raises
@@ -27,7 +29,7 @@ def open_study_method(config: StudyConfig, base: Path) -> HeatmapMethod:
     ForetellError
         A method that cannot be opened, parameters it does not take, or a condition that it cannot serve.
     """
-    method = open_method(config.saliency.method, base)
+    method = open_method(config.saliency.method, base, limits)
     parse_parameters(method, config.saliency.parameters)
     if reads_heatmaps(method) and REINITIALISED in config.conditions:
         raise ForetellError(
@@ -47,9 +49,10 @@ def describe_missing_method(manifest: Manifest) -> str | None:
     """Say that the file or folder of a frozen study's method is not here; None if it is, or if there is none."""
     saliency = manifest.config.get("saliency", {})
     name = str(saliency.get("method", ""))
-    if not is_external(name) or not (name.startswith(PREFIX) or ".py" in name):
+    python = split_python(name)
+    if python is None and not name.startswith(PREFIX):
         return None
-    given = name.removeprefix(PREFIX) if name.startswith(PREFIX) else name.rpartition(":")[0]
+    given = name.removeprefix(PREFIX) if python is None else python[0]
     path = Path(manifest.environment["base"]) / Path(given).expanduser()
     if path.exists():
         return None

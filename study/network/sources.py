@@ -18,6 +18,7 @@ from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.device import default_device, find_device
 from core.errors import ForetellError
+from core.files import FileLimits, find_file
 from core.sources import load
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
@@ -26,6 +27,7 @@ from study.conditions import CONDITIONS
 from study.network.methods import open_study_method, refuse_network
 from study.network.priors import StoredPrior, load_prior
 from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig, read
+from study.plan.typed import StudyLimits, find_study_limits
 from study.workspace.provenance import code_digest
 
 DATA = Path(data.__file__).parent
@@ -45,6 +47,8 @@ class Sources:
     sets: dict[str, ImageSet]
     prior: StoredPrior | None
     method: HeatmapMethod
+    limits: FileLimits | None = None
+    """Of the files that the strata name."""
 
     @property
     def key(self) -> str:
@@ -54,7 +58,7 @@ class Sources:
         parts += [images.digest for images in self.sets.values()]
         parts += [self.prior.digest] if self.prior else []
         strata = self.config.trials.strata
-        files = strata.digest_files(self.base) if strata else None
+        files = strata.digest_files(self.base, self.limits) if strata else None
         parts += [files] if files else []
         own = digest_of(self.method, self.classifier)
         parts += [own] if own else []
@@ -64,26 +68,43 @@ class Sources:
 
 def open_sources(path: Path, device: str | None = None) -> Sources:
     """Read a study file and open its classifier and image sets."""
-    return open_config_sources(read(path), path.resolve().parent, device)
+    config = read(path)
+    limits = find_study_limits(path, config.model_dump())  # after the file was read: it may change meanwhile
+    return open_config_sources(config, path.resolve().parent, device, limits)
 
 
-def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
-    """Open what a study file's content names, files relative to ``base``."""
-    method = open_study_method(config, base)  # first what is opened at once, last what fetches weights
-    sets = open_sets(config, base)
+def open_config_sources(
+    config: StudyConfig, base: Path, device: str | None = None, limits: StudyLimits | None = None
+) -> Sources:
+    """Open what a study file's content names, files relative to ``base`` and within the ``limits``."""
+
+    def find(*places: str) -> FileLimits | None:
+        return None if limits is None else limits.find(*places)
+
+    method = open_study_method(config, base, find("saliency.method"))  # first what is opened at once
+    sets = open_sets(config, base, limits)
     whole = config.classifier.resize == "whole"
-    classifier = open_classifier(config.classifier.model, base, device, whole=whole)
+    model = find("classifier.model")  # last what fetches weights
+    classifier = open_classifier(config.classifier.model, base, device, whole=whole, limits=model)
     refuse_network(method, classifier)
     file = config.teaching.prior
-    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
-    return Sources(config, base, classifier, sets, prior, method)
+    prior = None if file is None else load_prior(find_file(base, file, find("teaching.prior")), classifier)
+    return Sources(config, base, classifier, sets, prior, method, find("trials.strata.parameters"))
 
 
-def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
+def open_classifier(
+    model: str,
+    base: Path,
+    device: str | None = None,
+    *,
+    whole: bool = False,
+    limits: FileLimits | None = None,
+) -> Classifier:
     """Open ``model`` as a study file names it: built in, or a specification of `core.sources.load`.
 
     Files and folders are relative to ``base``. Those built in are loaded exactly as a user's own file. ``device`` None
-    is an accelerator if there is one; ``whole`` squashes images to the input instead of cropping them.
+    is an accelerator if there is one; ``whole`` squashes images to the input instead of cropping them; ``limits`` are
+    those of the account that named the model.
     """
     place = default_device() if device is None else find_device(device)
     if model in data.CLASSIFIERS:
@@ -91,14 +112,14 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
     if model.startswith(ZOO):
         known = [name for name in data.CLASSIFIERS if name.startswith(ZOO) or f"{name}:" == ZOO]
         raise ForetellError(f"There is no network {model!r}. For the scenes there are: {', '.join(known)}.")
-    return load(model, device=place, base=base, whole=whole)
+    return load(model, device=place, base=base, whole=whole, limits=limits)
 
 
-def open_set(source: ImageSource, base: Path) -> ImageSet:
+def open_set(source: ImageSource, base: Path, limits: FileLimits | None = None) -> ImageSet:
     """Return an image set as a study file names it; a ``path`` and a list of ``images`` are relative to ``base``."""
     settings: dict[str, Any] = source.settings
     for name in {"path", "images"} & settings.keys():
-        settings[name] = base / Path(settings[name]).expanduser()
+        settings[name] = find_file(base, settings[name], limits)
     try:
         opened: ImageSet = IMAGE_SETS[source.set](**settings)
     except DataError as error:
@@ -121,7 +142,7 @@ def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
     return open_set(ImageSource.model_validate({**settings, "set": name}), Path.cwd())
 
 
-def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
+def open_sets(config: StudyConfig, base: Path, limits: StudyLimits | None = None) -> dict[str, ImageSet]:
     """Return the three image sets of a study by their role; one that serves in two is read once.
 
     Raises
@@ -135,7 +156,7 @@ def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
     for role, source in sources.items():
         same = next((opened[other] for other in opened if sources[other] == source), None)
         try:
-            opened[role] = same or open_set(source, base)
+            opened[role] = same or open_set(source, base, limits.find(f"sets.{role}") if limits else None)
         except ForetellError as error:
             wrong[str(error)] = None
     if wrong:

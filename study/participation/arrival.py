@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 import uuid
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -108,7 +109,7 @@ class Arrivals:
             sessions from one address; 410: closed, paused or full; 404: no such study.
         """
         version = self._workspace.store.read(lambda db: _find_version(db, study, mode, study_hash))
-        who = self._name(study, recruit, participant) or uuid.uuid4().hex
+        names = self._list_names(study, recruit, participant) or [uuid.uuid4().hex]
         token = secrets.token_urlsafe(24)
         signed = recruit is not None and self._is_signed(study, recruit)
         vouched, unsigned = signed, None
@@ -122,7 +123,7 @@ class Arrivals:
         source = started.get("origin")
 
         def work(db: Connection) -> None:
-            session = repository.session_of(db, study, mode, who)
+            session = _find_session(db, study, mode, names)
             if unsigned is not None and (session is None or not self._is_theirs(session, proof)):
                 raise unsigned
             if session is not None:
@@ -133,11 +134,11 @@ class Arrivals:
             if version is None:
                 raise self._make_closed_error(study)
             if mode == "live":
-                self._admit(db, version, who, signed)
+                self._admit(db, version, names, signed)
                 self._refuse_earlier(db, version, recruit, participant)
                 if source is not None and not self._starts.take(source):
                     raise Refusal(429, "Too many sessions were started from this address.", "refused_busy")
-            self._new_session(db, version, mode, who, token, started)
+            self._new_session(db, version, mode, names[0], token, started)
 
         self._workspace.store.write(work)
         if recruit is not None and mode == "live":
@@ -176,9 +177,10 @@ class Arrivals:
             proof.code is not None and hmac.compare_digest(code.encode(), ending.tidy(proof.code).encode())
         )
 
-    def _admit(self, db: Connection, version: VersionRow, who: str, signed: bool) -> None:
+    def _admit(self, db: Connection, version: VersionRow, names: Sequence[str], signed: bool) -> None:
         """Refuse a newcomer whom the study's access mode does not let in, or for whom there is no room."""
-        invited = signed or (version["access"] == "list" and guests.is_invited(db, version["name"], who))
+        listed = version["access"] == "list" and any(guests.is_invited(db, version["name"], one) for one in names)
+        invited = signed or listed
         if version["access"] != "open" and not invited:
             raise Refusal(403, "This study takes invited participants only.", "refused_invited")
         texts = texts_of(self._workspace.bundle(version["study_hash"]).manifest)
@@ -192,8 +194,7 @@ class Arrivals:
     ) -> None:
         """Refuse a newcomer who agreed to take part in a study that this one excludes."""
         for study in procedure_of(self._workspace.bundle(version["study_hash"]).manifest).recruiter.exclude:
-            who = self._name(study, recruit, participant)
-            earlier = repository.session_of(db, study, "live", who) if who else None
+            earlier = _find_session(db, study, "live", self._list_names(study, recruit, participant))
             if earlier is not None and earlier["agreed_at"] is not None:
                 raise Refusal(403, f"They took part in {study}, which this study excludes.", "refused_earlier")
 
@@ -270,13 +271,19 @@ class Arrivals:
             raise Refusal(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
-    def _name(self, study: str, recruit: Recruit | None, participant: str | None) -> str | None:
-        """Return the keyed hash that names a participant in a study; None without an id."""
+    def _list_names(self, study: str, recruit: Recruit | None, participant: str | None) -> list[str]:
+        """List the keyed hashes that name a participant in a study, that of a new session first; none without an id."""
         if recruit is not None:
-            return self._workspace.pseudonym_of(study, recruit.source, recruit.person)
+            return self._workspace.pseudonyms_of(study, recruit.person, recruit.source)
         if participant is None:
-            return None
-        return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
+            return []
+        return [hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()]
+
+
+def _find_session(db: Connection, study: str, mode: Mode, names: Sequence[str]) -> SessionRow | None:
+    """Find the session of a participant by any of their names; the first one counts if there are several."""
+    sessions = (repository.session_of(db, study, mode, name) for name in names)
+    return next((session for session in sessions if session is not None), None)
 
 
 def _find_version(db: Connection, study: str, mode: Mode, study_hash: str | None) -> VersionRow | None:

@@ -13,7 +13,7 @@ from study.participation.refusals import Refusal
 from study.participation.responding import advance_progress, move
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
-from study.store import Connection, audit, quota, repository, responses
+from study.store import Connection, audit, quota, repository, responses, subject
 from study.store.rows import SessionRow
 
 _CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -90,7 +90,7 @@ def withdraw(
     give_code(db, session)
     repository.add_withdrawal(db, session_id, now)
     erased = responses.erase(db, session_id)
-    repository.erase_rest(db, session_id)
+    subject.erase_rest(db, session_id)
     quota.free_slot(db, session_id)
     repository.change_session(db, session, {"env_json": None, "origin": None, "browser_hash": None})
     detail = {"session": session_id, "responses": erased}

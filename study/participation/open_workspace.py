@@ -16,6 +16,7 @@ from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
 from study.participation.ending import code_hash
 from study.participation.key import find_key_fault
+from study.participation.payloads import SOURCES, Source
 from study.participation.refusals import Refusal
 from study.store import (
     Connection,
@@ -226,6 +227,11 @@ class OpenWorkspace:
     def pseudonym_of(self, study: str, source: str, person: str) -> str:
         """Hash a recruiter's id with the workspace's key: the id is not kept, and cannot be guessed without the key."""
         return hmac.new(self.key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
+
+    def pseudonyms_of(self, study: str, person: str, first: Source = "link") -> list[str]:
+        """Hash an id as of every source: it is one participant, whichever link they come by."""
+        sources = sorted(SOURCES, key=lambda source: source != first)
+        return [self.pseudonym_of(study, source, person) for source in sources]
 
     def unknown_study(self, study: str) -> ForetellError:
         known = sorted({v["name"] for v in self.store.read(repository.versions) if v["state"] == "open"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -103,6 +103,11 @@ class ClientEvent(_Sent):
         return payload
 
 
+Source = Literal["link", "prolific"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+"""Where ids of participants come from: a `pid` in a link, or Prolific. An id is one participant whatever its source."""
+
+
 class Recruit(_Sent):
     """The identity in a recruiter's link; kept in the file of identities only.
 
@@ -110,7 +115,7 @@ class Recruit(_Sent):
     ``token`` is Prolific's, of `study.participation.prolific`.
     """
 
-    source: Literal["prolific", "link"] = "link"
+    source: Source = "link"
     person: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,200}$")]
     study: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
     session: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None

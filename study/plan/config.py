@@ -21,6 +21,7 @@ import data
 from core.attribution import METHODS
 from core.attribution.opening import is_external, open_registered
 from core.errors import ForetellError
+from core.files import FileLimits
 from core.parameters import parse_parameters
 from core.registry import Registry
 from core.teaching.policies import POLICIES
@@ -149,14 +150,13 @@ class Strata(Section):
             raise ValueError(str(error)) from None
         return self
 
-    def digest_files(self, base: Path) -> str | None:
+    def digest_files(self, base: Path, limits: FileLimits | None = None) -> str | None:
         """Hash (SHA-256) the files and folders that the parameters name relative to ``base``; None without any."""
-        paths = [
-            base / Path(given).expanduser() for given in self.parameters.values() if isinstance(given, str) and given
-        ]
+        named = (base / Path(one).expanduser() for one in self.parameters.values() if isinstance(one, str) and one)
+        paths = [path for path in named if limits is None or limits.allows(path)]
         files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
-        every = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files if file.is_file())
-        return hashlib.sha256(every).hexdigest() if every else None
+        total = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files if file.is_file())
+        return hashlib.sha256(total).hexdigest() if total else None
 
     def _refuse_sampler(self) -> None:
         _require(SAMPLERS, str(self.sampler))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from core.errors import ForetellError
 from study.bundle import STUDY_NAME
 from study.plan.draft import MISSING, StudyDraft
+from study.plan.typed import copy_typed, move_typed, read_typed
 from study.workspace.workspace import ROOT, bundles, study_files, study_name
 
 ARCHIVE = "archive"
@@ -49,11 +50,13 @@ def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
     """
     target = _free_path(home, name)
     draft = StudyDraft.read(source)
+    before = draft.content
     draft.set("study.name", name)
     if title:
         draft.set("study.title", title)
     if source.parent != target.parent:
-        _rebase(draft, source.parent)
+        _rebase(draft, source)
+    copy_typed(source, target, before, draft.content)
     draft.save(target)
     return target
 
@@ -106,6 +109,7 @@ def rename_study(path: Path, home: Path, name: str) -> Path:
         raise ForetellError(f"{old} is built, and links and responses carry its name. Duplicate it instead.")
     target = _free_path(home, name)
     draft.set("study.name", name)
+    move_typed(path, target)
     draft.save(target)
     path.unlink()
     return target
@@ -178,14 +182,19 @@ def _move(path: Path, target: Path) -> Path:
     if target.exists():
         raise ForetellError(f"There is already a study file {target.name}. Rename one of the two first.")
     target.parent.mkdir(parents=True, exist_ok=True)
+    move_typed(path, target)
     return path.rename(target)
 
 
-def _rebase(draft: StudyDraft, base: Path) -> None:
-    """Make the files that a study file names relative to its folder absolute, where they are there."""
+def _rebase(draft: StudyDraft, source: Path) -> None:
+    """Make the files that a study file names relative to its folder absolute, where they are there.
+
+    What accounts typed stays as it is: they are not told whether it is there.
+    """
+    base, typed = source.parent, read_typed(source)
     for place in ("sets.pool.path", "sets.standard.path", "sets.adversarial.path", "teaching.prior"):
         named = draft.get(place)
-        if isinstance(named, str) and (base / named).exists():
+        if isinstance(named, str) and named not in typed.get(place, ()) and (base / named).exists():
             draft.set(place, str((base / named).resolve()))
 
 

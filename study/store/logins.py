@@ -75,17 +75,19 @@ def open_login(db: Connection, token_hash: str, email: str | None, now: int, unt
 def add_link(
     db: Connection, token_hash: str, now: int, until: int, person: str | None = None, by: str | None = None
 ) -> None:
-    """Allow logging in by a link for a time, and forget expired links; an account has one link at a time."""
+    """Allow logging in by a link for a time, and forget expired links.
+
+    An account has one link at a time, and so has whoever uses the command line, who is no ``person``.
+    """
     db.execute(delete(login_link).where(login_link.c.expires_at <= now))
-    if person is not None:
-        db.execute(delete(login_link).where(login_link.c.person == person))
+    db.execute(delete(login_link).where(login_link.c.person.is_not_distinct_from(person)))
     db.execute(insert(login_link).values(token_hash=token_hash, expires_at=until, person=person, made_by=by))
 
 
 def list_account_links(db: Connection, now: int) -> list[Row]:
     """List the links with which accounts can choose a password now, without their secrets."""
     mine = (login_link.c.person.is_not(None), login_link.c.expires_at > now)
-    return every(db, select(login_link.c.person, login_link.c.expires_at).where(*mine))
+    return every(db, select(login_link.c.person, login_link.c.expires_at, login_link.c.made_by).where(*mine))
 
 
 def remove_account_link(db: Connection, address: str, now: int) -> int:
@@ -98,6 +100,12 @@ def find_link(db: Connection, token_hash: str, now: int) -> Row | None:
     """Find the login link with this secret, unless it has expired."""
     mine = (login_link.c.token_hash == token_hash, login_link.c.expires_at > now)
     return at_most_one(db, select(login_link).where(*mine))
+
+
+def use_up_login_link(db: Connection, token_hash: str, now: int) -> int:
+    """Remove a login link of the command line; return how many there were (0 or 1)."""
+    mine = (login_link.c.token_hash == token_hash, login_link.c.person.is_(None), login_link.c.expires_at > now)
+    return db.execute(delete(login_link).where(*mine)).rowcount
 
 
 def use_up_link(db: Connection, token_hash: str, now: int) -> Row | None:
@@ -114,6 +122,12 @@ def set_own_password(db: Connection, address: str, hashed: str, at: int, by: str
     row = {"address": address, "hash": hashed, "set_at": at, "invited_by": by}
     db.execute(insert_or(db, account).values(row).on_conflict_do_update(index_elements=["address"], set_=row))
     db.execute(delete(login).where(login.c.person == address))
+
+
+def end_password(db: Connection, address: str) -> None:
+    """End the password of an account that logs in by a provider, with all logins by it."""
+    if db.execute(delete(account).where(account.c.address == address)).rowcount:
+        db.execute(delete(login).where(login.c.person == address))
 
 
 def own_hash(db: Connection, address: str) -> str | None:

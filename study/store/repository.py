@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, select, update
 
 from study.store.rows import PlannedRow, Row, SessionRow, VersionRow, at_most_one, every
 from study.store.screens import keep_screens
@@ -222,12 +222,6 @@ def every_session(db: Connection) -> list[SessionRow]:
     """List every participant of every study, in the order of arrival."""
     rows = every(db, select(session).order_by(session.c.started_at, session.c.session_id))
     return cast(list[SessionRow], rows)
-
-
-def erase_rest(db: Connection, session_id: str) -> None:
-    """Erase all that a participant left except their responses."""
-    for table in (response_conflict, page_event, comprehension, questionnaire, trial_plan):
-        db.execute(delete(table).where(table.c.session_id == session_id))
 
 
 def add_withdrawal(db: Connection, session_id: str, at: int) -> None:

@@ -23,6 +23,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from data.sets.images import EXTENSIONS
 from study.workspace.disk import LEAST_FREE, free_bytes
+from study.workspace.unreadable import remove_unreadable
 
 MOST_FILES = 50_000
 MOST_BYTES = 20 * 2**30
@@ -48,11 +49,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class AddedSet:
-    """A new image set: its folder, the number of images, and files that are no images and were left out, by name."""
+    """A new image set: its folder, the number of images, and by name the files that were left out.
+
+    ``others`` are no images by their ending, ``unreadable`` none by their content.
+    """
 
     folder: Path
     images: int
     others: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
+    bytes: int = 0
 
 
 def list_folder(path: Path) -> list[Entry]:
@@ -124,8 +130,9 @@ def add_set(
     Raises
     ------
     ForetellError
-        A name that exists or cannot be used, no images, images outside a category or, unless ``nested``, only in
-        folders below one, names that are unsafe or collide, too many or too large files, or too little space.
+        A name that exists or cannot be used, no images or none that can be read, images outside a category or, unless
+        ``nested``, only in folders below one, names that are unsafe or collide, too many or too large files, or too
+        little space.
     """
     target = sets / check_name(name)
     _refuse_existing(target)
@@ -139,12 +146,14 @@ def add_set(
         for done, (entry, path) in enumerate(planned):
             progress(done, len(planned), "adding images")
             left -= _write(entry, folder / path, left, most_bytes)
+        unreadable = remove_unreadable([(entry.name, folder / path) for entry, path in planned], folder)
         _refuse_existing(target)
         sets.mkdir(parents=True, exist_ok=True)
         folder.rename(target)
     images = {entry.name for entry, _ in planned}
     seen = [entry.name for entry in entries if not _is_hidden(split_name(entry.name))]
-    return AddedSet(target, len(planned), tuple(name for name in seen if name not in images))
+    others = tuple(name for name in seen if name not in images)
+    return AddedSet(target, len(planned) - len(unreadable), others, unreadable, most_bytes - left)
 
 
 def check_name(name: str) -> str:

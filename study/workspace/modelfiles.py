@@ -136,6 +136,11 @@ def write_names(folder: Path, name: str, names: Sequence[str]) -> Path:
     return add_file(folder, f"{name}.txt", ("\n".join(kept) + "\n").encode())
 
 
+def find_files(model: str) -> str:
+    """Return the name of the file or the folder of a model of the workspace, within its folder of models."""
+    return PurePosixPath(model.partition("/")[2]).parts[0]
+
+
 def remove_file(folder: Path, name: str) -> None:
     """Remove a file of the folder, or a folder in it with all its files.
 

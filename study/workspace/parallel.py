@@ -26,6 +26,8 @@ Result = TypeVar("Result")
 Engine = Literal["processes", "ray"]
 MOST = 8
 """Largest default number of processes with a network: each loads it and about 0.5 GB of libraries."""
+OPEN_TO_OTHERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's variable for a cluster that other machines can join; by default on macOS and Windows, none can."""
 _AT_ONCE = 4
 """Number of tasks below which starting another process costs more than it saves."""
 
@@ -113,13 +115,18 @@ def measure_start(work: Callable[[], object]) -> float:
 
 @contextmanager
 def start_ray(count: int) -> Iterator[Any]:
-    """Connect to the cluster of ``RAY_ADDRESS``, or start one with ``count`` cores here, during the block."""
+    """Connect to the cluster of ``RAY_ADDRESS``, or start one with ``count`` cores here, during the block.
+
+    One that is started here listens to this machine alone: whoever reaches a cluster runs code on it.
+    """
+    address = os.environ.get("RAY_ADDRESS")
+    if address is None:
+        os.environ.setdefault(OPEN_TO_OTHERS, "0")  # read when Ray is imported
     ray: Any = importlib.import_module("ray")
     if ray.is_initialized():
         yield ray
         return
     environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    address = os.environ.get("RAY_ADDRESS")
     size = {} if address else {"num_cpus": count}
     ray.init(address=address, include_dashboard=False, runtime_env={"env_vars": environment}, **size)
     try:

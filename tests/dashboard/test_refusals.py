@@ -92,6 +92,14 @@ def elsewhere(client: TestClient) -> Reply:
     return client.get("/api/v1/state", headers={"X-Tab": "two"})
 
 
+def without_tab(client: TestClient) -> Reply:
+    entered(client)
+    client.get("/api/v1/state", headers={"X-Tab": "one"})
+    for path, body in (("ready", {"stage": "instructions"}), ("takeover", {})):
+        assert post(client, path, body).status_code in (422, 423), path
+    return client.get("/api/v1/state")
+
+
 def known(client: TestClient) -> Reply:
     assert begin(client, recruit={"person": "7"}).status_code == 201
     return begin(client, recruit={"person": "7"})
@@ -120,6 +128,7 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("an old link", 401, "refused_stale", lambda client: client.get("/api/v1/state")),
     ("an old page", 401, "refused_stale", lambda client: client.get("/api/v1/preload")),
     ("another tab", 423, "refused_elsewhere", elsewhere),
+    ("no tab while one holds it", 423, "refused_elsewhere", without_tab),
     ("an end before the time", 425, "refused_moved", after(then="finish")),
     ("a check that is not open", 425, "refused_moved", after(then="check", body={"attempt": 1, "answers": [0]})),
     ("a questionnaire too early", 425, "refused_moved", after(then="questionnaire", body={"answers": {}})),

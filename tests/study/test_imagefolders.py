@@ -314,3 +314,13 @@ def _flip(content: bytes, place: int, value: int) -> bytes:
     changed = bytearray(content)
     changed[place] ^= value
     return bytes(changed)
+
+
+def test_what_is_named_like_an_image_and_is_none_is_not_kept(home: Path) -> None:
+    """Catches code or anything else that an upload leaves on the disk of the server under the name of an image."""
+    code = b"import os\ndef build(): os.system('id')\n"
+    assert "None of the files can be read as an image" in refused(home, zipped(("red/evil.py.png", code)))
+    files = [("red/evil.py.png", code), ("red/1.png", image(1)), ("blue/2.png", image(2)[:200]), ("red/a.jpg", b"")]
+    added = add(home, zipped(*files))
+    assert (added.images, added.unreadable) == (1, ("red/evil.py.png", "blue/2.png", "red/a.jpg"))
+    assert [path.name for path in added.folder.rglob("*")] == ["red", "1.png"]

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from study.workspace.workspace import ROOT
 
 PARENT = """
@@ -49,3 +51,31 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     while any(is_running(int(worker)) for worker in workers):
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+LISTENING = """
+import psutil
+from study.workspace.parallel import start_ray
+with start_ray(1) as ray:
+    ray.get(ray.remote(lambda: 1).remote())
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        try:
+            places = [one.laddr.ip for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+        except psutil.NoSuchProcess:
+            continue
+        print(*places, sep="\\n")
+"""
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_listens_to_this_machine_alone() -> None:
+    """Catches a build with Ray that opens a door to code for the whole network, as Ray does by default on Linux."""
+    pytest.importorskip("ray")
+    pytest.importorskip("psutil")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENING], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    places = {line for line in done.stdout.split() if ":" in line or line[:1].isdigit()}
+    assert places
+    assert {place.removeprefix("::ffff:") for place in places} <= {"127.0.0.1", "::1"}

@@ -20,6 +20,7 @@ from dashboard.shared import cache, links, numbers, service
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.uploads import read_upload
 from study.collection.permissions import Permission
 from study.inquiry import ready_rules
 from study.inquiry.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
@@ -71,13 +72,14 @@ def _show_adding() -> None:
     file = st.file_uploader("A Python file of functions (image, prediction)", "py", key="rules_file")
     if st.button("Add", type="primary", key="rules_add", disabled=file is None):
         assert file is not None
-        st.session_state["rules"] = _add_file(file.name, file.getvalue())
+        st.session_state["rules"] = _add_file(file.name, read_upload(file))
 
 
 def _add_file(name: str, content: bytes) -> str:
     """Add a file to the workspace and load it; one that cannot be loaded is removed. Return its name."""
     if not name.lower().endswith(".py"):
         raise ForetellError(f"{name} is no Python file. Add a file that ends in .py.")
+    service.get_acting_researcher().require(Permission.ADMINISTER)
     path = add_file(home() / cache.RULES, name, content)
     try:
         with st.spinner(f"Reading {escape_markdown(path.name)} …"):

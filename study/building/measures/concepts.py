@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from core.concepts.sensitivity import Directions, derivatives, directions_of
 from core.concepts.tcav import KNOWN
 from core.concepts.vector import LEAST
 from core.errors import ForetellError
+from core.files import find_file
 from data.types import ImageSet
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
@@ -96,8 +96,9 @@ def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
 def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concept:
     """Return the one concept of that name, folders relative to the study file."""
     if name.partition("=")[0] not in images.factors:
-        name = str(ground.base / Path(name).expanduser())
-    concepts = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
+        name = str(find_file(ground.base, name, ground.limits))
+    others = str(find_file(ground.base, random, ground.limits)) if random else None
+    concepts = parse_concepts(images, [name], others)
     if len(concepts) != 1:
         values = ", ".join(one.name for one in concepts)
         raise ForetellError(f"trials.strata: the strata need one concept: name one of {values}.")

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.files import FileLimits
 from core.teaching.kfac import KroneckerPrior
 from data.types import ImageSet
 from study.building.design import ROLE_OF_TYPE, Candidate
@@ -37,7 +38,8 @@ CandidateMeasure = Callable[[Candidate], MeasuredValue]
 class Ground:
     """A study's strata, classifier, image sets by role, prior and seed.
 
-    ``base`` is the folder of the study file, ``cache`` one for what is asked of whole sets.
+    ``base`` is the folder of the study file, ``cache`` one for what is asked of whole sets; ``limits`` are those of
+    the files that the measure names.
     """
 
     settings: Strata
@@ -47,6 +49,7 @@ class Ground:
     base: Path
     cache: Path
     seed: int
+    limits: FileLimits | None = None
 
     def inputs(self, candidate: Candidate) -> Tensor:
         """Return the candidate's image as an input (1, C, H, W)."""

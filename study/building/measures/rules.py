@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from core.errors import ForetellError
+from core.files import find_file
 from core.registry import Registry
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
@@ -24,7 +23,7 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
     ForetellError
         No such file or function, one about a history, one that fails, or one that says nothing of an image.
     """
-    path = ground.base / Path(file).expanduser()
+    path = find_file(ground.base, file, ground.limits, runs=True)
     rules = RuleProcess(path)
     if rule not in rules.says:
         raise ForetellError(f"{path}: {Registry('rule', rules.says).unknown(rule)}")

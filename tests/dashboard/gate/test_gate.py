@@ -99,13 +99,27 @@ def test_a_login_link_ends(tmp_path: Path) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
         key = service.access.login_link().partition("=")[2]
-        now[0] += LINK_NS - 1
-        assert service.access.find_login_state(service.access.login_by_link(key)) == "in"
-        now[0] += 1
+        now[0] += LINK_NS
         with pytest.raises(Refusal, match="unknown, used or expired"):
             service.access.login_by_link(key)
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert key.encode() not in kept
+
+
+def test_a_login_link_lets_in_once_and_ends_the_one_before(tmp_path: Path) -> None:
+    """Catches links of every start of the server, each of which opens the administrator's pages for 30 days."""
+    with Service(tmp_path) as service:
+        first, second = (service.access.login_link().partition("=")[2] for _ in range(2))
+        for wrong in (first, ""):
+            with pytest.raises(Refusal, match="unknown, used or expired"):
+                service.access.login_by_link(wrong)
+        token = service.access.login_by_link(second)
+        with pytest.raises(Refusal, match="unknown, used or expired"):
+            service.access.login_by_link(second)
+        account_link = service.access.make_account_link("ada@example.org").partition("=")[2]
+        service.access.login_link()
+        assert service.access.find_invited(account_link) == "ada@example.org"
+        assert service.access.find_login_state(token) == "in"
 
 
 NGINX = """
@@ -236,6 +250,14 @@ def test_behind_tls_the_cookie_is_for_tls_only(guarded: Server) -> None:
     """uvicorn takes the scheme from a proxy on this machine."""
     reply = login(guarded, **{"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"})
     assert "secure" in reply.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize("path", ["/run/demo", "/login", "/runner/runner.js", "/api/v1/time", "/", "/_stcore/health"])
+def test_behind_tls_every_reply_asks_for_tls_alone(server: Server, path: str) -> None:
+    """Catches a page, an image or a refusal that a browser may ask for without TLS again; without TLS none says so."""
+    name = "Strict-Transport-Security"
+    assert get(server, path, {"X-Forwarded-Proto": "https"}).headers[name] == "max-age=31536000"
+    assert name not in get(server, path, {}).headers
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,12 @@ def test_a_zip_becomes_a_set_whose_labels_are_matched(app: AppTest, workspace: P
         {name: image(seed) for name, seed in FILES.items()} | {"cat/broken.png": b"no image", "cat/notes.txt": b"cats"}
     )
     add(app.run(), "animals.zip", content)
-    assert count_images(workspace / "images" / "animals") == {"boat": 1, "cat": 4, "junk": 1, "kitty": 1}
+    assert count_images(workspace / "images" / "animals") == {"boat": 1, "cat": 3, "junk": 1, "kitty": 1}
     left_out = "1 file was not an image and was left out: cat/notes.txt."
-    assert [alert.value for alert in app.success] == [f"Added 7 images. {left_out}"]
+    broken = "1 file was not readable as an image and was left out: cat/broken.png."
+    assert [alert.value for alert in app.success] == [f"Added 6 images. {left_out} {broken}"]
+    (workspace / "images" / "animals" / "cat" / "broken.png").write_bytes(b"no image")  # as in a set of before
+    settled(app.run())
     assert any(heading.value == "6 images in 4 classes" for heading in app.header)
     assert list(dict(read_grid(app)).values()) == [("boat", "4.png"), *(("cat", name) for name in CATS), *REST]
     assert dict(app.dataframe[0].value.to_numpy()) == {"boat": 1, "cat": 3, "junk": 1, "kitty": 1}

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.collection.access import ACCOUNT_LINK_NS, MOST_TRIES
+from study.collection.access import MOST_TRIES
+from study.collection.invitations import ACCOUNT_LINK_NS
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.store import Store, audit
@@ -17,7 +18,7 @@ from study.store import Store, audit
 MakeBundle = Callable[..., Path]
 PASSWORD = "correct horse battery"
 OTHER = "another long password"
-ADA = "ada@example.org"
+ADA, PROF = "ada@example.org", "prof@example.org"
 FILE = """
 name = "The University"
 issuer = "https://login.example.org"
@@ -143,6 +144,82 @@ def test_an_administrator_replaces_and_ends_an_account(service: Service) -> None
         service.access.login(OTHER, "b", person=ADA)
     with pytest.raises(ForetellError, match="no password and no login link"):
         service.access.remove_account(ADA)
+
+
+def test_an_account_that_is_taken_before_it_exists_gets_nothing_more(service: Service, bundle: MakeBundle) -> None:
+    """Catches an owner who makes an account for a professor, sets its password, and waits until it gets more."""
+    service.researcher.open_study(bundle(name="theirs", trials=2, practice=0, side=8), 2)
+    service.researcher.set_member("theirs", "bob@example.org", "owner")
+    service.act_as("owner@example.org").set_member("demo", PROF, "viewer")
+    held = service.access.choose_password(member_secret(service, PROF), PASSWORD)
+    with pytest.raises(
+        Refusal, match=rf"{PROF} chose their password with a link of owner@example\.org, who may do less"
+    ):
+        service.act_as("bob@example.org").set_member("theirs", PROF, "owner")
+    assert service.act_as(PROF).find_role("theirs") is None
+
+    done = service.researcher.set_member("theirs", PROF, "owner")
+    assert f"The password of {PROF} was chosen with a link of an account that may do less, and has ended." in done
+    assert service.access.find_account(held) is None
+    with pytest.raises(Refusal, match="wrong"):
+        service.access.login(PASSWORD, "a", person=PROF)
+    rows = service.workspace.store.read(lambda db: audit.acts(db, "ended a password"))
+    assert [(row["actor"], PROF in row["detail_json"]) for row in rows] == [("researcher", True)]
+    with pytest.raises(Refusal, match="roles in other studies"):
+        member_secret(service, PROF)
+    token = service.access.choose_password(secret_of(service.access.make_account_link(PROF)), OTHER)
+    assert service.researcher.set_member("theirs", PROF, "manager") == ""
+    assert service.researcher.set_member("theirs", PROF, "owner") == ""
+    assert service.access.find_address(token) == PROF
+
+
+def test_a_password_counts_for_what_its_inviter_may_do(service: Service) -> None:
+    """Catches a password that ends, or a role that is refused, where the inviter could do as much anyway."""
+    owner = service.act_as("owner@example.org")
+    token = service.access.choose_password(member_secret(service), PASSWORD)
+    for role in ("owner", "editor", "manager", "viewer"):
+        assert owner.set_member("demo", ADA, role) == ""
+        assert service.access.find_address(token) == ADA
+
+
+def test_a_link_of_somebody_who_may_do_less_by_now_sets_no_password(service: Service, bundle: MakeBundle) -> None:
+    """Catches a link that was made before the account got more, or by an owner who is none any more."""
+    service.researcher.open_study(bundle(name="theirs", trials=2, practice=0, side=8), 2)
+    service.researcher.set_member("theirs", "bob@example.org", "owner")
+    secret = member_secret(service)
+    service.act_as("bob@example.org").set_member("theirs", ADA, "viewer")
+    with pytest.raises(Refusal, match="unknown, used or expired"):
+        service.access.choose_password(secret, PASSWORD)
+    service.researcher.remove_member("theirs", ADA)
+    service.researcher.set_member("demo", ADA, "editor")
+    secret = member_secret(service)
+    service.researcher.set_member("demo", "second@example.org", "owner")
+    service.researcher.set_member("demo", "owner@example.org", "manager")
+    with pytest.raises(Refusal, match="unknown, used or expired"):
+        service.access.choose_password(secret, PASSWORD)
+
+
+def test_a_login_by_password_is_none_of_a_provider_that_comes_later(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a session of a taken account that becomes an administrator's when the provider is set up."""
+    root = "root@example.org"
+    service.act_as("owner@example.org").set_member("demo", root, "viewer")
+    held = service.access.choose_password(member_secret(service, root), PASSWORD)
+    service.act_as("owner@example.org").set_member("demo", "grace@example.org", "viewer")
+    pending = member_secret(service, "grace@example.org")
+    monkeypatch.setenv("FORETELL_TEST_SECRET", "x")
+    names = '["root@example.org", "grace@example.org"]'
+    (tmp_path / "home" / "oidc.toml").write_text(FILE.replace('["ada@example.org"]', names))
+    with Service(tmp_path / "home", clock=service.workspace.clock) as later:
+        assert later.access.find_account(held) is None
+        with pytest.raises(Refusal, match="unknown, used or expired"):
+            later.access.choose_password(pending, PASSWORD)
+        token = later.access.admit({"email": root, "email_verified": True}, "a")
+        account = later.access.find_account(token)
+        assert account is not None
+        assert account.is_administrator
+        assert later.access.find_account(held) is None
 
 
 def test_whom_the_provider_logs_in_has_no_other_password(

@@ -166,3 +166,38 @@ def test_codes_are_not_tried_without_end(service: Service, study: str, token: st
         service.participant.withdraw(service.participant.state(token)["withdrawal_code"], "192.0.2.8")["stage"]
         == "withdrawn"
     )
+
+
+HEX = "0123456789abcdef01234567"
+BY_PROLIFIC = Recruit(source="prolific", person=HEX, study=HEX, session=HEX)
+BY_LINK = Recruit(person=HEX)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(BY_LINK, BY_PROLIFIC), (BY_PROLIFIC, BY_LINK)], ids=["link", "prolific"]
+)
+def test_an_id_takes_part_once_whatever_its_source(
+    service: Service, study: str, bundle: MakeBundle, first: Recruit, second: Recruit
+) -> None:
+    """Catches an invited participant who comes by `?pid=` and by `?PROLIFIC_PID=`, and takes part twice."""
+    assert service.researcher.set_access(study, "list", [HEX]) == 1
+    to_trials(service, service.participant.begin(study, recruit=first, proof=MINE))
+    with pytest.raises(Refusal, match="not proved to be yours"):
+        service.participant.begin(study, recruit=second, proof=OTHER)
+    again = service.participant.begin(study, recruit=second, proof=MINE)
+    assert service.participant.state(again)["stage"] == "practice"
+    assert query(service, "SELECT count(*) FROM session") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(BY_LINK, BY_PROLIFIC), (BY_PROLIFIC, BY_LINK)], ids=["link", "prolific"]
+)
+def test_an_excluded_study_knows_an_id_whatever_its_source(
+    service: Service, bundle: MakeBundle, first: Recruit, second: Recruit
+) -> None:
+    """Catches a participant of the pilot who comes to the main study by another recruiter's link."""
+    pilot = service.researcher.open_study(bundle(name="pilot"), per_condition=4)
+    main = service.researcher.open_study(bundle(name="main", config={"recruiter": {"exclude": ["pilot"]}}), 4)
+    to_trials(service, service.participant.begin(pilot, recruit=first, proof=MINE))
+    with pytest.raises(Refusal, match="They took part in pilot, which this study excludes"):
+        service.participant.begin(main, recruit=second, proof=MINE)

@@ -24,6 +24,21 @@ DESIGNERS = frozenset({"owner", "editor"})
 RECRUITERS = frozenset({"owner", "manager"})
 
 OWNER = frozenset({"owner"})
+LIBRARY = frozenset(
+    {
+        "find_file_limits",
+        "explain_adding_refusal",
+        "require_adding",
+        "explain_library_refusal",
+        "add_image_set",
+        "rename_categories",
+        "remove_image_set",
+        "list_network",
+        "write_class_names",
+        "remove_network",
+    }
+)
+"""Functions that check who added an item: `tests/study/collection/test_library.py`."""
 
 ALLOWED: dict[str, frozenset[Role]] = {
     "monitor": EVERYBODY,
@@ -41,6 +56,7 @@ ALLOWED: dict[str, frozenset[Role]] = {
     "personal_links": frozenset({"owner", "editor", "manager"}),
     "release_quota_place": RECRUITERS,
     "withdraw_participant": RECRUITERS,
+    "collect_subject_data": RECRUITERS,
     "send_message": RECRUITERS,
     "list_messages": RECRUITERS,
     "exclude": RECRUITERS,
@@ -65,6 +81,7 @@ ALLOWED: dict[str, frozenset[Role]] = {
     "set_member": OWNER,
     "remove_member": OWNER,
     "make_member_link": OWNER,
+    "add_network_files": frozenset(),
     "list_accounts": frozenset(),
     "make_account_link": frozenset(),
     "revoke_account_link": frozenset(),
@@ -92,6 +109,7 @@ def make_calls(folder: Path, study_hash: str, file: Path) -> dict[str, tuple[Any
         "personal_links": (study, ["7"]),
         "release_quota_place": (study, "P0", "why"),
         "withdraw_participant": (study, "P0", "why"),
+        "collect_subject_data": (study, "P0", "why"),
         "send_message": (study, "Hello", "P0"),
         "exclude": (study, "P0", "why"),
         "reconcile": (study, list_),
@@ -110,6 +128,7 @@ def make_calls(folder: Path, study_hash: str, file: Path) -> dict[str, tuple[Any
         "set_member": (study, "new@example.org", "viewer"),
         "remove_member": (study, "nobody@example.org"),
         "make_member_link": (study, "viewer@example.org"),
+        "add_network_files": ([], ""),
         "list_accounts": (),
         "make_account_link": ("viewer@example.org",),
         "revoke_account_link": ("viewer@example.org",),
@@ -148,7 +167,7 @@ def test_every_function_of_the_door_has_a_rule_and_is_checked() -> None:
     assert public == set(DOOR)
     own = {name for name, rule in DOOR.items() if rule.permission is None}
     own_account = {"studies", "may", "sees", "explain_refusal", "require", "find_role", "copy_study"}
-    assert own == own_account | {"explain_storage_fault"}
+    assert own == {*own_account, "explain_storage_fault", *LIBRARY}
     assert {name for name in public - own if not hasattr(getattr(Researcher, name), "__wrapped__")} == set()
     assert set(ALLOWED) == public - own
 
