@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+from functools import cache
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -31,6 +33,8 @@ FRAMED = {**FRESH, "Content-Security-Policy": f"{_POLICY} 'self'"}
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
+log = logging.getLogger(__name__)
+
 HSTS = "max-age=31536000"
 """Strict-Transport-Security of every reply to a request that came by TLS: the browser asks by TLS alone for a year."""
 
@@ -44,9 +48,22 @@ def is_foreign_origin(asked: HTTPConnection) -> bool:
     return origin is not None and urlsplit(origin).netloc != asked.headers.get("host")
 
 
+@cache
+def _warn_of_proxy(host: str) -> None:
+    """Say once that a proxy is not believed: all participants behind it count as one address."""
+    log.warning(
+        "%s sends X-Forwarded-For and is not believed: all that it forwards counts as one address. If it is your "
+        "proxy, set FORWARDED_ALLOW_IPS to its address.",
+        host,
+    )
+
+
 def source_of(asked: HTTPConnection) -> str:
     """Return the source whose requests are counted: an address, or the 64-bit network of one household."""
     host = asked.client.host if asked.client else ""
+    forwarded = asked.headers.get("x-forwarded-for", "")
+    if forwarded and host not in forwarded:
+        _warn_of_proxy(host)
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -39,11 +39,11 @@ def tabulate_funnel(sessions: Sequence[SessionRow]) -> pd.DataFrame:
 
 
 def list_minutes(sessions: Sequence[SessionRow]) -> pd.Series[float]:
-    """List the minutes from consent to completion of the participants who completed."""
+    """List the minutes from consent to completion of the participants who completed; none across a clock set back."""
     times = [
         (row["completed_at"] - row["agreed_at"]) / 60e9
         for row in sessions
-        if row["stage"] == "done" and row["completed_at"] and row["agreed_at"]
+        if row["stage"] == "done" and row["agreed_at"] and (row["completed_at"] or 0) >= row["agreed_at"]
     ]
     return pd.Series(times, dtype=float, name="minutes")
 
@@ -67,7 +67,8 @@ def tabulate_page_times(sessions: Sequence[SessionRow], milestones: Sequence[Row
         last = session["started_at"]
         for part, ended in zip(PARTS, _find_ends(session, reached[session["session_id"]]), strict=True):
             if ended is not None:
-                times[part].append((ended - last) / 60e9)
+                if ended >= last:  # else the clock was set back meanwhile
+                    times[part].append((ended - last) / 60e9)
                 last = ended
     rows = [(part, len(took), *np.quantile(took, list(QUANTILES.values()))) for part, took in times.items() if took]
     return pd.DataFrame(rows, columns=["part", "participants", *QUANTILES])

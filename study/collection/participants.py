@@ -19,6 +19,8 @@ from study.store import Connection, repository, responses
 from study.store.guests import exclusions
 from study.store.rows import ResponseRow, SessionRow
 
+LEAST_JUMP = 30.0
+"""Minutes by which the clocks must have moved apart to be a jump."""
 MOST_MS = 1e13
 """Largest plausible clock value; larger numbers, infinities and NaN are discarded."""
 
@@ -56,10 +58,26 @@ class StoredParticipation:
 
     @property
     def minutes(self) -> float | None:
-        """Minutes from the consent to the end, if both are known."""
+        """Minutes from the consent to the end, if both are known, without what the server's clock jumped meanwhile."""
         if not (self.row["completed_at"] and self.row["agreed_at"]):
             return None
-        return float(round((self.row["completed_at"] - self.row["agreed_at"]) / 60e9, 2))
+        took = round((self.row["completed_at"] - self.row["agreed_at"]) / 60e9 - self.clock_jump, 2)
+        return float(took) if took >= 0 else None
+
+    @cached_property
+    def clock_jump(self) -> float:
+        """Minutes by which the server's clock jumped between the first and the last response, ahead or back (< 0).
+
+        A browser's clock runs on meanwhile. Below `LEAST_JUMP` it is none: responses of a browser that was offline
+        arrive late.
+        """
+        known = [row for row in self.responses if row["time_origin_ms"] is not None and row["event_ms"] is not None]
+        if len(known) < 2:
+            return 0.0
+        first, last = known[0], known[-1]
+        theirs = [row["time_origin_ms"] + row["event_ms"] for row in (first, last)]
+        apart = (last["received_at"] - first["received_at"]) / 60e9 - (theirs[1] - theirs[0]) / 60e3
+        return round(apart, 2) if LEAST_JUMP <= abs(apart) < MOST_MS else 0.0
 
     @cached_property
     def clock(self) -> Any:
@@ -116,7 +134,12 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         unit="ms",
     ),
     Column("over_quota", "whether the participant finished after their place was reallocated", values="0, 1"),
-    Column("minutes", "time from the consent to the end", lambda one: one.minutes, unit="min"),
+    Column(
+        "minutes",
+        "time from the consent to the end, by the browser's clock where the server's jumped; empty where neither tells",
+        lambda one: one.minutes,
+        unit="min",
+    ),
     Column(
         "clock_offset_ms",
         "the server's clock minus the browser's when the page was last opened, by the fastest of 3 requests",
@@ -149,6 +172,12 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         "whether the browser translated the page; class names and codes are never translated",
         lambda one: int("translated" in one.events),
         values="0, 1",
+    ),
+    Column(
+        "clock_jump",
+        "how far the server's clock jumped during the responses, against the browser's; 0 below half an hour",
+        lambda one: one.clock_jump,
+        unit="min",
     ),
 )
 

@@ -42,6 +42,7 @@ _DURATIONS = (
         session.c.mode == "live",
         session.c.stage == "done",
         session.c.agreed_at.is_not(None),
+        _TOOK >= 0,  # a clock that was set back has durations below 0
     )
     .order_by(_TOOK)
 )

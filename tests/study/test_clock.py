@@ -148,3 +148,26 @@ def test_reading_erases_nothing(tmp_path: Path, bundle: MakeBundle, monkeypatch:
     assert CliRunner().invoke(cli.build_app(), told, catch_exceptions=False).exit_code == 0
     with Service(home) as service:
         assert (ids(service), expired(service)) == (PEOPLE, 0)
+
+
+@pytest.mark.parametrize("jump", [-2 * HOUR, 3 * HOUR])
+def test_a_clock_that_jumps_leaves_no_wrong_duration(
+    opened: Service, clock: Clock, bundle: MakeBundle, jump: int
+) -> None:
+    """Catches durations of -116 minutes, and of three hours too many, in the export, the monitor and the timeouts."""
+    folder = bundle(trials=4, practice=0, config={"pacing": {"longest_minutes": 600}})
+    study = opened.researcher.open_study(folder, per_condition=1)
+    token = opened.participant.begin(study)
+    to_trials(opened, token)
+    browser_ms = 1e12
+    for index in range(4):
+        clock.now += 60 * 10**9 + (jump if index == 2 else 0)
+        browser_ms += 60_000.0
+        opened.participant.record(token, answer(index, time_origin_ms=1e12, event_ms=browser_ms - 1e12))
+    opened.participant.finish(token)
+    [row] = opened.researcher.load_participants(study).to_dict("records")
+    assert row["clock_jump"] == pytest.approx(jump / 60e9)
+    assert row["minutes"] == pytest.approx(4, abs=0.01)
+    seen = opened.researcher.monitor(study)
+    assert (seen.minutes >= 0).all()
+    assert (seen.page_times.select_dtypes("number") >= 0).all().all()

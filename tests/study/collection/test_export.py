@@ -30,7 +30,7 @@ def test_exported_columns_keep_their_names_and_places() -> None:
     assert " ".join(PARTICIPANTS) == (
         "participant mode condition stage check_tries catch_missed excluded reason answers resumes anticipations slow "
         "blur_ms over_quota minutes clock_offset_ms round_trip_ms questionnaire device study_hash messages responses "
-        "other_keys translated"
+        "other_keys translated clock_jump"
     )
 
 
