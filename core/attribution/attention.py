@@ -22,6 +22,7 @@ from core.attribution.method import Query
 from core.attribution.places import select_place
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import Call, Interception
 
 ELSEWHERE = "Use a method for any network, such as grad_cam, integrated_gradients or bayesian_teaching."
@@ -104,7 +105,7 @@ def read_attentions(classifier: Classifier, inputs: Tensor, targets: Tensor, met
             logits = module(inputs.to(classifier.device, copy=True))
         _refuse_unlike(classifier, reader, len(inputs), method)
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
-        slopes = torch.autograd.grad(chosen, reader.kept, allow_unused=True)
+        slopes = differentiate(chosen, reader.kept, allow_unused=True)
     gradients = [torch.zeros_like(a) if g is None else g for a, g in zip(reader.kept, slopes, strict=True)]
     weights, gradients = (
         [one.detach().double().cpu().view(len(inputs), -1, *one.shape[-2:]) for one in ones]

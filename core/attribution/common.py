@@ -13,6 +13,7 @@ from core.classifier import Classifier
 from core.cpu import Onednn
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.types import Progress
 
 
@@ -53,7 +54,7 @@ def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor)
         # A clone is no leaf, so that a network may begin with an in-place operation.
         logits = network(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None])
-        (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
+        (gradient,) = differentiate(chosen.sum(), inputs)
     return gradient.float().contiguous().to(device), logits.detach().float().to(device)
 
 

@@ -27,6 +27,7 @@ from core.attribution.linear_maps import LinearMap
 from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import per
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import Call
 
 DeepLiftRule = Annotated[
@@ -314,7 +315,7 @@ def contributions(
     leaf = inputs.detach().requires_grad_()
     logits, start = propagation.logits(module, leaf, references)
     with torch.enable_grad():
-        (multipliers,) = torch.autograd.grad(chosen(logits).sum(), leaf)
+        (multipliers,) = differentiate(chosen(logits).sum(), leaf)
     return multipliers * (inputs - references), logits.detach(), start
 
 

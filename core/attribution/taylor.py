@@ -15,6 +15,7 @@ from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import residual
 from core.attribution.method import Query, heatmap_method
 from core.classifier import Classifier
+from core.gradients import differentiate
 from core.types import Explanation, Progress
 
 HALVINGS = 20
@@ -119,7 +120,7 @@ def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> t
     leaf = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(leaf.clone())
-        (gradient,) = torch.autograd.grad(_margin(logits, classes.to(classifier.device)).sum(), leaf)
+        (gradient,) = differentiate(_margin(logits, classes.to(classifier.device)).sum(), leaf)
     return gradient.float().contiguous(), logits.detach().float()
 
 
