@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import get_gradient_edge
 
 from core.attribution import calls
 from core.attribution.cam import enlarge_maps
@@ -127,11 +128,31 @@ def _refuse_unlike(classifier: Classifier, reader: AttentionReader, batch: int, 
             f"{name} attends within windows, between tokens of different sizes or from a few tokens only (attention of "
             f"{seen}), and {method} is defined for attention of all tokens to all tokens in every layer. {ELSEWHERE}"
         )
+    if not all(map(_depends, kept[1:], kept)):
+        raise ForetellError(
+            f"{name} has attention in parallel branches, which are added and do not follow each other: the product "
+            f"over the layers, which {method} is, has no meaning for them. {ELSEWHERE}"
+        )
     if any(one.shape[-1] == one.shape[-2] for one in reader.unused):
         raise ForetellError(
             f"{name} changes its attention weights before they multiply the values, and {method} has no rule for "
             f"that. {ELSEWHERE}"
         )
+
+
+def _depends(later: Tensor, earlier: Tensor) -> bool:
+    """Tell whether ``later`` was computed from ``earlier``, by the graph of both."""
+    sought = get_gradient_edge(earlier).node
+    seen: set[Any] = set()
+    waiting: list[Any] = [get_gradient_edge(later).node]
+    while waiting:
+        node = waiting.pop()
+        if node is sought:
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return False
 
 
 def explain_by_attention(query: Query, combine: Callable[[Attentions], Tensor]) -> tuple[Tensor, Tensor]:

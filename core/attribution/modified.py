@@ -63,9 +63,9 @@ def guided_grad_cam(query: Query, *, layer: LayerName = "") -> Explanation:
         return fine * enlarge_maps(coarse.relu(), part), logits
 
     maps, logits = query.in_parts(compute, "guided class activation maps")
-    empty = f"Guided backpropagation and layer {layer!r} do not overlap: the heatmap is 0. Try another layer."
-    known = [{"warnings": _collect_warnings(others) + (() if m.any() else (empty,))} for m in maps]
-    return query.explain(maps, known, logits=logits, parameters={"layer": layer})
+    empty = f"Guided backpropagation and layer {layer!r} do not overlap. Try another layer."
+    warnings = _collect_warnings(others)
+    return query.explain(maps, logits=logits, warnings=warnings, parameters={"layer": layer}, empty=empty)
 
 
 def _explain(query: Query, rule: RectifierRule) -> Explanation:
