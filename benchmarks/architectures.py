@@ -81,7 +81,8 @@ class Subject:
             noise = None if explanation.error is None or plan.place == EXACT else explanation.error[0]
             failures.append(checks.check_place(evidence, plan.place, noise))
         if plan.baseline:
-            failures.append(checks.check_sum(evidence, self.measure_change(plan.baseline)))
+            change = self.measure_change(plan.baseline)
+            failures += [checks.check_sum(evidence, change), checks.check_size(evidence, change)]
         if plan.defined and (method != "lrp_0" or self.architecture.rectified):
             failures.append(checks.check_definition(evidence, self.define(method)))
         if method in BLIND_TO_QUARTER:

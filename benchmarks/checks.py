@@ -25,6 +25,8 @@ SAME = 1e-3
 """Largest difference from a definition, of the definition's largest value."""
 INCOMPLETE = 0.05
 """Largest residual of a sum, of what it explains: above it the engine owes a warning too."""
+LARGEST = 100.0
+"""Largest sum of a heatmap's absolute values, of what it explains: parts that cancel may be larger, not by orders."""
 LEAK = 1e-4
 """Largest value in a quarter that cannot count, of the largest value anywhere."""
 SHIFT = 1e-3
@@ -149,6 +151,12 @@ def check_sum(evidence: Tensor, change: float) -> Finding:
     """Check that a heatmap sums to the change of the logit that it explains."""
     off = abs(float(evidence.double().sum()) - change) / abs(change) if change else math.nan
     return Finding("sum", off <= INCOMPLETE, off)
+
+
+def check_size(evidence: Tensor, change: float) -> Finding:
+    """Check that a heatmap's absolute values sum to no more than `LARGEST` times the change that it explains."""
+    times = float(evidence.double().abs().sum()) / abs(change) if change else math.nan
+    return Finding("size", times <= LARGEST, times)
 
 
 def check_shift(evidence: Tensor, shifted: Tensor, side: int, places: int) -> Finding:

@@ -16,8 +16,12 @@ from benchmarks.checks import EXACT, MOST, PLANS, Finding
 from benchmarks.definitions import enlarge, shrink
 from benchmarks.planted import ARCHITECTURES, draw_images, mark_quarter
 from core.attribution import METHODS
+from core.classifier import Classifier
 from core.errors import ForetellError
+from core.sources import load
 from core.types import Certificate, Explanation
+from tests.core import networks
+from tests.core.scenes import answered
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 
@@ -81,6 +85,64 @@ def test_a_sum_that_misses_what_it_explains_is_found_out() -> None:
     assert checks.check_sum(torch.full((2, 2), 0.25), 1.0).holds
     assert not checks.check_sum(torch.full((2, 2), 0.25), -1.0).holds
     assert not checks.check_sum(torch.full((2, 2), 0.25), 1.1).holds
+
+
+def test_a_heatmap_whose_parts_cancel_is_found_out() -> None:
+    """What DeepLIFT gave on sharp attention: the sum is right, of parts that are larger by orders of magnitude."""
+    heatmap = torch.full((2, 2), 0.25)
+    assert checks.check_size(heatmap, 1.0).holds
+    heatmap[0] += torch.tensor([1e4, -1e4])
+    assert checks.check_sum(heatmap, 1.0).holds
+    assert not checks.check_size(heatmap, 1.0).holds
+    assert not checks.check_size(heatmap, 0.0).holds
+
+
+def draw_needles(count: int, draws: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Noise with one patch of 3 x 3 px in red, green or blue, and which of the three."""
+    images = 0.3 * torch.randn(count, 3, networks.SIDE, networks.SIDE, generator=draws)
+    classes = torch.randint(3, (count,), generator=draws)
+    for image, colour, place in zip(images, classes, torch.randint(16, (count,), generator=draws), strict=True):
+        row, column = divmod(int(place), 4)
+        image[colour, 3 * row : 3 * row + 3, 3 * column : 3 * column + 3] += 3
+    return images, classes
+
+
+@pytest.fixture(scope="module")
+def searching() -> Classifier:
+    """A transformer trained to find the one coloured patch, to which it then attends sharply."""
+    draws = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = networks.Attentive()
+        network.drop.p = 0.0
+        climber = torch.optim.Adam(network.parameters(), lr=1e-2)
+        for _ in range(400):
+            images, classes = draw_needles(64, draws)
+            climber.zero_grad()
+            F.cross_entropy(network(images), classes).backward()
+            climber.step()
+    return Classifier(network, networks.unit, name="searching")
+
+
+@pytest.mark.parametrize("method", [method for method, plan in PLANS.items() if plan.baseline])
+@pytest.mark.parametrize("trained", ["vit", "searching"])
+def test_contributions_hold_where_training_made_attention_sharp(
+    method: str, trained: str, searching: Classifier
+) -> None:
+    """Random weights attend to all places nearly alike, where DeepLIFT's maps of 1e5 and more cannot be seen.
+
+    Of the zoo's trained transformer, and of one trained here.
+    """
+    classifier = load("data/scenes/zoo/vit.py:build") if trained == "vit" else searching
+    images = answered(classifier, 2)[0] if trained == "vit" else draw_needles(8, torch.Generator().manual_seed(1))[0]
+    classes = classifier.logits(images).argmax(1).tolist()
+    plan = PLANS[method]
+    heatmaps = METHODS[method](classifier, images, classes, **plan.settings).evidence
+    origin = classifier.fill(plan.baseline)[None]
+    changes = (classifier.logits(images) - classifier.logits(origin))[range(len(images)), classes].tolist()
+    for evidence, change in zip(heatmaps, changes, strict=True):
+        assert checks.check_sum(evidence, change).holds
+        assert checks.check_size(evidence, change).holds
 
 
 def test_enlarged_heatmaps_are_torchs_and_shrink_to_what_they_were() -> None:

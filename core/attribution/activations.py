@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from core.classifier import Classifier
 from core.device import exact_arithmetic
 from core.errors import ForetellError
+from core.gradients import differentiate
 
 Hook = Callable[[nn.Module, Any, Any], Tensor | None]
 
@@ -69,7 +70,7 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
     with exclusive as module, exact, torch.no_grad(), hook_layer(module.get_submodule(layer), keep):
         logits = module(inputs.to(classifier.device, copy=True))
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
-        (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
+        (gradient,) = differentiate(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
     if gradient is None:
         raise make_unreached_error(classifier, layer)
     return Reading(*(values.detach().float().cpu() for values in (kept[0], gradient, logits)))

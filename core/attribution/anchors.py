@@ -132,7 +132,7 @@ def _collect_facts(anchor: FoundAnchor, cells: Cells, parameters: dict[str, Any]
             f"{anchor.lower:.2f} and {anchor.upper:.2f}). Try more samples, a coarser grid or a lower tau.",
         )
     elif not anchor.anchor:
-        warnings = ("No cell is needed: the class never changes, and the heatmap is 0 everywhere.",)
+        warnings = ("No cell is needed: the class never changes.",)
     facts = {
         "cells": [divmod(cell, cells.grid) for cell in anchor.anchor],
         "precision": anchor.precision,

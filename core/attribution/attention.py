@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import get_gradient_edge
 
 from core.attribution import calls
 from core.attribution.cam import enlarge_maps
@@ -22,6 +23,7 @@ from core.attribution.method import Query
 from core.attribution.places import select_place
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import Call, Interception
 
 ELSEWHERE = "Use a method for any network, such as grad_cam, integrated_gradients or bayesian_teaching."
@@ -104,7 +106,7 @@ def read_attentions(classifier: Classifier, inputs: Tensor, targets: Tensor, met
             logits = module(inputs.to(classifier.device, copy=True))
         _refuse_unlike(classifier, reader, len(inputs), method)
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
-        slopes = torch.autograd.grad(chosen, reader.kept, allow_unused=True)
+        slopes = differentiate(chosen, reader.kept, allow_unused=True)
     gradients = [torch.zeros_like(a) if g is None else g for a, g in zip(reader.kept, slopes, strict=True)]
     weights, gradients = (
         [one.detach().double().cpu().view(len(inputs), -1, *one.shape[-2:]) for one in ones]
@@ -126,11 +128,31 @@ def _refuse_unlike(classifier: Classifier, reader: AttentionReader, batch: int, 
             f"{name} attends within windows, between tokens of different sizes or from a few tokens only (attention of "
             f"{seen}), and {method} is defined for attention of all tokens to all tokens in every layer. {ELSEWHERE}"
         )
+    if not all(map(_depends, kept[1:], kept)):
+        raise ForetellError(
+            f"{name} has attention in parallel branches, which are added and do not follow each other: the product "
+            f"over the layers, which {method} is, has no meaning for them. {ELSEWHERE}"
+        )
     if any(one.shape[-1] == one.shape[-2] for one in reader.unused):
         raise ForetellError(
             f"{name} changes its attention weights before they multiply the values, and {method} has no rule for "
             f"that. {ELSEWHERE}"
         )
+
+
+def _depends(later: Tensor, earlier: Tensor) -> bool:
+    """Tell whether ``later`` was computed from ``earlier``, by the graph of both."""
+    sought = get_gradient_edge(earlier).node
+    seen: set[Any] = set()
+    waiting: list[Any] = [get_gradient_edge(later).node]
+    while waiting:
+        node = waiting.pop()
+        if node is sought:
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return False
 
 
 def explain_by_attention(query: Query, combine: Callable[[Attentions], Tensor]) -> tuple[Tensor, Tensor]:

@@ -129,17 +129,15 @@ def _explain(query: Query, layer: str, sign: CamSign, combine: Callable[[Tensor,
         return enlarge_maps(coarse.relu() if sign == "positive" else coarse, part), read.logits
 
     maps, logits = query.in_parts(compute, "class activation maps")
-    known = [{"warnings": warnings(m, layer, sign)} for m in maps]
-    return query.explain(maps, known, logits=logits, parameters={"layer": layer, "sign": sign})
+    parameters = {"layer": layer, "sign": sign}
+    return query.explain(maps, logits=logits, parameters=parameters, empty=remedy(layer, sign))
 
 
-def warnings(heatmaps: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
-    """Return the warning of a heatmap (H, W) that is empty."""
-    if heatmaps.any():
-        return ()
+def remedy(layer: str, sign: CamSign) -> str:
+    """Say what an empty heatmap of a layer means, and what may help."""
     if sign == "signed":
-        return (f"Nothing in layer {layer!r} is evidence for or against this class: the heatmap is 0 everywhere.",)
-    return (f"Nothing in layer {layer!r} is evidence for this class: the heatmap is 0 everywhere. Try sign='signed'.",)
+        return f"Nothing in layer {layer!r} is evidence for or against this class."
+    return f"Nothing in layer {layer!r} is evidence for this class. Try sign='signed'."
 
 
 def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:

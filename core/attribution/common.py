@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from core.classifier import Classifier
 from core.cpu import Onednn
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.types import Progress
 
 
@@ -52,7 +54,7 @@ def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor)
         # A clone is no leaf, so that a network may begin with an in-place operation.
         logits = network(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None])
-        (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
+        (gradient,) = differentiate(chosen.sum(), inputs)
     return gradient.float().contiguous().to(device), logits.detach().float().to(device)
 
 
@@ -84,13 +86,22 @@ def in_parts(
 
 INCOMPLETE = 0.05
 """Share of the change by which a heatmap's sum may miss it without a warning."""
+MANY = 2.0
+"""Share of the change from which on it is said as a multiple."""
 
 
 def shortfall(missed: float | None, remedy: str) -> tuple[str, ...]:
     """Return the warning of a heatmap whose `residual` is large, with what helps; else nothing."""
     if missed is None or abs(missed) <= INCOMPLETE:
         return ()
-    return (f"The sum of this heatmap misses the change it explains by {abs(missed):.0%} of that change. {remedy}",)
+    by = f"{abs(missed):.0%} of that change" if abs(missed) < MANY else f"{abs(missed):.2g} times that change"
+    return (f"The sum of this heatmap misses the change it explains by {by}. {remedy}",)
+
+
+def complete(maps: Tensor, changes: Tensor, remedy: str) -> list[dict[str, Any]]:
+    """Return what the certificates of heatmaps (B, H, W) say of their sums, which are to be ``changes`` (B,)."""
+    missed = [residual(m, 0.0, change) for m, change in zip(maps, changes.tolist(), strict=True)]
+    return [{"completeness": one, "warnings": shortfall(one, remedy)} for one in missed]
 
 
 def residual(attribution: Tensor, start: float, end: float) -> float | None:

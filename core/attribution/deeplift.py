@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import in_parts, residual
+from core.attribution.common import complete, in_parts
 from core.attribution.differences import DeepLiftRule, Differences, contributions
 from core.attribution.lrp import differentiable
 from core.attribution.method import Query, heatmap_method
@@ -27,6 +27,10 @@ LogitKind = Annotated[
     "speaks for every class speaks for none.",
 ]
 
+MOST = 100.0
+"""Sum of the absolute values above which a heatmap gets a warning, as a multiple of the change that it explains."""
+REMEDY = "Use integrated_gradients, or another baseline."
+
 
 @heatmap_method
 def deeplift(
@@ -35,11 +39,12 @@ def deeplift(
     """Backpropagate differences from a reference, so that the heatmap sums to the difference of the logit.
 
     Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), sections 3.2 to 3.5; ``output="normalised"`` is eq. 5. The
-    certificate's completeness is the residual of the sum.
+    certificate's completeness is the residual of the sum; it warns above 5% of the difference, and where the absolute
+    values sum to more than 100 times the difference.
     """
     origins = baselines(query.classifier, query.inputs, baseline, query.seed)
     maps, changes, logits = _contributions(query, origins, rule, output, query.progress)
-    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(maps, changes.tolist(), strict=True)]
+    known = _certify(maps, changes)
     facts: dict[str, Any] = {"parameters": {"rule": rule, "baseline": baseline, "output": output}}
     facts |= {"seed": query.seed} if baseline == "noise" else {}
     return query.explain(maps, known, logits=logits, **facts)
@@ -78,11 +83,24 @@ def deep_shap(
         changes.append(change)
         query.progress(i + 1, samples, "deep shap")
     error = torch.stack(maps).std(0) / samples**0.5
-    mean, differences = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
+    mean = torch.stack(maps).mean(0)
     settings = {"rule": rule, "samples": samples, "output": output} | describe_references(source, references)
-    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(mean, differences, strict=True)]
+    known = _certify(mean, torch.stack(changes).mean(0))
     facts: dict[str, Any] = {"samples": samples, "seed": query.seed, "parameters": settings}
     return query.explain(mean, known, error=error, logits=logits, **facts)
+
+
+def _certify(maps: Tensor, changes: Tensor) -> list[dict[str, Any]]:
+    """Return the residuals of the sums, with warnings of sums that are wrong and of sums of what nearly cancels."""
+    known = complete(maps, changes, REMEDY)
+    for facts, m, change in zip(known, maps.double(), changes.double(), strict=True):
+        if float(m.abs().sum()) > MOST * float(change.abs()) > 0:
+            grown = f"{float(m.abs().sum() / change.abs()):.1g}"
+            facts["warnings"] += (
+                f"The absolute values of this heatmap sum to {grown} times the change they explain: parts of either "
+                f"sign nearly cancel. {REMEDY}",
+            )
+    return known
 
 
 def _contributions(

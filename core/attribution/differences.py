@@ -3,17 +3,20 @@
 Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685). The reference goes through the network first and is remembered,
 call by call; then the input, whose way back carries multipliers m with sum m * (x - reference) = difference of the
 logit at every layer. Linear layers have their weights as multipliers. Where the paper is silent the rule is the one
-that keeps that sum: a product of two activations gives each its difference times the mean of the other, attention and
-layer norms being made of sums, products and functions of one value; the places of a maximum take what it gains over
-the reference, those of the reference's maximum what it loses.
+that keeps that sum: a product of two activations gives each its difference times the mean of the other, layer norms
+being made of sums, products and functions of one value; a softmax has its mean Jacobian on the straight line from the
+reference's logits; the places of a maximum take what it gains over the reference, those of the reference's maximum what
+it loses.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import Function
@@ -24,6 +27,7 @@ from core.attribution.linear_maps import LinearMap
 from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import per
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import Call
 
 DeepLiftRule = Annotated[
@@ -33,6 +37,9 @@ DeepLiftRule = Annotated[
 ]
 """For functions of one value: section 3.5.2, section 3.5.3, or Rescale behind convolutions and RevealCancel behind
 dense layers, the paper's advice for networks of both (section 4)."""
+
+POINTS, STRETCH = 16, 8.0
+"""Points of a Gauss-Legendre rule, and the largest change of a softmax's logits that one rule integrates over."""
 
 
 class _Rescaled(Function):
@@ -138,7 +145,12 @@ class _Maximum(Function):
 
 
 class _Softmax(Function):
-    """A softmax e / sum e with e = exp(x): Rescale for exp and for 1 / sum, the product rule between them."""
+    """A softmax; backwards, its Jacobian averaged along the straight line from the reference's logits to the input's.
+
+    Of a function of many values this mean is what Rescale is of one: the multipliers sum to the difference (Aumann &
+    Shapley 1974; Sundararajan et al. 2017, arXiv:1703.01365). Rescale for exp and for 1 / sum would do so too, but as
+    a small difference of numbers that grow like exp of the logits' difference.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, reference: Tensor, dim: int) -> Tensor:
@@ -149,15 +161,25 @@ class _Softmax(Function):
     @staticmethod
     def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
         (x, x0), dim, m = ctx.saved_tensors, ctx.dim, multipliers[0]
-        # Softmax is invariant to a constant: subtract the same from both, lest exp overflow.
-        largest = torch.maximum(x, x0).amax(dim, keepdim=True)
-        x, x0 = x - largest, x0 - largest
-        e, e0 = x.exp(), x0.exp()
-        share, share0 = 1 / e.sum(dim, keepdim=True), 1 / e0.sum(dim, keepdim=True)
-        # (share - share0) / (1 / share - 1 / share0)
-        of_sum = -share * share0 * (m * (e + e0) / 2).sum(dim, keepdim=True)
-        slope = torch.where(x == x0, e, torch.expm1(x - x0) * e0 / torch.where(x == x0, 1, x - x0))
-        return (m * (share + share0) / 2 + of_sum) * slope, None, None
+        delta = torch.where(x == x0, 0, x - x0)  # both are -inf where attention is masked
+        total = torch.zeros_like(x)
+        for position, weight in _quadrature(float((delta.amax(dim) - delta.amin(dim)).max())):
+            share = (x0 + position * delta).softmax(dim)
+            total += weight * share * (m - (m * share).sum(dim, keepdim=True))
+        return total, None, None
+
+
+def _quadrature(spread: float) -> Iterator[tuple[float, float]]:
+    """Yield positions in (0, 1) and weights that integrate a softmax whose logits' differences change by ``spread``.
+
+    Along the line it is analytic up to pi / spread beside the real axis: Gauss-Legendre rules on parts in which the
+    differences change by at most `STRETCH` are exact to about 1e-7.
+    """
+    parts = max(1, math.ceil(spread / STRETCH)) if math.isfinite(spread) else 1
+    nodes, weights = np.polynomial.legendre.leggauss(POINTS)
+    for part in range(parts):
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+            yield (part + (node + 1) / 2) / parts, weight / 2 / parts
 
 
 _apply_rescale: Callable[..., Tensor] = _Rescaled.apply
@@ -293,7 +315,7 @@ def contributions(
     leaf = inputs.detach().requires_grad_()
     logits, start = propagation.logits(module, leaf, references)
     with torch.enable_grad():
-        (multipliers,) = torch.autograd.grad(chosen(logits).sum(), leaf)
+        (multipliers,) = differentiate(chosen(logits).sum(), leaf)
     return multipliers * (inputs - references), logits.detach(), start
 
 

@@ -26,6 +26,7 @@ from core.attribution.relevance_rules import AlphaBeta, Flow
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.types import Explanation
 
 WINNING = AlphaBeta(1, 0)
@@ -63,7 +64,7 @@ def _explain(query: Query, layer: str) -> Explanation:
         with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
             logits, kept = _run(classifier, module, method, part, [layer])
             top, won = _start(classifier, method, logits, chosen.to(classifier.device))
-            (winning,) = torch.autograd.grad(top, kept[layer], won, allow_unused=True)
+            (winning,) = differentiate(top, kept[layer], won, allow_unused=True)
         if winning is None:
             raise ForetellError(
                 f"Layer {layer!r} of {classifier.name} takes no part of its own: with a batch norm behind it, choose "
@@ -100,7 +101,7 @@ def trace_excitation(
             _, kept = _run(classifier, module, "contrastive_excitation", part, [source, layer], REMEDY)
             top = _view_maps(kept[source], above)
             won = start(top.detach().float().cpu()).to(top)
-            winning = [torch.autograd.grad(top, kept[layer], one, retain_graph=True, allow_unused=True)[0]
+            winning = [differentiate(top, kept[layer], one, retain_graph=True, allow_unused=True)[0]
                        for one in won]  # fmt: skip
         if winning[0] is None:
             raise ForetellError(

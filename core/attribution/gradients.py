@@ -20,20 +20,31 @@ MOST_STEPS = 1024
 """Largest number of steps of integrated gradients that a tolerance may choose."""
 
 
-@heatmap_method
-def gradient(query: Query) -> Explanation:
-    """Show what a small change of each pixel would do: the gradient of the target's logit, summed over channels.
+Channels = Literal["sum", "largest"]
 
-    Simonyan, Vedaldi & Zisserman 2013 (arXiv:1312.6034), section 3; signed here, where they take the largest
-    absolute value over the channels.
+
+@heatmap_method
+def gradient(query: Query, *, channels: Channels = "sum") -> Explanation:
+    """Show what a small change of each pixel would do: the gradient of the target's logit.
+
+    Simonyan, Vedaldi & Zisserman 2013 (arXiv:1312.6034), section 3, where the largest absolute value over the channels
+    is taken; the sum over the channels, which is signed, is the default here.
+
+    Parameters
+    ----------
+    channels
+        What a pixel gets: the sum over its channels, which is 0 where the network compares colours, or their largest
+        absolute value (largest), as in the paper.
     """
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         gradients, logits = gradient_and_logits(query.classifier, part, chosen)
-        return gradients.sum(1), logits
+        return gradients.sum(1) if channels == "sum" else gradients.abs().amax(1), logits
 
     maps, logits = query.in_parts(compute)
-    return query.explain(maps, logits=logits)
+    parameters = {} if channels == "sum" else {"channels": channels}
+    empty = "The channels of each pixel may cancel: try channels='largest'." if channels == "sum" else ""
+    return query.explain(maps, logits=logits, parameters=parameters, empty=empty)
 
 
 @heatmap_method

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.classifier import Classifier
+from core.gradients import differentiate
 from core.masked import Output, iterate_masked_scores, select_output
 
 Reference = Annotated[
@@ -46,7 +47,7 @@ class FadedImage:
         with self.classifier.exclusive() as module, self.classifier.gradients(), torch.enable_grad():
             # A clone is not a leaf, so that a network may begin with an in-place operation.
             said = select_output(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
-            (gradient,) = torch.autograd.grad(said.sum(), inputs)
+            (gradient,) = differentiate(said.sum(), inputs)
         return (gradient[0].float().cpu() * shown).sum()
 
     def scores(self, masks: Tensor) -> Tensor:

@@ -215,6 +215,8 @@ def _warnings(share: float, bias: Bias) -> tuple[str, ...]:
             f"Relevance grew to {share:.2g} times the logit on the way: sums near 0 were divided by, and positive and "
             "negative parts cancel. Use lrp_gamma or lrp_composite.",
         )
+    if share < 0:
+        return (f"This heatmap sums to {-share:.2g} times the logit, with the opposite sign. Use lrp_gamma.",)
     if share < LEAST:
         why = "biases absorbed the rest" if bias == "absorbs" else "the rest ended in units active by their bias alone"
         return (f"Only {share:.1%} of the logit is in this heatmap: {why}.",)

@@ -18,6 +18,9 @@ from core.errors import ForetellError
 from core.parameters import join_signatures
 from core.types import Certificate, Explanation, Progress, silent
 
+ROUNDING, TINY = 1e-6, 1e-15
+"""Share of its zero, and the value, by which a heatmap may differ from its zero by rounding and count as empty."""
+
 
 class HeatmapMethod(Protocol):
     """A method as it is called: ``heatmap_method`` makes one of a function of a `Query`."""
@@ -102,6 +105,7 @@ class Query:
         *,
         zero: float | Tensor = 0.0,
         error: Tensor | None = None,
+        empty: str = "",
         logits: Tensor | None = None,
         **shared: Any,
     ) -> Explanation:
@@ -113,6 +117,8 @@ class Query:
             What the certificate of each image says beyond what those of all say, ``shared``.
         zero
             The value that means no evidence, of all or of each image.
+        empty
+            What may help where a heatmap is empty; its certificate warns of that in any case.
         logits
             (B, K), where they are known: they save a forward pass.
 
@@ -126,7 +132,11 @@ class Query:
         if error is not None:
             own = [{"standard_error": float(e.max())} | each for e, each in zip(error, own, strict=True)]
         noise = None if error is None else error.float()
-        return Explanation(maps.float(), zero, self._certify([shared | each for each in own], logits), noise)
+        known = [shared | each for each in own]
+        for facts_of_one, m, origin in zip(known, maps, torch.as_tensor(zero).expand(len(maps)).tolist(), strict=True):
+            if _is_empty(m, origin):
+                facts_of_one["warnings"] = (*facts_of_one.get("warnings", ()), f"{_tell_empty(origin)} {empty}".strip())
+        return Explanation(maps.float(), zero, self._certify(known, logits), noise)
 
     def _refuse_no_numbers(self, maps: Tensor) -> None:
         wrong = (~maps.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
@@ -150,6 +160,16 @@ class Query:
             )
             for target, probability, facts in zip(self.classes.tolist(), probabilities, known, strict=True)
         )
+
+
+def _is_empty(heatmap: Tensor, zero: float) -> bool:
+    """Tell whether every value of a heatmap (H, W) is the one that means no evidence, up to rounding."""
+    return float((heatmap.double() - zero).abs().max()) <= max(ROUNDING * abs(zero), TINY)
+
+
+def _tell_empty(zero: float) -> str:
+    value = f"{zero:.3g}"
+    return f"This heatmap is empty: it is {value} everywhere, the value of a place that is no evidence."
 
 
 @cache

@@ -21,6 +21,7 @@ from core.attribution.places import LayerName, select_layer, select_place
 from core.attribution.rectifiers import RectifierRule, Rectifiers
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import hides_calls
 from core.types import Explanation
 
@@ -62,9 +63,9 @@ def guided_grad_cam(query: Query, *, layer: LayerName = "") -> Explanation:
         return fine * enlarge_maps(coarse.relu(), part), logits
 
     maps, logits = query.in_parts(compute, "guided class activation maps")
-    empty = f"Guided backpropagation and layer {layer!r} do not overlap: the heatmap is 0. Try another layer."
-    known = [{"warnings": _collect_warnings(others) + (() if m.any() else (empty,))} for m in maps]
-    return query.explain(maps, known, logits=logits, parameters={"layer": layer})
+    empty = f"Guided backpropagation and layer {layer!r} do not overlap. Try another layer."
+    warnings = _collect_warnings(others)
+    return query.explain(maps, logits=logits, warnings=warnings, parameters={"layer": layer}, empty=empty)
 
 
 def _explain(query: Query, rule: RectifierRule) -> Explanation:
@@ -95,11 +96,11 @@ def _fine_and_coarse(
         with hook_layer(module.get_submodule(layer), keep):
             logits = module(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
-        (coarse,) = torch.autograd.grad(chosen, kept, retain_graph=True, allow_unused=True)
+        (coarse,) = differentiate(chosen, kept, retain_graph=True, allow_unused=True)
         if coarse is None:
             raise make_unreached_error(classifier, layer)
         rectifiers.rule = "guided"
-        (fine,) = torch.autograd.grad(chosen, inputs)
+        (fine,) = differentiate(chosen, inputs)
     layout = select_place(classifier, layer).layout
     maps = (fine.sum(1), grad_cam_map(layout.to_maps(kept[0]), layout.to_maps(coarse)), logits)
     return tuple(values.detach().float().cpu() for values in maps)  # type: ignore[return-value]

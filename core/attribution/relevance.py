@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from core.attribution.linear_maps import LinearMap, summing
 from core.attribution.propagation import Bounds, Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import Epsilon, Flow, Rule, per, stabilise
+from core.gradients import differentiate
 
 STABILISER = 1e-6
 """Added to the sums of residual connections and poolings, which have no trained weights."""
@@ -200,5 +201,5 @@ def relevance_of_inputs(
     with torch.enable_grad():
         logits = propagation.output(module, inputs, bounds)
         chosen = logits.gather(1, targets[:, None])[:, 0]
-        (relevance,) = torch.autograd.grad(chosen, inputs, chosen.detach())
+        (relevance,) = differentiate(chosen, inputs, chosen.detach())
     return relevance, logits.detach()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.attribution.cam import CamSign, enlarge_maps, warnings
+from core.attribution.cam import CamSign, enlarge_maps, remedy
 from core.attribution.method import Query, heatmap_method
 from core.attribution.places import LayerName, read_maps, select_layer
 from core.classifier import Classifier
@@ -37,8 +37,8 @@ def score_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive"
         weights = torch.cat(scores).softmax(0).nan_to_num(0).float()
         coarse = torch.einsum("k,khw->hw", weights, features)[None]
         maps.append(enlarge_maps(coarse.relu() if sign == "positive" else coarse, inputs)[0])
-    known = [{"warnings": warnings(m, layer, sign)} for m in maps]
-    return query.explain(torch.stack(maps), known, parameters={"layer": layer, "sign": sign, "fill": fill})
+    parameters = {"layer": layer, "sign": sign, "fill": fill}
+    return query.explain(torch.stack(maps), parameters=parameters, empty=remedy(layer, sign))
 
 
 def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor, target: int) -> Tensor:

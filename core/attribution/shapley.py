@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import residual
+from core.attribution.common import complete
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game, GridSide, all_coalitions
 from core.attribution.shapley_values import (
@@ -167,6 +167,5 @@ def _build_explanation(
 ) -> Explanation:
     """Spread shares (B, players) over the pixels; the residual of their sum is each certificate's completeness."""
     maps = game.cells.spread(shares).float()
-    differences = (game.full - game.empty).tolist()
-    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(maps, differences, strict=True)]
+    known = complete(maps, game.full - game.empty, "Use another grid or fill.")
     return query.explain(maps, known, error=None if error is None else game.cells.spread(error).float(), **facts)

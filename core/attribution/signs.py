@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ SIGNS = {
 """Methods whose values mean something other than evidence for and against the class."""
 
 
-def sign_of(method: str) -> Sign:
-    """Return what the values of a method mean."""
+STEEPNESS = Sign("how much changing this place changes the score of {}, in either direction", None, "_influence")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def sign_of(method: str, parameters: Mapping[str, Any] = NOTHING) -> Sign:
+    """Return what the values of a method mean, under its ``parameters`` where they change that."""
+    if method == "gradient" and parameters.get("channels") == "largest":
+        return STEEPNESS
     return SIGNS.get(method, EVIDENCE)

@@ -12,15 +12,14 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import residual
+from core.attribution.common import INCOMPLETE, residual
 from core.attribution.method import Query, heatmap_method
 from core.classifier import Classifier
+from core.gradients import differentiate
 from core.types import Explanation, Progress
 
 HALVINGS = 20
 """Bisections of the path between two images of opposite sign: about as many as float32 can resolve."""
-LARGE = 0.5
-"""A remainder above this share of the lead means that the heatmap explains less than it omits."""
 ELSEWHERE: tuple[Baseline, ...] = ("black", "mean", "blur", "noise", "zero")
 """Baselines to try when the chosen one has the same sign as the image."""
 
@@ -35,7 +34,7 @@ def taylor_decomposition(query: Query, *, baseline: Baseline = "blur", root: Roo
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9: f(x) = sum of grad f(x0) (x - x0) + a remainder, where f
     is the target's logit less the largest other and f(x0) = 0, found by halving the way from x to an image with the
     other sign. Where no baseline has the other sign, x0 is the baseline itself and the certificate warns. Its
-    completeness is the remainder, which is warned of above half of the lead.
+    completeness is the remainder, which is warned of above 5% of the lead.
 
     Parameters
     ----------
@@ -88,11 +87,11 @@ def _size(remainder: float | None) -> float:
 
 
 def _large(remainder: float | None) -> tuple[str, ...]:
-    if remainder is None or abs(remainder) <= LARGE:
+    if remainder is None or abs(remainder) <= INCOMPLETE:
         return ()
     return (
-        f"The remainder is {abs(remainder):.0%} of the lead: its first-order terms do not explain it. Use "
-        "integrated_gradients or deeplift, whose sums do.",
+        f"The remainder is {abs(remainder):.0%} of the lead: the heatmap's first-order terms do not explain that part. "
+        "Use integrated_gradients or deeplift, whose sums do.",
     )
 
 
@@ -119,7 +118,7 @@ def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> t
     leaf = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(leaf.clone())
-        (gradient,) = torch.autograd.grad(_margin(logits, classes.to(classifier.device)).sum(), leaf)
+        (gradient,) = differentiate(_margin(logits, classes.to(classifier.device)).sum(), leaf)
     return gradient.float().contiguous(), logits.detach().float()
 
 

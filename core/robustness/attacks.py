@@ -13,6 +13,7 @@ from core.attribution.common import in_parts, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.robustness.box import Box, around
 from core.types import Progress, silent
 
@@ -162,7 +163,7 @@ def compute_loss_gradient(classifier: Classifier, inputs: Tensor, classes: Tenso
         x = x.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
         with classifier.differentiable() as network, torch.enable_grad():
             logits = network(x.clone())
-            (gradient,) = torch.autograd.grad(F.cross_entropy(logits, y.to(classifier.device), reduction="sum"), x)
+            (gradient,) = differentiate(F.cross_entropy(logits, y.to(classifier.device), reduction="sum"), x)
         return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
 
     return in_parts(part, inputs, classes, classifier.device, progress, "searching for another prediction")[0]

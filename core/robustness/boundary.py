@@ -13,6 +13,7 @@ from torch import Tensor
 from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.robustness import ATTACKS
 from core.shares import share_of
 from core.types import Progress, silent
@@ -121,8 +122,8 @@ def _nearest(
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(x.clone())[0]
         others = [int(k) for k in logits.argsort(descending=True) if int(k) != predicted][:candidates]
-        own = torch.autograd.grad(logits[predicted], x, retain_graph=True)[0]
-        steps = [torch.autograd.grad(logits[k], x, retain_graph=True)[0] - own for k in others]
+        own = differentiate(logits[predicted], x, retain_graph=True)[0]
+        steps = [differentiate(logits[k], x, retain_graph=True)[0] - own for k in others]
     logits = logits.detach()
     best, least = torch.full_like(change, math.inf), math.inf
     for k, gradient in zip(others, steps, strict=True):

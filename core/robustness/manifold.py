@@ -19,6 +19,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.shares import Share, share_of
 
 MARGIN = 0.1
@@ -229,5 +230,5 @@ def _compute_log_odds(classifier: Classifier, image: Tensor, new: int, rivals: l
         largest = int(others.argmax())
         rivals[:] = [k for k in rivals if k != largest] + [largest]
         odds = [logits[new] - logits[k] for k in rivals]
-        gradients = [torch.autograd.grad(one, x, retain_graph=True)[0].flatten() for one in odds]
+        gradients = [differentiate(one, x, retain_graph=True)[0].flatten() for one in odds]
     return torch.stack(odds).detach().cpu().double(), torch.stack(gradients).cpu().double()

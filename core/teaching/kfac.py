@@ -16,6 +16,8 @@ from core.errors import ForetellError
 
 RANK_TOLERANCE = 1e-10
 """Eigenvalues of U below this share of the largest count as directions the training set never showed."""
+CERTAIN = 0.1
+"""Share of the least variance that V can leave a class: below it the class's weights count as certain."""
 LEAST_SHRINKAGE, MOST_SHRINKAGE = 0.001, 0.999
 """Bounds of the automatic damping's shrinkage: at one U is a multiple of the identity, at none it has no inverse."""
 
@@ -58,6 +60,20 @@ class KroneckerPrior:
         """Return s = (e_c - e_c')^T V^+ (e_c - e_c'): the prior variance of the two rows' difference along V."""
         v = self.class_covariance
         return float(v[target, target] + v[alternative, alternative] - 2 * v[target, alternative])
+
+    @property
+    def certain(self) -> list[int]:
+        """The classes whose weights do not vary, because hardly any image gives them a probability.
+
+        With V of m >= 2 other classes V^+ is at least (1 - 1/m)^2 over V's largest eigenvalue on the diagonal (Cauchy
+        and Schwarz), and about 0 for a class in whose direction V vanishes.
+        """
+        values = torch.linalg.eigvalsh(self.class_covariance)
+        if values[-1] <= 0:
+            return list(range(len(values)))
+        least = values[values > RANK_TOLERANCE * values[-1]].min()
+        certain: list[int] = (self.class_covariance.diagonal() < CERTAIN * least).nonzero().flatten().tolist()
+        return certain
 
     def mean(self, features: Tensor, target: int, alternative: int) -> Tensor:
         """Return the prior mean (N,) of the log-odds target : alternative for features (N, M)."""

@@ -15,6 +15,7 @@ from core.attribution.rectifiers import Rectifiers
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks, stream
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.interception import hides_calls
 from core.types import Progress, silent
 from core.units.unit import READING, Unit, find_layer_shape, outputs_of, response
@@ -96,7 +97,7 @@ def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, 
             module(inputs.clone())
             place = kept[0][0, :, unit.row, unit.column]
             weights = torch.randn(len(place), generator=draws).to(place.device)
-            (gradient,) = torch.autograd.grad((weights * place).sum(), inputs)
+            (gradient,) = differentiate((weights * place).sum(), inputs)
         touched |= (gradient[0] != 0).any(0).cpu()
     rows, columns = (touched.any(axis).nonzero()[:, 0] for axis in (1, 0))
     if not len(rows):
@@ -125,7 +126,7 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
                 "Load the network uncompiled."
             )
         with classifier.gradients(), torch.enable_grad(), Rectifiers("deconvnet") as rectifiers:
-            (gradient,) = torch.autograd.grad(response(classifier, unit, inputs).sum(), inputs)
+            (gradient,) = differentiate(response(classifier, unit, inputs).sum(), inputs)
     others = ", ".join(sorted(rectifiers.others))
     warnings = (f"Only ReLUs are changed; other activations keep their own gradient: {others}.",) if others else ()
     return gradient[0].float().cpu(), warnings

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.gradients import differentiate
 from core.types import Progress, silent
 from core.units.display import black_and_white
 from core.units.parameterisations import AXES
@@ -122,7 +123,7 @@ class Maco:
 
     def climb(self, value: Tensor) -> bool:
         """Take one step of Adam on the phase, and add up the gradient of each pixel."""
-        pixels, gradient = torch.autograd.grad(value, [self._shown, self._phase])
+        pixels, gradient = differentiate(value, [self._shown, self._phase])
         self.importance += pixels[0].abs().mean(0).cpu()
         self._phase.grad = -gradient
         self._climber.step()

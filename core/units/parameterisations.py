@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.classifier import Classifier
+from core.gradients import differentiate
 from core.units.display import black_and_white
 
 
@@ -74,7 +75,7 @@ class Pixels:
 
     def climb(self, value: Tensor) -> bool:
         """Turn the direction towards the gradient by ``rate`` of its length."""
-        (gradient,) = torch.autograd.grad(value, self._direction)
+        (gradient,) = differentiate(value, self._direction)
         moved = self._direction.detach() + self._rate * _of_length_one(gradient)
         self._direction = _of_length_one(moved).requires_grad_()
         return bool(gradient.any())
@@ -138,7 +139,7 @@ class Fourier:
 
     def climb(self, value: Tensor) -> bool:
         """Take one step of Adam on the spectrum."""
-        (gradient,) = torch.autograd.grad(value, self._spectrum)
+        (gradient,) = differentiate(value, self._spectrum)
         self._spectrum.grad = -gradient
         self._climber.step()
         return bool(gradient.any())

@@ -137,7 +137,12 @@ def _show_preview(editor: Editor) -> None:
 def draw_preview(preview: TrialPreview) -> None:
     """Draw a trial as the participants of each condition see it."""
     config, trial = preview.config, preview.trial
-    texts = complete_texts(config.language, {"title": config.study.title, **config.texts}, config.saliency.method)
+    texts = complete_texts(
+        config.language,
+        {"title": config.study.title, **config.texts},
+        config.saliency.method,
+        config.saliency.parameters,
+    )
     st.caption(
         f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
         f"{escape_markdown(trial.truth)}. Participants do not see this."

@@ -38,6 +38,11 @@ CHECKS = (
         "The heatmap sums to the difference of the logits, computed independently, up to 5%.",
     ),
     (
+        "size",
+        "integrated gradients, DeepLIFT, Shapley values",
+        "The absolute values sum to at most 100 times that difference; a test holds it of trained transformers, too.",
+    ),
+    (
         "shift",
         "attention methods",
         "Without position embeddings, rolling the image down by three patches rolls the heatmap down by three.",

@@ -118,7 +118,12 @@ def _manifest(
         seed=config.study.seed,
         config=config.model_dump(mode="json"),
         conditions=config.conditions,
-        texts=complete_texts(config.language, {"title": config.study.title, **config.texts}, config.saliency.method),
+        texts=complete_texts(
+            config.language,
+            {"title": config.study.title, **config.texts},
+            config.saliency.method,
+            config.saliency.parameters,
+        ),
         classifier={
             "name": classifier.name,
             "fingerprint": classifier.fingerprint,

@@ -201,9 +201,22 @@ def _plan_warnings(plan: TrialPlan, sources: Sources) -> Iterator[str]:
         yield omission
     for dropped in plan.dropped:
         yield f"Dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}"
+    yield from _certain_classes(plan, sources)
     missing = sources.config.trials.practice - len(plan.practice)
     if missing > 0:
         yield f"{count_of(missing, 'practice trial')} cannot be made: no images are left for practice."
+
+
+def _certain_classes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
+    """Yield the classes of trials about which the learner's prior is certain, so that no example teaches them."""
+    shown = {k for one in plan.trials for k in (one.candidate.target, one.candidate.alternative)}
+    names = [repr(plain(sources.classifier.categories[k])) for k in plan.certain if k in shown]
+    if names:
+        yield (
+            f"The network gives {', '.join(names)} next to no probability on the images of the learner's prior, which "
+            "is therefore certain of the weights: examples teach the learner nothing about them. Add images that it "
+            "predicts as these classes, or set tau above 0 under [teaching]."
+        )
 
 
 def _method_notes(sources: Sources) -> Iterator[str]:

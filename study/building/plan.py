@@ -66,13 +66,15 @@ class PlannedTrial:
 class TrialPlan:
     """The trials of a study, its practice trials, and what was dropped and why.
 
-    ``repeats`` are the pool's near-duplicates that were left out, each with the image that it repeats, by their ids.
+    ``repeats`` are the pool's near-duplicates that were left out, each with the image that it repeats, by their ids;
+    ``certain`` are the classes of which the learner's prior is certain.
     """
 
     trials: tuple[PlannedTrial, ...]
     practice: tuple[PlannedTrial, ...]
     dropped: tuple[dict[str, str], ...]
     repeats: dict[str, str]
+    certain: tuple[int, ...] = ()
 
     @property
     def refusal(self) -> str:
@@ -113,7 +115,7 @@ class Planner:
             progress(done, len(categories), "choosing trials and examples")
         practice = self._practice(categories, {_key(c) for c, _ in picks})
         trials, practised = self._name_trials("t", picks), self._name_trials("p", practice)
-        return TrialPlan(trials, practised, tuple(self.dropped), self.pool.repeats)
+        return TrialPlan(trials, practised, tuple(self.dropped), self.pool.repeats, tuple(self.prior.certain))
 
     def _prior_of_the_pool(self) -> KroneckerPrior:
         teaching = self.config.teaching

@@ -136,7 +136,9 @@ class StimulusStudio:
     @property
     def texts(self) -> dict[str, str]:
         """The study's texts, in its language."""
-        return complete_texts(self.config.language, self.config.texts, self.config.saliency.method)
+        return complete_texts(
+            self.config.language, self.config.texts, self.config.saliency.method, self.config.saliency.parameters
+        )
 
     def seed_of(self, *parts: str) -> int:
         """Return the random seed of a part of this study."""

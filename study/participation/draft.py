@@ -44,14 +44,15 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
         raise ForetellError(f"There is no language {language!r}. Known: {', '.join(CATALOGUES)}.")
     own = {key: str(text) for key, text in _table(content, "texts").items() if key in DEFAULTS}
     title = str(_table(content, "study").get("title", ""))
-    method = _table(content, "saliency").get("method", Saliency.model_fields["method"].default)
+    saliency = _table(content, "saliency")
+    method = saliency.get("method", Saliency.model_fields["method"].default)
     manifest = Manifest(
         format=FORMAT,
         name="draft",
         seed=0,
         config={**content, "language": language},
         conditions=list_conditions(content),
-        texts=complete_texts(language, {"title": title, **own}, str(method)),
+        texts=complete_texts(language, {"title": title, **own}, str(method), _table(saliency, "parameters")),
         classifier={},
         sets={},
         environment={},

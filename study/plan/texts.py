@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from core.attribution.signs import sign_of
+from core.attribution.signs import NOTHING, sign_of
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
@@ -21,10 +21,14 @@ _OWN = "ui."
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
-def complete_texts(language: str, own: Mapping[str, str], method: str = "") -> dict[str, str]:
+def complete_texts(
+    language: str, own: Mapping[str, str], method: str = "", parameters: Mapping[str, Any] = NOTHING
+) -> dict[str, str]:
     """Complete a study's own texts with those of its language and of its heatmap method's colours."""
     texts = {**CATALOGUES[language], **own}
-    return texts | {key: own.get(key, texts[key + sign_of(method).kind]) for key in ("example_map", "map_legend")}
+    return texts | {
+        key: own.get(key, texts[key + sign_of(method, parameters).kind]) for key in ("example_map", "map_legend")
+    }
 
 
 def explain_placeholders(key: str, text: str) -> str:

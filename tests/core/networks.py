@@ -112,6 +112,45 @@ def attentive(seed: int = 0, device: str = "cpu") -> Classifier:
     return Classifier(network, unit, ["ant", "bee", "cat"], name="attentive", device=device)
 
 
+class Flattened(nn.Module):
+    """A batch norm whose output becomes tokens, as in LeViT and XCiT: PyTorch 2.13 gets one image's gradient wrong.
+
+    ``plainly`` writes the same function so that no view hides its order.
+    """
+
+    def __init__(self, plainly: bool = False, width: int = 8, classes: int = 3) -> None:
+        super().__init__()
+        self.plainly = plainly
+        self.embed = nn.Conv2d(3, width, 3, 3)
+        self.bn = nn.BatchNorm2d(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.mix = nn.Linear(width, width)
+        self.late = nn.BatchNorm2d(width)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.flatten(self.bn(F.relu(self.embed(x.to(self.head.weight.dtype)))))
+        q, k, v = self.qkv(x).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        x = x + F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = x.transpose(1, 2).reshape(len(x), -1, SIDE // 3, SIDE // 3)
+        return self.head(F.relu(self.mix(self.flatten(self.late(x)))).mean(1))
+
+    def flatten(self, x: Tensor) -> Tensor:
+        return x.permute(0, 2, 3, 1).flatten(1, 2) if self.plainly else x.flatten(2).transpose(1, 2)
+
+
+def flattened(plainly: bool = False, precision: torch.dtype = torch.float32) -> Classifier:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        network = Flattened(plainly).requires_grad_(False)
+        for parameter in network.parameters():
+            nn.init.normal_(parameter, std=0.5)
+        for norm in (network.bn, network.late):
+            norm.running_mean.normal_()
+            norm.running_var.uniform_(0.5, 2)
+    return Classifier(network.to(precision), unit, ["ant", "bee", "cat"], name="flattened")
+
+
 def pictures(count: int, seed: int = 1) -> Tensor:
     """(count, 3, SIDE, SIDE) inputs in [-1, 1]."""
     return torch.rand(count, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(seed)) * 2 - 1

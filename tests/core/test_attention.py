@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from core.attribution import METHODS
 from core.attribution.attention import read_attentions
 from core.attribution.attention_rollout import attention_rollout
 from core.attribution.transformer_attribution import transformer_attribution
@@ -196,3 +197,34 @@ def test_windows_are_refused(method) -> None:
     pytest.importorskip("timm")
     with pytest.raises(ForetellError, match="timm swin attends within windows"):
         method(timm_swin(), torch.randn(1, 3, 64, 64), [0])
+
+
+class Parallel(nn.Module):
+    """Two attention branches on the same tokens, added, as in timm's vit_*_18x2 (Touvron et al. 2022)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(3, 8, 3, 3)
+        self.token = nn.Parameter(torch.zeros(1, 1, 8))
+        self.qkv = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
+        self.block, self.head = nn.Identity(), nn.Linear(8, 3)
+
+    def attend(self, qkv, x):
+        q, k, v = qkv(x).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        return (q @ k.transpose(2, 3)).softmax(-1).matmul(v).transpose(1, 2).flatten(2)
+
+    def forward(self, x):
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(len(x), -1, -1), x], 1)
+        x = x + sum(self.attend(qkv, x) for qkv in self.qkv)
+        return self.head(self.block(x)[:, 0])
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("method", ["attention_rollout", "transformer_attribution"])
+def test_attention_in_parallel_branches_is_refused(method, frozen):
+    """The branches were multiplied as if one followed the other."""
+    torch.manual_seed(0)
+    network = Classifier(Parallel().requires_grad_(not frozen), unit, name="parallel")
+    with pytest.raises(ForetellError, match="has attention in parallel branches"):
+        METHODS[method](network, pictures(1), [0])

@@ -311,3 +311,14 @@ def test_compiled_parts_are_refused():
         classifier = Classifier(torch.jit.trace(network, torch.zeros(1, 3, SIDE, SIDE)), unit, name="scripted")
     with pytest.raises(ForetellError, match="TorchScript or compiled parts"):
         lrp_0(classifier, pictures(1), [0])
+
+
+def test_a_sum_of_the_opposite_sign_is_told_as_such():
+    """x - 2 at x = 1 with the bias absorbing: relevance 1 of the logit -1 ("Only -100.0% of the logit ...")."""
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3, 1))
+    nn.init.constant_(network[1].weight, 1 / 3)
+    nn.init.constant_(network[1].bias, -2.0)
+    image = torch.ones(1, 1, 1, 3)
+    certificate = lrp_0(Classifier(network, lambda _: image[0], name="bias"), image, [0]).certificates[0]
+    assert certificate.conservation == pytest.approx(-1)
+    assert certificate.warnings == ("This heatmap sums to 1 times the logit, with the opposite sign. Use lrp_gamma.",)

@@ -159,3 +159,16 @@ def test_the_probabilistic_classifier_is_as_accurate_as_the_network(resnet20):
     heads = sample_heads(swapped, 50, torch.Generator().manual_seed(0))
     wrong = sum((with_bias(features) @ drawn.reshape(head.shape).T).softmax(1) for drawn in heads)
     assert accuracy(wrong, labels) < plain - 0.05
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1])
+def test_a_class_that_is_never_predicted_is_named(tau):
+    """Of 4 classes one has a logit 200 below the others: the prior of its weights has the variance 0 at tau = 0."""
+    draws = torch.Generator().manual_seed(0)
+    features = torch.randn(60, 5, generator=draws, dtype=torch.float64)
+    head = torch.randn(4, 6, generator=draws, dtype=torch.float64)
+    assert fit_prior(head, [features]).certain == []
+    head[2, -1] = -200.0
+    prior = fit_prior(head, [features], tau=tau)
+    assert prior.certain == ([2] if tau == 0 else [])
+    assert (float(prior.class_covariance[2, 2]) < 1e-9) == (tau == 0)

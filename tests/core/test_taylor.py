@@ -78,19 +78,23 @@ def test_the_root_is_where_the_class_stops_leading():
         torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
 
 
-def test_a_large_remainder_is_warned_of():
-    """f = s^3 - 1 at s = 3 from its root s = 1, where the gradient is 3: 6 of 26, so that 20 / 26 are remainder."""
+@pytest.mark.parametrize(("power", "at", "remainder", "said"), [(3, 3.0, 20 / 26, "77%"), (2, 1.5, 0.2, "20%")])
+def test_a_remainder_is_warned_of(power, at, remainder, said):
+    """f = s^3 - 1 at s = 3 from its root s = 1, where the gradient is 3: 6 of 26, so that 20 / 26 are remainder.
+
+    And s^2 - 1 at 1.5: 1 of 1.25, about which nothing was said, as of all remainders up to a half.
+    """
 
     class Bent(torch.nn.Module):
         def forward(self, x):
             s = x.flatten(1).sum(1, keepdim=True)
-            return torch.cat([s**3 - 1, torch.zeros_like(s)], 1)
+            return torch.cat([s**power - 1, torch.zeros_like(s)], 1)
 
     (certificate,) = taylor_decomposition(
-        Classifier(Bent(), raw, name="bent"), row(3.0, 0.0, 0.0), [0], baseline="zero"
+        Classifier(Bent(), raw, name="bent"), row(at, 0.0, 0.0), [0], baseline="zero"
     ).certificates
-    assert certificate.completeness == pytest.approx(-20 / 26, abs=1e-3)
-    assert certificate.warnings[0].startswith("The remainder is 77% of the lead")
+    assert certificate.completeness == pytest.approx(-remainder, abs=1e-3)
+    assert certificate.warnings[0].startswith(f"The remainder is {said} of the lead")
 
 
 def test_the_root_with_the_least_remainder_is_taken_image_by_image():
