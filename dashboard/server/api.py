@@ -116,7 +116,6 @@ def routes() -> list[Route]:
         Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file, middleware=COMPRESSED),
         Route("/assets/{study}/{sha256}", _asset),
-        Route("/health", _tell_health),
         _api("entry", "POST", _enter),
         _api("begin", "POST", _begin),
         _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
@@ -333,12 +332,6 @@ async def _runner_file(request: Request) -> Response:
     if path is None:
         return _json(404, {"error": "No such file."})
     return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
-
-
-async def _tell_health(_: Request) -> Response:
-    """Say whether responses can be stored, to what watches the server; why not, its log says."""
-    fault = await run_in_threadpool(lambda: door.get_service().workspace.store.fault)
-    return _json(200 if fault is None else 503, {"stores_responses": fault is None})
 
 
 def _read_asset(study: str, sha256: str) -> bytes | None:

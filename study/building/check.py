@@ -210,7 +210,7 @@ def _plan_warnings(plan: TrialPlan, sources: Sources) -> Iterator[str]:
 def _certain_classes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     """Yield the classes of trials about which the learner's prior is certain, so that no example teaches them."""
     shown = {k for one in plan.trials for k in (one.candidate.target, one.candidate.alternative)}
-    names = [repr(plain(sources.classifier.categories[k])) for k in plan.certain if k in shown]
+    names = [repr(sources.classifier.names.short[k]) for k in plan.certain if k in shown]
     if names:
         yield (
             f"The network gives {', '.join(names)} next to no probability on the images of the learner's prior, which "
