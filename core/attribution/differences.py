@@ -172,8 +172,8 @@ class _Softmax(Function):
 def _quadrature(spread: float) -> Iterator[tuple[float, float]]:
     """Yield positions in (0, 1) and weights that integrate a softmax whose logits' differences change by ``spread``.
 
-    Along the line it is analytic up to pi / spread beside the real axis: Gauss-Legendre rules on parts in which the
-    differences change by at most `STRETCH` are exact to about 1e-7.
+    Along the line it is analytic up to a distance of pi / spread from the real axis: Gauss-Legendre rules on parts in
+    which the differences change by at most `STRETCH` are exact to about 1e-7.
     """
     parts = max(1, math.ceil(spread / STRETCH)) if math.isfinite(spread) else 1
     nodes, weights = np.polynomial.legendre.leggauss(POINTS)

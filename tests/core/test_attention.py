@@ -224,7 +224,6 @@ class Parallel(nn.Module):
 @pytest.mark.parametrize("method", ["attention_rollout", "transformer_attribution"])
 def test_attention_in_parallel_branches_is_refused(method, frozen):
     """The branches were multiplied as if one followed the other."""
-    torch.manual_seed(0)
     network = Classifier(Parallel().requires_grad_(not frozen), unit, name="parallel")
     with pytest.raises(ForetellError, match="has attention in parallel branches"):
         METHODS[method](network, pictures(1), [0])
