@@ -49,6 +49,7 @@ MOST_BYTES = 64 * 1024
 LONGEST_BODY_S = 30
 MOST_EVENTS = 200
 LONGEST_TAB = 64
+NO_FILE, NO_IMAGE = {"error": "No such file."}, {"error": "No such image."}
 
 
 @dataclass(frozen=True)
@@ -329,25 +330,20 @@ async def _without_slash(request: Request) -> Response:
 
 async def _runner_file(request: Request) -> Response:
     path = _FILES.get(request.path_params["file"])
-    if path is None:
-        return _json(404, {"error": "No such file."})
-    return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
+    return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"}) if path else _json(404, NO_FILE)
 
 
 def _read_asset(study: str, sha256: str) -> bytes | None:
     try:
         return door.get_service().participant.read_asset(study, sha256)
-    except DamageError as error:
-        log.error("%s", error)  # shown to nobody: a participant would judge another image than the study's
-    except ForetellError:
-        pass
-    return None
+    except ForetellError as error:
+        if isinstance(error, DamageError):  # a participant would judge another image than the study's
+            log.error("%s", error)
+        return None
 
 
 async def _asset(request: Request) -> Response:
     """Serve an image. No Last-Modified: files are written in an order that could tell what belongs together."""
     sha256 = request.path_params["sha256"]
     content = await run_in_threadpool(_read_asset, request.path_params["study"], sha256)
-    if content is None:
-        return _json(404, {"error": "No such image."})
-    return Response(content, media_type="image/webp", headers=IMMUTABLE)
+    return Response(content, media_type="image/webp", headers=IMMUTABLE) if content else _json(404, NO_IMAGE)

@@ -43,9 +43,9 @@ def list_minutes(sessions: Sequence[SessionRow]) -> pd.Series[float]:
     times = [
         (row["completed_at"] - row["agreed_at"]) / 60e9
         for row in sessions
-        if row["stage"] == "done" and row["agreed_at"] and (row["completed_at"] or 0) >= row["agreed_at"]
+        if row["stage"] == "done" and row["completed_at"] and row["agreed_at"]
     ]
-    return pd.Series(times, dtype=float, name="minutes")
+    return pd.Series([minutes for minutes in times if minutes >= 0], dtype=float, name="minutes")
 
 
 def tabulate_page_times(sessions: Sequence[SessionRow], milestones: Sequence[Row]) -> pd.DataFrame:

@@ -71,12 +71,15 @@ class StoredParticipation:
         A browser's clock runs on meanwhile. Below `LEAST_JUMP` it is none: responses of a browser that was offline
         arrive late.
         """
-        known = [row for row in self.responses if row["time_origin_ms"] is not None and row["event_ms"] is not None]
-        if len(known) < 2:
+        times = [
+            (row["received_at"] / 60e9, (row["time_origin_ms"] + row["event_ms"]) / 60e3)
+            for row in self.responses
+            if row["time_origin_ms"] is not None and row["event_ms"] is not None
+        ]
+        if len(times) < 2:
             return 0.0
-        first, last = known[0], known[-1]
-        theirs = [row["time_origin_ms"] + row["event_ms"] for row in (first, last)]
-        apart = (last["received_at"] - first["received_at"]) / 60e9 - (theirs[1] - theirs[0]) / 60e3
+        ours, theirs = (last - first for first, last in zip(times[0], times[-1], strict=True))
+        apart = ours - theirs
         return round(apart, 2) if LEAST_JUMP <= abs(apart) < MOST_MS else 0.0
 
     @cached_property
