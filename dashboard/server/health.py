@@ -17,5 +17,5 @@ def routes() -> list[Route]:
 
 
 async def _tell_health(_: Request) -> Response:
-    fault = await run_in_threadpool(lambda: get_service().workspace.store.fault)
-    return JSONResponse({"stores_responses": fault is None}, 200 if fault is None else 503, FRESH)
+    stores = await run_in_threadpool(lambda: get_service().participant.stores_responses())
+    return JSONResponse({"stores_responses": stores}, 200 if stores else 503, FRESH)

@@ -58,6 +58,10 @@ class Arrivals:
         """Return the server's clock, ms since 1970: pages measure how far theirs is from it."""
         return self._workspace.clock() / 1e6
 
+    def stores_responses(self) -> bool:
+        """Tell whether responses can be stored: not where files, rows or the key of the workspace are missing."""
+        return self._workspace.store.fault is None
+
     def read_asset(self, study: str, sha256: str) -> bytes:
         """Read an image of any version of a study, unchanged since it was frozen; else raise `ForetellError`."""
         for bundle in self._workspace.bundles_of(study):
