@@ -17,7 +17,8 @@ from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.hub import describe_failure, work_offline_if_unreachable
 from core.sources.outputs import build_classifier, mean_colour
-from core.sources.spec import ModelSpec, import_extra, list_some, read_lines, suggest_names
+from core.sources.spec import ModelSpec, import_extra, list_some, suggest_names
+from core.text import read_lines
 
 PROMPT = "a photo of a {}."
 """The prompt that Radford et al. (2021, section 3.1.4) use by default."""

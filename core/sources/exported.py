@@ -18,6 +18,7 @@ from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.sources.outputs import GreyTransforms, average, build_classifier, mean_colour
 from core.sources.spec import EXPORTED, ModelSpec
+from core.text import read_text
 
 PROGRAM = ".pt2"
 BATCHES = (1, 2, 3, 4, 8, 16, 32, 64, 128)
@@ -116,7 +117,7 @@ def _read_sidecar(path: Path) -> Sidecar:
     if not path.is_file():
         return Sidecar()
     try:
-        return Sidecar.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        return Sidecar.model_validate(json.loads(read_text(path)))
     except ValidationError as error:
         first = error.errors()[0]
         raise ForetellError(

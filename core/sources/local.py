@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from core.errors import ForetellError
 from core.sources.spec import EXPORTED
+from core.text import read_text
 
 LIST = "models.txt"
 """A file of further models in a folder, one specification per line."""
@@ -38,7 +40,7 @@ def list_local_models(base: Path, folder: str) -> list[str]:
         elif path.suffix == ".py" or _is_program(path):
             models.append(name)
     listed = base / folder / LIST
-    lines = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
+    lines = read_text(listed).splitlines() if listed.is_file() else []
     return [*models, *(line.strip() for line in lines if line.strip() and not line.startswith("#"))]
 
 
@@ -78,7 +80,7 @@ def list_folder_models(path: Path, name: str) -> list[str]:
     if _is_classifier(config):
         return [f"hf:{name}"]
     files = sorted(path.glob("*.py"))
-    builders = files if len(files) == 1 else [file for file in files if _BUILD.search(_read_text(file))]
+    builders = files if len(files) == 1 else [file for file in files if _BUILD.search(_peek(file))]
     programs = [] if files else sorted(filter(_is_program, path.glob("*")))
     return [f"{name}/{file.name}" for file in [*builders, *programs]]
 
@@ -100,16 +102,16 @@ def _is_program(path: Path) -> bool:
         return False
 
 
-def _read_text(path: Path) -> str:
+def _peek(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        return read_text(path)
+    except (OSError, ForetellError):
         return ""
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        read = json.loads(_read_text(path))
+        read = json.loads(_peek(path))
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}

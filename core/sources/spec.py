@@ -13,6 +13,7 @@ from typing import Any
 from core.errors import ForetellError
 from core.files import FileLimits, find_file, is_path
 from core.registry import Registry
+from core.text import read_lines
 from core.userfiles import split_python
 
 FORMS = (
@@ -106,21 +107,6 @@ class ModelSpec:
         if len(names) < 2:
             raise ForetellError(f"{path} has {len(names)} class name. Give two or more, one per line.")
         return names
-
-
-def read_lines(path: Path, content: str) -> list[str]:
-    """Return the lines of a text file that are not empty; ``content`` says what it should hold.
-
-    Raises
-    ------
-    ForetellError
-        The file is missing or not UTF-8.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ForetellError(f"{path} cannot be read ({error}). Give a UTF-8 text file with {content}.") from error
-    return [line.strip() for line in lines if line.strip()]
 
 
 def parse_spec(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from pathlib import Path
 from typing import Annotated, cast
@@ -51,14 +52,12 @@ def links(
 
 
 def read_ids(file: Path) -> list[str]:
-    """Read the ids of a text file, one per line, without a header "pid" and whatever follows a comma."""
+    """Read the ids of a text file, one per line, without a header "pid" and the further columns of a table."""
     from core.errors import ForetellError
+    from core.text import read_lines
 
-    try:
-        lines = [line.split(",")[0].strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, ValueError) as error:
-        raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id per line.") from None
-    ids = list(dict.fromkeys(line for line in lines if line and line != "pid"))
+    firsts = [re.split("[,;\t]", line)[0].strip(' "') for line in read_lines(file, "one id per line")]
+    ids = list(dict.fromkeys(first for first in firsts if first and first != "pid"))
     if not ids:
         raise ForetellError(f"{file} has no id. Write one on each line.")
     return ids

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.errors import ForetellError
 from core.files import FileLimits
+from core.text import decode_text
 from dashboard.design.schema import rule_at
 from dashboard.shared import service
 from dashboard.studies.workspace_studies import Study, list_studies
@@ -95,7 +96,7 @@ class UnsavedText(NamedTuple):
 def replace_text(path: Path, text: str) -> None:
     """Replace the whole file by a text that was edited by hand, or keep the text with what prevents it."""
     try:
-        before, draft = path.read_text(encoding="utf-8", errors="replace"), StudyDraft(text)
+        before, draft = decode_text(path.read_bytes(), errors="replace"), StudyDraft(text)
         service.get_acting_researcher().save_study_file(path, draft)
     except ForetellError as error:
         keep_unsaved(path, UnsavedText(text, str(error)))

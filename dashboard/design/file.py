@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.text import decode_text
 from dashboard.design.editor import Editor, UnsavedText, drop_unsaved, find_unsaved, keep_unsaved, replace_text
 from dashboard.shared import files
 from dashboard.shared.messages import escape_markdown
@@ -22,7 +23,7 @@ def show_file(editor: Editor) -> None:
 
 def show_text(path: Path) -> None:
     """Draw the text of a study file, which need not be valid, with buttons to save and to download it."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = decode_text(path.read_bytes(), errors="replace")
     unsaved = find_unsaved(path)
     key = f"design.text.{path.stem}.{hash(text)}"  # a file that changed is shown as it is now
     st.session_state.setdefault(key, text if unsaved is None else unsaved.text)

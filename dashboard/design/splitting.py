@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.errors import ForetellError
 from core.files import find_file
-from core.sources.spec import read_lines
+from core.text import read_lines
 from core.types import Progress
 from dashboard.design.editor import Editor, change, keep_errors
 from dashboard.design.fields import WIDEST

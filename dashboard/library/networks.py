@@ -117,7 +117,7 @@ def _describe(name: str) -> _Described:
 def read_description(path: Path) -> str:
     """Read the first sentence of a Python file's docstring; the file is not run."""
     with suppress(OSError, SyntaxError, ValueError):
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(ast.parse(path.read_bytes())) or ""
         return " ".join(text.partition("\n\n")[0].split())
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import hashlib
 import os
@@ -94,11 +95,15 @@ def load(
 def _read_ids(file: Path) -> dict[str, None]:
     """Read the ids that a file lists, each once."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        content = file.read_bytes()
+        encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+        lines = content.decode(encoding).splitlines()
+    except OSError as error:
         raise DataError(
             f"The list of images {file} cannot be read: {error}. Give a text file with one id a line."
         ) from None
+    except UnicodeDecodeError:
+        raise DataError(f"The list of images {file} is not text in UTF-8. Save it as UTF-8.") from None
     ids = dict.fromkeys(unicodedata.normalize("NFC", line.strip()) for line in lines if line.strip())
     if not ids:
         raise DataError(f"The list of images {file} is empty: give one id a line, such as cat/one.jpg.")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.errors import ForetellError
+from core.text import read_text
 from study.bundle import Bundle
 from study.collection.accounts import ADMINISTRATOR, Account
 from study.collection.permissions import DOOR, ROLES, Permission, Role, Rule
@@ -171,8 +173,8 @@ def find_studies(workspace: OpenWorkspace, rule: Rule, arguments: Mapping[str, A
 def name_of_file(path: Path) -> str:
     """Return the study's name that a study file says, or else that of the file."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = tomllib.loads(read_text(path))
+    except (OSError, ValueError, RecursionError, ForetellError):
         return path.stem
     study = content.get("study")
     named = study.get("name") if isinstance(study, dict) else None

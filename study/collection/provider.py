@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from core.errors import ForetellError
+from core.text import read_text
 from study.workspace.tomlfile import load_toml
 
 FILE = "oidc.toml"
@@ -143,8 +144,8 @@ def _secret(provider: Provider, home: Path) -> str:
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise ValueError("others may read the file that secret_file names. Run chmod 600 on it.")
-        secret = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        secret = read_text(path).strip()
+    except (OSError, ForetellError):
         raise ValueError("the file that secret_file names cannot be read. Create it.") from None
     if not secret:
         raise ValueError("the file that secret_file names is empty. Put the secret in.")

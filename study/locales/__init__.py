@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Literal, get_args
 
+from core.text import read_text
+
 Language = Literal[
     "en",
     "de",
@@ -16,7 +18,7 @@ Language = Literal[
 
 def read_catalogue(folder: Path, language: str) -> dict[str, str]:
     """Read a file of texts: lines of a paragraph are joined, and the table ``ui`` holds the keys ``ui.KEY``."""
-    texts = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+    texts = tomllib.loads(read_text(folder / f"{language}.toml"))
     texts |= {f"ui.{key}": text for key, text in texts.pop("ui").items()}
     return {key: re.sub(r"(?<!\n)\n(?!\n)", " ", text.strip()) for key, text in texts.items()}
 

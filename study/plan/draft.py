@@ -13,6 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from core.errors import ForetellError
+from core.text import read_text
 from study.plan.config import StudyConfig
 from study.plan.former import PRESENT_NAMES
 from study.plan.procedure import TO_BUILD
@@ -54,11 +55,9 @@ class StudyDraft:
             The file cannot be read, or is not valid TOML.
         """
         try:
-            return cls(path.read_text(encoding="utf-8"))
+            return cls(read_text(path))
         except OSError as error:
             raise ForetellError(f"{path} cannot be read: {error.strerror}. Choose another study file.") from None
-        except UnicodeDecodeError:
-            raise ForetellError(f"{path} is not text in UTF-8. Save it as UTF-8.") from None
 
     @property
     def text(self) -> str:

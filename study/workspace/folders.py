@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.files import FileLimits
+from core.text import read_text
 
 CODE = ("models", "methods", "rules")
 """Folders of the workspace with files that run; only administrators add to them."""
@@ -32,7 +33,7 @@ def find_limits(home: Path) -> FileLimits:
 def list_allowed(home: Path) -> tuple[Path, ...]:
     """List the folders outside the workspace that its administrator allowed."""
     file = home / ALLOWED
-    lines = file.read_text(encoding="utf-8-sig").splitlines() if file.is_file() else []
+    lines = read_text(file).splitlines() if file.is_file() else []
     paths = [Path(line.strip()) for line in lines if line.strip() and not line.startswith("#")]
     return tuple(path.resolve() for path in paths if path.is_absolute())
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from core.errors import ForetellError
 from core.sources.local import LIST, list_folder_models
 from core.sources.spec import EXPORTED
+from core.text import read_text
 from study.workspace.disk import LEAST_FREE, free_bytes
 from study.workspace.files import write_whole
 from study.workspace.imagefolders import TEMPORARY, Entry, format_bytes, split_name
@@ -22,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}")
 def read_lines(folder: Path) -> list[str]:
     """Return the models that the list names, without its comments."""
     path = folder / LIST
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = read_text(path).splitlines() if path.is_file() else []
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -39,7 +40,7 @@ def add_line(folder: Path, line: str) -> None:
         raise ForetellError(f"{line!r} names no model. Give one name in one line.")
     if text not in read_lines(folder):
         path = folder / LIST
-        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+        before = read_text(path) if path.is_file() else ""
         write_whole(path, f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{text}\n".encode())
 
 
@@ -47,7 +48,7 @@ def remove_line(folder: Path, line: str) -> None:
     """Remove a model from the list; comments and the order of the others stay."""
     path = folder / LIST
     if path.is_file():
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = read_text(path).splitlines(keepends=True)
         write_whole(path, "".join(one for one in lines if one.strip() != line).encode())
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from core.errors import ForetellError
+from core.text import read_text
 from study.workspace.faults import Fault, describe_faults, describe_syntax
 
 Checked = TypeVar("Checked", bound=BaseModel)
@@ -41,13 +42,13 @@ def load_toml(
     FileNotFoundError
         There is no such file.
     ForetellError
-        Not valid TOML, or wrong values: every fault, one line each.
+        Not text, not valid TOML, or wrong values: every fault, one line each.
     """
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, lists too deep
+    except (ValueError, RecursionError) as error:  # not TOML, a number too long, lists too deep
         raise ForetellError(f"{path} is not valid TOML. {describe_syntax(error, text)}") from None
     except FileNotFoundError:
         raise
