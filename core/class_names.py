@@ -8,6 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+IMAGENET = 1000
+HOMONYMS = {"crane", "maillot"}
+"""Two classes of ImageNet each: many lists give both synsets the same name."""
 MOST_NAMED = 3
 """Classes that the message about an ambiguous name lists."""
 
@@ -104,6 +107,12 @@ def fold(name: str) -> str:
 def shorten_names(categories: Sequence[str]) -> tuple[str, ...]:
     """Return `ClassNames.short` of some categories."""
     return ClassNames(categories).short
+
+
+def is_imagenet(categories: Sequence[str]) -> bool:
+    """Tell whether these are ImageNet's thousand names in a list that calls only its cranes or maillots the same."""
+    counts = Counter(map(spell, categories))
+    return len(categories) == IMAGENET and {name for name, count in counts.items() if count > 1} <= HOMONYMS
 
 
 def number_repeated_names(categories: Sequence[str]) -> list[str]:

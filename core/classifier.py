@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from core import weights
-from core.class_names import ClassNames
+from core.class_names import ClassNames, is_imagenet, number_repeated_names
 from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
@@ -90,6 +90,8 @@ class Classifier:
             raise ForetellError(
                 f"{self.name} gives {outputs} logits but names {len(categories)} categories; name each class once."
             )
+        if is_imagenet(categories):
+            return tuple(number_repeated_names(categories))
         repeated = ClassNames(categories).find_repeated()
         if repeated is not None:
             raise ForetellError(f"{self.name} has two classes named {repeated!r}. Give each class a name of its own.")

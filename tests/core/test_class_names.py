@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.class_names import ClassNames, number_repeated_names
+from core.class_names import ClassNames, is_imagenet, number_repeated_names
 from core.classifier import Classifier
 from core.errors import ForetellError
 
@@ -68,3 +68,14 @@ def test_two_classes_of_one_name_are_refused(names: tuple[str, ...]) -> None:
 def test_repeated_names_of_a_library_are_numbered() -> None:
     """Catches a pretrained network of ImageNet that is refused, since its library calls two classes crane."""
     assert number_repeated_names(("crane", "dog", "crane")) == ["crane (0)", "dog", "crane (2)"]
+
+
+def test_the_cranes_of_imagenet_are_told_apart_and_other_repeated_names_are_not() -> None:
+    """Catches a network with ImageNet's names, which call two classes crane, that is refused."""
+    names = [f"name {k}" for k in range(1000)]
+    names[134] = names[517] = "crane"
+    assert is_imagenet(names)
+    assert [name for name in number_repeated_names(names) if "crane" in name] == ["crane (134)", "crane (517)"]
+    names[1] = names[0]
+    assert not is_imagenet(names)
+    assert not is_imagenet(["crane", "crane"])
