@@ -40,7 +40,8 @@ def analyze(
 ) -> None:
     """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
-    A CSV has one row per response with the columns participant, category, trial_type, saliency, examples, correct.
+    A CSV has one row per response with the columns participant, category, trial_type, saliency, examples, correct. It
+    may have commas, semicolons or tabs, and decimal commas. Empty cells, NA, NaN and nan are missing values.
     The plan of a study is the one frozen with it.
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
@@ -145,7 +146,9 @@ def glmm(
 ) -> None:
     """Fit one mixed model to a CSV.
 
-    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors.
+    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors. Write names
+    with spaces in backticks. The CSV may have commas, semicolons or tabs, and decimal commas; empty cells, NA, NaN and
+    nan are missing values.
 
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
@@ -153,8 +156,9 @@ def glmm(
     from study.analysis import formula as formulas
 
     names = [*(factor or ()), *formulas.groupings(formula)]
+    used = formulas.list_names(formula) | {weights or ""}
     frame = coding.with_reference(
-        responses.table(csv, names, optional=len(names) - len(factor or ())),
+        responses.table(csv, names, optional=len(names) - len(factor or ()), among=used),
         parse_pairs(reference or [], "--reference", "column=level"),
     )
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)

@@ -46,7 +46,7 @@ def links(
             raise ForetellError(
                 "An id has at most 200 letters, digits and _ . @ -. Change the ids that do not fit."
             ) from None
-    write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out)
+    write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out, verbatim=True)
     out.chmod(0o600)
     say(f"{out}: {len(people)} personal links")
 
@@ -137,7 +137,7 @@ def bonus(
         say("No bonus is waiting.")
     else:
         with shared_files():
-            write_csv(made.rows, out, header=False)
+            write_csv(made.rows, out, header=False, verbatim=True)
         say(f"{out}: batch {made.number}, {len(made.rows)} participants, {made.rows['amount'].astype(float).sum():.2f}")
     if made.without_id:
         say(f"{made.without_id} participants have a bonus but no recruiter's id (or no longer)")
@@ -149,22 +149,16 @@ def reconcile(
 ) -> None:
     """Compare the recruiter's list of participants with the responses here, and report differences.
 
-    Quota places of participants who returned or timed out are reallocated. Exit code 1 if anything differs.
+    Quota places of participants who returned or timed out are reallocated. Of several rows of a participant, one that
+    was handed in counts, and they are reported. Exit code 1 if anything differs.
 
     Example: python foretell.py reconcile demo prolific_export.csv
     """
-    import pandas as pd
-
-    from core.errors import ForetellError
     from study.service import Service
+    from study.workspace.tables import read_table
     from study.workspace.workspace import home
 
-    try:
-        listed = pd.read_csv(statuses, dtype=str)
-    except (OSError, ValueError) as error:
-        raise ForetellError(
-            f"{statuses} cannot be read as a table ({error}). Export it from the recruiter again."
-        ) from None
+    listed = read_table(statuses)
     with Service(home()) as service:
         entries = service.researcher.reconcile(study, listed)
     for row in entries.itertuples(index=False):
@@ -172,6 +166,6 @@ def reconcile(
             f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, "
             f"{row.here or '-'} here: {row.matter}"
         )
-    say(f"{len(listed)} participants in the list, {len(entries)} differ")
+    say(f"{len(listed)} rows in the list, {len(entries)} participants differ")
     if len(entries):
         raise typer.Exit(1)

@@ -16,7 +16,6 @@ from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
 from dashboard.shared.uploads import read_upload
 from study.analysis import responses
-from study.analysis.reading import parse
 from study.analysis.records import InterimAnalysis
 from study.analysis.responses import Responses
 from study.bundle import Bundle
@@ -24,6 +23,7 @@ from study.collection.permissions import Permission
 from study.collection.researcher import Researcher
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.service import Mode
+from study.workspace.tables import mark_missing, parse_table
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "Upload a CSV file"
@@ -114,7 +114,7 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
     if _is_withheld(frame, choice):
         return None
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
+    data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice, {})
     bundle = _find_bundle(frame)
     if bundle is not None and not data.has_simulated:  # real participants: only for whom may see outcomes
         data = replace(data, excluded=service.get_acting_researcher().count_exclusions(bundle.study_hash))
@@ -177,12 +177,19 @@ def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
 
 
 def _file(place: str) -> ChosenResponses | None:
-    file = st.file_uploader("One row per response", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
+    file = st.file_uploader(
+        "One row per response",
+        type="csv",
+        key=f"{place}_file",
+        max_upload_size=MOST_MB,
+        help="Commas, semicolons or tabs between the columns; decimal points or commas. Empty cells, NA, NaN and nan "
+        "are missing values.",
+    )
     if file is None:
         st.info("Choose a CSV file with one row per response. Its columns may have other names than the template's.")
         offer_template()
         return None
-    raw = _parse_file(file.file_id, file)
+    raw, missing_words = _parse_file(file.file_id, file)
     mapping = choose_mapping(raw.rename(columns=str), place)
     if mapping is None:
         return None
@@ -192,7 +199,7 @@ def _file(place: str) -> ChosenResponses | None:
     bundle = _choose_study(place)
     key = digest(file.file_id, *mapping, *mapping.values(), *kinds, *kinds.values())
     matched = raw.assign(**{mapping["trial_type"]: raw[mapping["trial_type"]].replace(kinds)})
-    return ChosenResponses(_prepare_responses(key, matched, mapping, file.name), bundle)
+    return ChosenResponses(_prepare_responses(key, matched, mapping, file.name, missing_words), bundle)
 
 
 def _choose_study(place: str) -> Bundle | None:
@@ -214,10 +221,16 @@ def _choose_study(place: str) -> Bundle | None:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the file …")
-def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
-    return parse(read_upload(_file), _file.name)
+def _parse_file(key: str, _file: Any) -> tuple[pd.DataFrame, Mapping[str, int]]:  # noqa: ARG001
+    return mark_missing(parse_table(read_upload(_file), _file.name))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the responses …")
-def _prepare_responses(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
-    return responses.prepare(_raw, _mapping, name=_name)
+def _prepare_responses(
+    key: str,  # noqa: ARG001
+    _raw: pd.DataFrame,
+    _mapping: Mapping[str, str],
+    _name: str,
+    _missing_words: Mapping[str, int],
+) -> Responses:
+    return responses.prepare(_raw, _mapping, name=_name, missing_words=_missing_words)

@@ -181,6 +181,24 @@ def terms(formula: str) -> list[RandomTerm]:
 
 def groupings(formula: str) -> list[str]:
     """Return columns that only group rows: those after the bars that no other part of the formula reads."""
+    plain, quoted = _hide_quoted_names(formula)
+    return [quoted.get(name, name) for name in _list_groupings(plain)]
+
+
+def list_names(formula: str) -> set[str]:
+    """List what a formula names: columns, and functions."""
+    plain, quoted = _hide_quoted_names(formula)
+    return set(_NAME.findall(plain)) | set(quoted.values())
+
+
+def _hide_quoted_names(formula: str) -> tuple[str, dict[str, str]]:
+    """Replace names in backticks, which may hold anything, by names that can be read; return both by the latter."""
+    stand_in = {name: f"foretell_quoted_{k}" for k, name in enumerate(dict.fromkeys(_QUOTED.findall(formula)))}
+    plain = _QUOTED.sub(lambda match: stand_in[match[1]], formula)
+    return plain, {plain_name: name for name, plain_name in stand_in.items()}
+
+
+def _list_groupings(formula: str) -> list[str]:
     groups = dict.fromkeys(name for term in terms(formula) for name in term.group.split(":"))
     elsewhere = {name for term in terms(formula) for name in _NAME.findall(term.columns)}
     if "~" in formula:

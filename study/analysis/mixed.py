@@ -24,6 +24,7 @@ from study.analysis.fitting import FitSettings
 from study.analysis.records import MixedModel
 from study.analysis.separation import Floats, Mask, Separation
 from study.analysis.threads import one_blas_thread
+from study.workspace.tables import MISSING
 
 MOST_LEVELS = 200
 """Most levels of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
@@ -155,7 +156,8 @@ def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
         missing = int(frame[name].isna().sum())
         if missing:
             raise ForetellError(
-                f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting."
+                f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting. In "
+                f"a file, empty cells and {', '.join(MISSING)} are missing values."
             )
     for name in formulas.columns(frame, formulas.extract_fixed_effects(formula)):
         levels = 0 if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].nunique()

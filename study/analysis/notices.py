@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from study.analysis.sentences import words
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
+from study.workspace.tables import MISSING
 
 NAMES = ("participant", "category", "trial_type", "condition", "trial", "mode", "item", "truth", "choice")
 """Columns of names and codes: spaces around them mean nothing."""
@@ -30,6 +31,14 @@ def strip_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
                 f"taken as one ({int((levels > 1).sum()):,} in all)."
             )
     return frame.assign(**stripped), tuple(said)
+
+
+def describe_missing_words(words: Mapping[str, int]) -> tuple[str, ...]:
+    """Describe how many texts of each column were read as missing values."""
+    if not words:
+        return ()
+    listed = ", ".join(f"{count:,} in column {name!r}" for name, count in words.items())
+    return (f"The texts {MISSING[0]}, {' and '.join(MISSING[1:])} were read as missing values: {listed}.",)
 
 
 def list_notices(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis.notices import list_notices, strip_names
-from study.analysis.reading import parse, read_bytes, read_parquet
+from study.analysis.notices import describe_missing_words, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
+from study.workspace.tables import is_numeric, mark_missing, parse_numbers, read_parquet, read_table
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
@@ -90,45 +91,55 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     """
     if path.suffix == ".parquet":
         return prepare(read_parquet(path), columns, name=path.name)
-    return prepare(parse(read_bytes(path), path.name), columns, name=path.name)
+    frame, words = mark_missing(read_table(path))
+    return prepare(frame, columns, name=path.name, missing_words=words)
 
 
-def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.DataFrame:
-    """Read any CSV to fit a formula to, columns of numbers as numbers except `factors`.
+def table(
+    path: Path, factors: Sequence[str] = (), *, optional: int = 0, among: Collection[str] | None = None
+) -> pd.DataFrame:
+    """Read any CSV to fit a formula to, columns of numbers as numbers except `factors`, and only those `among` names.
 
     The last `optional` of the factors may be missing: what a formula names in vain is said where it is fitted.
 
     Raises
     ------
     ForetellError
-        The file is missing, empty or no CSV, or lacks one of the `factors`.
+        The file is missing, empty or no CSV, or lacks one of the `factors`, or the commas of numbers may be decimal
+        or not.
     """
-    texts = parse(read_bytes(path), path.name)
+    texts = mark_missing(read_table(path))[0]
     known = [str(column) for column in texts.columns]
     required = len(factors) - optional
     factors = [name for k, name in enumerate(factors) if k < required or name in known]
     for name in factors:
         if name not in known:
             raise ForetellError(f"{path.name} has no column {name!r} to take as a factor; it has {', '.join(known)}.")
-    kept = texts[list(factors)]
-    return (
-        texts.drop(columns=list(factors))
-        .apply(lambda column: numbers if (numbers := _as_numbers(column)) is not None else column)
-        .join(kept)
-    )
+    candidates = [name for name in known if name not in factors and (among is None or name in among)]
+    return texts.assign(**{name: _read_column(texts[name]) for name in candidates})
 
 
-def _as_numbers(column: pd.Series[str]) -> pd.Series[float] | None:
-    try:
-        return pd.to_numeric(column)
-    except (ValueError, TypeError):
-        return None
+def _read_column(column: pd.Series[str]) -> pd.Series[Any]:
+    numbers = parse_numbers(column)
+    if numbers is None and is_numeric(column):
+        raise ForetellError(
+            f"Column {column.name!r} has numbers whose commas may separate decimals or thousands. Write them with a "
+            "decimal point and without separators of thousands, or read the column as text with --factor."
+        )
+    return column if numbers is None else numbers
 
 
-def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, name: str = "The responses") -> Responses:
+def prepare(
+    frame: pd.DataFrame,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str = "The responses",
+    missing_words: Mapping[str, int] | None = None,
+) -> Responses:
     """Check responses and bring them into the form of `Responses`. Preparing twice changes nothing.
 
     Rows that lack a required value are left out, counted and named in `Responses.messages`, as lme4 does in silence;
+    so are the texts of each column that were read as missing values, if `missing_words` counts them (`mark_missing`);
     everything else that is wrong is refused.
 
     Raises
@@ -156,7 +167,9 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
             name, ["Every response is from a condition outside the two factors: there is nothing to compare it with."]
         )
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
-    messages = (*stripped, *list_notices(renamed, complete))
+    used = {(columns or {}).get(ours, ours) for ours in renamed}
+    words = describe_missing_words({column: n for column, n in (missing_words or {}).items() if column in used})
+    messages = (*stripped, *words, *list_notices(renamed, complete))
     return Responses(true, len(renamed) - len(complete), messages, placebo, dates=_find_dates(frame))
 
 
@@ -188,6 +201,8 @@ def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
+    read = {ours: parse_numbers(present[ours]) for ours in NUMBERS if ours in present}
+    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
     return pd.DataFrame(present).reset_index(drop=True), []
 
 

@@ -72,6 +72,6 @@ def write(frame: pd.DataFrame, path: Path) -> None:
         write_csv(frame, path)
 
 
-def write_csv(frame: pd.DataFrame, path: Path, *, header: bool = True) -> None:
-    """Write UTF-8 with commas, with a header or without; text that a spreadsheet would run gets an apostrophe."""
-    path.write_text(csv_text(frame, header=header), encoding="utf-8", newline="")
+def write_csv(frame: pd.DataFrame, path: Path, *, header: bool = True, verbatim: bool = False) -> None:
+    """Write UTF-8 with commas, with a header or without; `csv_text` says what is ``verbatim``."""
+    path.write_text(csv_text(frame, header=header, verbatim=verbatim), encoding="utf-8", newline="")

@@ -22,6 +22,8 @@ STATUS = ("status",)
 CODE = ("completion code", "completion_code", "entered_code")
 PAID = ("APPROVED", "AWAITING REVIEW")
 GONE = ("RETURNED", "TIMED-OUT", "REJECTED")
+NO_CODE = "NOCODE"
+"""What Prolific lists as the code of a participant who handed in none."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,24 @@ def reconcile(
     now: int,
     actor: str,
 ) -> pd.DataFrame:
-    """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
+    """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places.
+
+    A participant who is listed several times is among them: a submission that was handed in counts before one that
+    is under way, and that before one that ended.
+    """
     theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
     sessions = {row["ext_person"]: ours[row["participant_id"]] for row in stored if row["participant_id"] in ours}
     entries = []
     for participant in sorted({*theirs.index, *sessions}):
-        status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
+        status, code, listed = theirs.loc[participant] if participant in theirs.index else (None, "", ())
         session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             quota.free_slot(db, session["session_id"])
-        matter = _compare(status, code, session, manifest_of)
+        matters = [_compare(status, code, session, manifest_of)]
+        if len(listed) > 1:
+            matters.insert(0, f"listed {len(listed)} times ({', '.join(listed)}), of which {status} counts")
+        matter = "; ".join(filter(None, matters))
         if matter:
             entries.append((participant, status or "", session["stage"] if session else "", matter))
     audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(entries)})
@@ -78,20 +87,27 @@ def reconcile(
 
 
 def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
-    """Read status and code by participant from a table with the recruiter's own column names."""
+    """Read status, code and all statuses by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
     pid, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
     if pid is None or status is None:
         raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
     code = next((columns[n] for n in CODE if n in columns), None)
-    frame = pd.DataFrame(
-        {
-            "status": statuses[status].astype(str).str.strip().str.upper().str.replace("_", "-"),
-            "code": "" if code is None else statuses[code].fillna("").astype(str).str.strip(),
-        }
-    ).set_axis(statuses[pid].astype(str).str.strip())
-    frame["status"] = frame["status"].replace("AWAITING-REVIEW", "AWAITING REVIEW")
-    return frame[~frame.index.duplicated(keep="last")]
+    texts = statuses.fillna("").astype(str).apply(lambda column: column.str.strip())
+    rows = texts.assign(
+        pid=texts[pid],
+        status=texts[status].str.upper().str.replace("_", "-").replace("AWAITING-REVIEW", "AWAITING REVIEW"),
+        code="" if code is None else texts[code],
+    )[["pid", "status", "code"]]
+    ordered = sorted(rows[rows["pid"] != ""].itertuples(index=False, name=None), key=_rank)
+    by_participant = pd.DataFrame(ordered, columns=rows.columns).groupby("pid", sort=False)
+    return by_participant.agg(status=("status", "first"), code=("code", "first"), listed=("status", tuple))
+
+
+def _rank(row: tuple[str, str, str]) -> tuple[object, ...]:
+    """Order the rows of a participant, the one that counts first, whatever their order in the file."""
+    _, status, code = row
+    return status not in PAID, status in GONE, status, code.upper() in ("", NO_CODE), code
 
 
 def _compare(
@@ -108,6 +124,8 @@ def _compare(
     if status in GONE and done:
         return "finished here, but not handed in: the responses are complete and may be paid"
     named = procedure_of(manifest_of(session)).recruiter.complete or session["completion_code"]
-    if status in PAID and code and code != named:
+    if status in PAID and code.upper() == NO_CODE:
+        return "handed in no code, but finished here: the responses are complete and may be paid"
+    if status in PAID and code and code.casefold() != str(named).casefold():
         return "handed in another code than the one shown here"
     return None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from core.errors import ForetellError
 from data.sets.images import EXTENSIONS
+from study.workspace.tables import parse_numbers, read_table
 
 BY_NAME = "name"
 """The order that is read from file names; any other is the path of a table."""
@@ -116,10 +117,7 @@ def _read_table(file: Path, ids: Sequence[str]) -> Streams:
 def _open_table(file: Path) -> pd.DataFrame:
     if not file.is_file():
         raise ForetellError(f"There is no file {file}: give --order {BY_NAME}, or a CSV file.")
-    try:
-        table = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (ValueError, OSError) as error:
-        raise ForetellError(f"{file} cannot be read as a CSV file: {error}") from None
+    table = read_table(file)
     lacking = [name for name in (IMAGE, ORDER) if name not in table]
     if lacking:
         raise ForetellError(f"{file} has no column {lacking[0]}: give columns {IMAGE}, {ORDER} and perhaps {STREAM}.")
@@ -143,7 +141,8 @@ def _refuse_other_images(file: Path, given: pd.Series[str], ids: Sequence[str]) 
 
 def _parse_order(file: Path, given: pd.Series[str]) -> pd.Series[Any]:
     """Read a column of numbers, or of times."""
-    numbers = pd.to_numeric(given, errors="coerce")
+    parsed = parse_numbers(given)
+    numbers = pd.to_numeric(given, errors="coerce") if parsed is None else parsed
     finite = np.isfinite(numbers)
     if finite.all():
         return numbers

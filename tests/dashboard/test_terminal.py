@@ -59,7 +59,7 @@ def test_a_recruiters_list_cannot_forge_lines(workspace: Path) -> None:
     listed.write_text(f'Participant id,Status\n"a{CLEAR}\n0 people differ","{TITLE}"\n', encoding="utf-8")
     result = CliRunner().invoke(cli.build_app(), ["reconcile", "demo", str(listed)])
     lines = result.stdout.splitlines()
-    firsts = ["a\\x1b[2J\\n0 people differ", "1 participants in the list, 1 differ"]
+    firsts = ["a\\x1b[2J\\n0 people differ", "1 rows in the list, 1 participants differ"]
     assert [line.split(":")[0] for line in lines] == firsts
     assert "\x1b" not in result.stdout
     assert "\x07" not in result.stdout

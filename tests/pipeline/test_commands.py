@@ -71,9 +71,9 @@ def test_a_former_option_still_works_and_says_the_new_one(former, name, end):
         (("verify", "nothing"), "There is no built study 'nothing'"),
         (("simulate", "nothing"), "There is no built study 'nothing'"),
         (("export", "nothing"), "Study 'nothing' is not open"),
-        (("analyze", "none.csv"), "No file of responses at none.csv"),
+        (("analyze", "none.csv"), "No table at none.csv"),
         (("analyze", "nothing"), "Study 'nothing' is not open"),
-        (("glmm", "none.csv", "--formula", "y ~ x + (1|g)"), "No file of responses at none.csv"),
+        (("glmm", "none.csv", "--formula", "y ~ x + (1|g)"), "No table at none.csv"),
         (("explain",), "No image given. Add --image FILE"),
         (("explain", "--image", "none.png"), "There is no image none.png"),
         (

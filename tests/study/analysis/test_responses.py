@@ -129,7 +129,7 @@ def test_conditions_of_other_names_stay(frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "No file of responses"),
+        (None, "No table"),
         (b"", "is empty"),
         (b"\xff\xfe\x00\x01\x02", "is not a CSV file in UTF-8"),
         (b'a,b\n1,2,3,4\n"1', "is not a CSV file in UTF-8"),

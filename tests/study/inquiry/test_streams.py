@@ -53,7 +53,7 @@ def test_a_table_orders_by_numbers_or_times(tmp_path, orders, expected):
         ("image,order\nx,1\ny,inf\n", r"and 'inf' is not"),
         ("image,order\nx,1\ny,2024-05-01\n", r"and '2024-05-01' is not"),
         ("image,when\nx,1\ny,2\n", r"has no column order: give columns image, order and perhaps stream"),
-        ("", r"cannot be read as a CSV file"),
+        ("", r"is empty\. Export it again\.$"),
     ],
 )
 def test_a_wrong_order_is_one_sentence(order, sentence, tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.results.mapping import make_template
 from study.analysis import responses
-from study.analysis.reading import parse
 from study.workspace.spreadsheets import csv_text
+from study.workspace.tables import mark_missing, parse_table
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, section, table, upload
 from tests.study.analysis.simulated import study
@@ -50,6 +50,18 @@ def test_own_file_with_other_names(app: AppTest) -> None:
     section(app, "Exploratory")
     made(app.selectbox(key="measure").select("Response times").run())
     assert set(table(app, "exploratory_speed")["q50"]) == {700.0}
+
+
+def test_a_file_of_another_country_is_read_and_its_missing_words_are_said(app: AppTest) -> None:
+    """Catches times with decimal commas that are refused, and a category NA left out as if its cells were empty."""
+    frame = study(24, 8, 6, seed=5).assign(rt_ms=700.5)
+    frame.loc[:3, "category"] = "NA"
+    upload(choose(app, "Upload a CSV file"), frame.to_csv(index=False, sep=";", decimal=",").encode("utf-16"))
+    assert not app.error
+    assert any("read as missing values: 4 in column 'category'." in box.value for box in app.warning)
+    section(app, "Exploratory")
+    made(app.selectbox(key="measure").select("Response times").run())
+    assert set(table(app, "exploratory_speed")["q50"]) == {700.5}
 
 
 def test_a_second_file_is_matched_afresh(app: AppTest) -> None:
@@ -122,7 +134,7 @@ def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -
 def test_the_template_is_a_file_that_can_be_analysed() -> None:
     """Catches a template whose own columns or values are refused."""
     template = make_template()
-    found = responses.prepare(parse(csv_text(template).encode(), "template.csv"))
+    found = responses.prepare(mark_missing(parse_table(csv_text(template).encode(), "template.csv"))[0])
     assert len(found.frame) == len(template) == 12
     assert set(found.frame["condition"]) == {"none", "saliency", "examples", "both"}
     assert found.dropped == 0
