@@ -83,6 +83,7 @@ SECTIONS = {
         "test-your-own-explanation",
         "../deploy",
         "several-researchers",
+        "recruit",
         "imagenet",
         "spread-targets",
         "compare-policies",

@@ -77,13 +77,16 @@ def test_the_command_is_installed(installed: Path, tmp_path: Path) -> None:
     """
     environment = {**os.environ, "PYTHONPATH": str(installed), "HOME": str(tmp_path)}
     environment.pop("FORETELL_HOME", None)
+    said = ""
     for words, code in ((["explain", "--list"], 0), (["verify", "nothing"], 2), (["bench", "attribution"], 2)):
         done = subprocess.run(
             [sys.executable, installed / "bin" / "foretell", *words],
             cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
-    assert (tmp_path / "foretell-workspace").is_dir()
+        said = done.stderr if words[0] == "verify" else said
+    assert f"in {tmp_path / 'foretell-workspace'}" in said  # and a command that reads makes none
+    assert not (tmp_path / "foretell-workspace").exists()
     assert not (installed / "foretell" / "workspace").exists()
 
 

@@ -94,6 +94,9 @@ def _workspace() -> str:
 
     folder = find_folder()
     if not folder.is_dir():
+        parent = next(path for path in folder.absolute().parents if path.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise RuntimeError(f"The workspace {folder} cannot be created in {parent}. Set FORETELL_HOME to another.")
         return f"{folder} does not exist yet; the first start creates it"
     with tempfile.NamedTemporaryFile(dir=folder):
         free = shutil.disk_usage(folder).free / 2**30
