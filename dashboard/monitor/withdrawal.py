@@ -23,14 +23,7 @@ def show_withdrawal_form(study: str, participants: Sequence[str]) -> None:
             "under your name, so write nothing there that identifies the participant."
         )
         with st.form(f"withdraw_{study}", border=False, clear_on_submit=False):
-            participant = choose_participant(
-                participants,
-                f"withdraw_who_{study}",
-                placeholder="Choose, or enter a private code or ID",
-                takes_ids=True,
-                explained="The name in the table above, the code on the participant's last page, or the ID of their "
-                "link or at Prolific.",
-            )
+            participant = _choose_anyone(participants, f"withdraw_who_{study}")
             request = st.text_input(
                 "How and when they asked", key="withdraw_why", max_chars=LONGEST_REASON, placeholder="E-mail of 3 May"
             )
@@ -55,14 +48,7 @@ def show_data_form(study: str, participants: Sequence[str]) -> None:
             "the request under your name."
         )
         with st.form(f"data_{study}", border=False, clear_on_submit=False):
-            participant = choose_participant(
-                participants,
-                f"data_who_{study}",
-                placeholder="Choose, or enter a private code or ID",
-                takes_ids=True,
-                explained="The name in the table above, the code on the participant's last page, or the ID of their "
-                "link or at Prolific.",
-            )
+            participant = _choose_anyone(participants, f"data_who_{study}")
             request = st.text_input("How and when they asked", key="data_why", max_chars=LONGEST_REASON)
             asked = st.form_submit_button("Collect and log")
         if asked:
@@ -71,3 +57,15 @@ def show_data_form(study: str, participants: Sequence[str]) -> None:
                 held = service.get_acting_researcher().collect_subject_data(study, participant, request)
                 content = json.dumps(held, indent=1, ensure_ascii=False)
                 st.download_button("Download", content, f"{held['participant']}.json", "application/json")
+
+
+def _choose_anyone(participants: Sequence[str], key: str) -> str:
+    """Let a participant be chosen from the list, or named by their private code or id."""
+    return choose_participant(
+        participants,
+        key,
+        placeholder="Choose, or enter a private code or ID",
+        takes_ids=True,
+        explained="The name in the table above, the code on the participant's last page, or the ID of their link or at "
+        "Prolific.",
+    )

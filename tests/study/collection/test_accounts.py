@@ -183,7 +183,7 @@ def test_a_password_counts_for_what_its_inviter_may_do(service: Service) -> None
 
 
 def test_a_link_of_somebody_who_may_do_less_by_now_sets_no_password(service: Service, bundle: MakeBundle) -> None:
-    """Catches a link that was made before the account got more, or by an owner who is none any more."""
+    """Catches a link that was made before the account got more, or by a former owner."""
     service.researcher.open_study(bundle(name="theirs", trials=2, practice=0, side=8), 2)
     service.researcher.set_member("theirs", "bob@example.org", "owner")
     secret = member_secret(service)

@@ -179,7 +179,7 @@ BY_LINK = Recruit(person=HEX)
 def test_an_id_takes_part_once_whatever_its_source(
     service: Service, study: str, bundle: MakeBundle, first: Recruit, second: Recruit
 ) -> None:
-    """Catches an invited participant who comes by `?pid=` and by `?PROLIFIC_PID=`, and takes part twice."""
+    """Catches an invited participant coming by `?pid=` and by `?PROLIFIC_PID=`, and takes part twice."""
     assert service.researcher.set_access(study, "list", [HEX]) == 1
     to_trials(service, service.participant.begin(study, recruit=first, proof=MINE))
     with pytest.raises(Refusal, match="not proved to be yours"):
@@ -195,7 +195,7 @@ def test_an_id_takes_part_once_whatever_its_source(
 def test_an_excluded_study_knows_an_id_whatever_its_source(
     service: Service, bundle: MakeBundle, first: Recruit, second: Recruit
 ) -> None:
-    """Catches a participant of the pilot who comes to the main study by another recruiter's link."""
+    """Catches a pilot participant coming to the main study by another recruiter's link."""
     pilot = service.researcher.open_study(bundle(name="pilot"), per_condition=4)
     main = service.researcher.open_study(bundle(name="main", config={"recruiter": {"exclude": ["pilot"]}}), 4)
     to_trials(service, service.participant.begin(pilot, recruit=first, proof=MINE))
