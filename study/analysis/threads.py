@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
@@ -23,18 +22,12 @@ class _Limit:
     undo: Any = None
 
 
-@cache
-def _find_libraries() -> ThreadpoolController:
-    """Find the libraries of linear algebra that are loaded: a search of all shared libraries, so once."""
-    return ThreadpoolController().select(user_api="blas")
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Run linear algebra in one thread until the last of all threads that are in here has left."""
     with _Limit.lock:
         if _Limit.users == 0:
-            _Limit.undo = _find_libraries().limit(limits=1)
+            _Limit.undo = ThreadpoolController().limit(limits=1, user_api="blas")
         _Limit.users += 1
     try:
         yield

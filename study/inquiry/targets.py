@@ -18,14 +18,16 @@ ClassName = Annotated[str, "Class to explain, by name or index; top is the class
 def resolve_target(classifier: Classifier, target: str | int) -> int | None:
     """Resolve a class as `find_class` does, an int as an index; None for ``"top"``, the predicted class."""
     if not isinstance(target, int):
-        return None if target == TOP else find_class(classifier, target)
+        return None if target == TOP else find_class(classifier, target, besides=TOP)
     if not 0 <= target < len(classifier.categories):
         raise _no_index(classifier, target)
     return target
 
 
-def find_class(classifier: Classifier, name: str) -> int:
+def find_class(classifier: Classifier, name: str, *, besides: str = "") -> int:
     """Find a class by its whole name, by a part of it that no other class has, or by index.
+
+    ``besides`` is a word that the caller takes instead of a class; the refusal names it.
 
     Raises
     ------
@@ -47,7 +49,8 @@ def find_class(classifier: Classifier, name: str) -> int:
         raise _no_index(classifier, name)
     known = {fold(one): one for one in (*classifier.categories, *names.short)}
     near = [known[one] for one in difflib.get_close_matches(fold(name), known, n=3, cutoff=0.5)]
-    hint = f"Did you mean {' or '.join(near)}?" if near else "Give a class index, a class name, or 'top'."
+    instead = f", or {besides!r}" if besides else ""
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Give the name or the index of a class{instead}."
     raise ForetellError(f"{classifier.name} has no class {name!r}. {hint}")
 
 

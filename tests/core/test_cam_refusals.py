@@ -75,5 +75,7 @@ def test_a_map_of_nothing_warns(method):
     with classifier.exclusive() as module, torch.no_grad():
         module.head.weight[0].abs_().neg_()
     certificates = method(classifier, pictures(1), [0]).certificates
-    assert certificates[0].warnings[0].startswith("Nothing in layer 'relu' is evidence for this class")
+    (warning,) = certificates[0].warnings
+    assert warning.startswith("This heatmap is empty: it is 0 everywhere")
+    assert "Nothing in layer 'relu' is evidence for this class" in warning
     assert method(awkward(), pictures(1), [0], layer="bn", sign="signed").certificates[0].warnings == ()

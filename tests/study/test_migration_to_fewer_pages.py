@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from study.bundle import canonical
-from study.store import Store, StoreError, engine, repository, responses
+from study.store import Store, StoreError, engine, repository, responses, subject
 from study.store.migrations import MIGRATIONS, migrate
 from tests.postgresql import FOUND, Postgresql
 
@@ -114,7 +114,7 @@ def test_a_participant_goes_on_and_may_withdraw(store: Store) -> None:
     def leave(db: Any) -> None:
         repository.add_withdrawal(db, "s", 10)
         responses.erase(db, "s")
-        repository.erase_rest(db, "s")
+        subject.erase_rest(db, "s")
 
     store.erase(leave)
     assert store.read(lambda db: list(responses.find_broken_links(db))) == []

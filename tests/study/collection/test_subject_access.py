@@ -30,7 +30,7 @@ CONFIG: dict[str, Any] = {
 }
 LINKED = {"screen": "trial_plan", "invitation": "session", "audit": "session"}
 """Tables without a session's id that are about a participant, and the table that leads to them."""
-OF_NOBODY = {"study_version", "study_member", "time_mark"}
+OF_NOBODY = {"study_version", "study_member", "time_mark", "key_check"}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.distillation.tree import fit_tree
 from core.errors import ForetellError
@@ -34,7 +35,8 @@ def ask(classifier: Classifier, images: ImageSet, layers: tuple[str, ...] = (), 
 class Planted:
     """A network that predicts a class from the context of an image, however the pixels look."""
 
-    categories = ("wet", "dry")
+    names = ClassNames(("wet", "dry"))
+    categories = names.categories
 
     def __init__(self, images: ImageSet) -> None:
         assert images.contexts is not None

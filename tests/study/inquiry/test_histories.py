@@ -333,7 +333,7 @@ def test_strata_are_of_single_images(tmp_path):
     with pytest.raises(
         ForetellError, match=r"^r\.py:rule is about a history, and a target is one image: choose a rule"
     ):
-        assertion(SimpleNamespace(base=tmp_path), file="r.py", rule="rule")
+        assertion(SimpleNamespace(base=tmp_path, limits=None), file="r.py", rule="rule")
 
 
 def test_names_of_places_cannot_be_rules(tmp_path):

@@ -152,7 +152,7 @@ def test_what_is_no_unit_is_refused_with_the_form(text):
         (UnitQuery("scenes", "features.3.1:0:12,0"), r"has places \(0, 0\) to \(11, 11\), not \(12, 0\)"),
         (UnitQuery("scenes", None, "fsh"), "no class 'fsh'. Did you mean fish"),
         (UnitQuery("scenes", None, "16"), "not a class of scenes: it has classes 0 to 15"),
-        (UnitQuery("scenes", None, "top"), "--class top is not a class"),
+        (UnitQuery("scenes", None, "top"), r"no class 'top'\. Give the name or the index of a class\.$"),
         (
             UnitQuery("scenes", "head:0", settings=VisualisationSettings("waves")),
             "--how 'waves' is not one of fourier, maco, pixels",
