@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +13,21 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from study.analysis import mixed
 from study.analysis.threads import one_blas_thread
 from tests.study.analysis.simulated import study
+
+
+LATER = """
+import numpy, scipy.linalg
+from threadpoolctl import threadpool_info, threadpool_limits
+from study.analysis.threads import one_blas_thread
+with one_blas_thread():
+    pass
+before = len(threadpool_info())
+import cv2
+threadpool_limits(2, user_api="blas")
+with one_blas_thread():
+    found = threadpool_info()
+print(len(found) > before, {one["num_threads"] for one in found if one["user_api"] == "blas"})
+"""
 
 
 def count_blas_threads() -> set[int]:
@@ -51,3 +68,9 @@ def test_fits_that_overlap_leave_the_number_of_threads_as_it_was() -> None:
         leave.set()
         other.join(60)
         assert count_blas_threads() == {2}
+
+
+def test_a_library_that_is_loaded_after_the_first_fit_is_limited_too() -> None:
+    """Catches a list of libraries that is made once: OpenCV, loaded by another page, brings an OpenBLAS of its own."""
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "{1}"]
