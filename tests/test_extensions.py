@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from PIL import Image
 
+from core.names import format_name
 from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +28,49 @@ script = "import importlib, dashboard.pages as p; importlib.import_module(p.PAGE
 assert AppTest.from_string(script, default_timeout=120).run().title[0].value == "Notes"
 print("drawn")
 """
+EXPLORE = """
+import sys
+from dashboard.shared import cache
+from streamlit.testing.v1 import AppTest
+from tests.dashboard.views.conftest import script, settled
+cache.SCENE_COUNT = 48
+method, known = sys.argv[1], sys.argv[2] == "known"
+def opened(**link):
+    app = AppTest.from_function(script, default_timeout=120)
+    for name, value in link.items():
+        app.query_params[name] = value
+    app = settled(app.run())
+    assert not app.exception, app.exception[0].value
+    return app
+single = opened(method=method, image="adversarial/7")
+assert single.get("imgs") or single.get("image"), "no heatmap is drawn"
+said = [one.value for one in single.caption]
+assert any(one.startswith("A heatmap takes about " if known else "The cost cannot be estimated") for one in said), said
+grid = opened(view="Grid", methods=[method], images="adversarial/7")
+assert grid.dataframe[0].value["probability"].notna().all()
+(button,) = [one for one in grid.button if one.label == "Perturbation"]
+shown = settled(button.click().run()).multiselect(key="methods").value
+print("in its family" if method.lower() in [one.lower() for one in shown] else "in no family", said)
+"""
+CARRIED = '''
+from core.attribution.cost import forwards
+from core.attribution.method import heatmap_method
+from core.attribution.records import Family
+from core.attribution.signs import Sign
+
+GLOW = Sign("how bright this place is", None, "_influence")
+
+
+@heatmap_method(family=Family.PERTURBATION, sign=GLOW, cost=forwards())
+def glow(query):
+    """Brightness, as a package brings it."""
+    return query.explain(query.inputs.sum(1))
+
+
+def plain(model, images, targets):
+    """Brightness, by a function that knows nothing of Foretell."""
+    return images.sum(1)
+'''
 LISTED = """
 from study.plan.config import IMAGE_SETS
 print(IMAGE_SETS["listed"].__module__)
@@ -145,6 +190,37 @@ def run(folder: Path, home: Path, *arguments: str) -> str:
 def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """Catches a second place that must know a name: an extension of one file and one line would not be found."""
     assert expected in run(copy, tmp_path, *arguments)
+
+
+@pytest.fixture(scope="module")
+def packaged(copy: Path) -> Path:
+    """The copy, and next to it an installed package that offers two methods, one with a record."""
+    (copy / "carried.py").write_text(CARRIED, encoding="utf-8")
+    info = copy / "carried-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: carried\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[foretell.methods]\nglow = carried:glow\nplain = carried:plain\n")
+    shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__", "frozen"))
+    return copy
+
+
+@pytest.mark.parametrize(("method", "known"), [("squares", True), ("glow", True), ("plain", False)])
+def test_a_new_method_is_estimated_drawn_and_offered(packaged: Path, tmp_path: Path, method: str, known: bool) -> None:
+    """Catches a cost that is guessed from names of parameters, and a family or a meaning that stands elsewhere."""
+    command = ("-m", "dashboard.cli")
+    (tmp_path / "spread.toml").write_text(STUDY.replace("squares", method), encoding="utf-8")
+    checked = run(packaged, tmp_path, *command, "build", str(tmp_path / "spread.toml"), "--check")
+    assert (f"The time that {method} takes for its heatmaps is not in this estimate." in checked) != known
+    drawn = run(packaged, tmp_path, "-c", EXPLORE, format_name(method), "known" if known else "unknown")
+    assert drawn.startswith("in its family" if known else "in no family")
+
+
+def test_a_new_method_explains_a_photograph(copy: Path, tmp_path: Path) -> None:
+    """Catches a command that knows the methods by a list of its own."""
+    Image.effect_noise((64, 64), 80).convert("RGB").save(tmp_path / "noise.png")
+    given = ("--image", str(tmp_path / "noise.png"), "--method", "squares", "--out", str(tmp_path / "maps"))
+    run(copy, tmp_path, "-m", "dashboard.cli", "explain", *given)
+    assert (tmp_path / "maps" / "noise.squares.png").stat().st_size > 1000
 
 
 @pytest.mark.slow

@@ -13,12 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import Cells, GridSide
+from core.attribution.records import Family
+from core.attribution.signs import Sign
 from core.device import stream
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, iterate_masked_logits, scores
 from core.types import Explanation
+
+FIXED = Sign("kept by the rule that fixes the prediction {}", None, "_enough")
 
 DRAW = 32
 """Images drawn at a time, each block from its own random stream."""
@@ -36,7 +41,7 @@ Anchor = tuple[int, ...]
 """Cells in the order in which the search added them."""
 
 
-@heatmap_method
+@heatmap_method(family=Family.SURROGATES, sign=FIXED, cost=forwards("samples"))
 def anchors(
     query: Query,
     *,

@@ -11,7 +11,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.attention import Attentions, explain_by_attention, mean_of_heads
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.attribution.signs import ATTENDED
 from core.types import Explanation
 
 Weighting = Literal["attention", "gradient"]
@@ -22,7 +25,7 @@ SAME_FOR_ALL = (
 )
 
 
-@heatmap_method
+@heatmap_method(family=Family.ATTENTION, sign=ATTENDED, cost=gradients())
 def attention_rollout(query: Query, *, weighting: Weighting = "attention") -> Explanation:
     """Multiply attention through all layers: how much each patch can flow into what the network reads.
 

@@ -5,15 +5,17 @@ Achtibat et al. 2024 (arXiv:2402.05602).
 
 from __future__ import annotations
 
+from core.attribution.cost import gradients
 from core.attribution.lrp import Bias, explain_by_relevance
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
 from core.attribution.relevance import Composite
 from core.attribution.relevance_rules import Epsilon, Gamma, Rule
 from core.errors import ForetellError
 from core.types import Explanation
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def attn_lrp(
     query: Query, *, dense: float = 0.05, convolution: float = 0.25, epsilon: float = 1e-6, bias: Bias = "absorbs"
 ) -> Explanation:

@@ -5,15 +5,18 @@ The coarse map of a layer's size is enlarged bilinearly to the image's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
 from core.attribution.places import LayerName, read_maps, select_layer
+from core.attribution.records import Family
+from core.attribution.signs import EVIDENCE, SUPPORT, Sign
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation
@@ -24,7 +27,7 @@ CamSign = Annotated[
 ]
 
 
-@heatmap_method
+@heatmap_method(family=Family.FEATURE_MAPS, cost=gradients())
 def cam(query: Query) -> Explanation:
     """Weight feature maps by the class's weights in the last layer: exact after global average pooling.
 
@@ -70,7 +73,12 @@ def _not_pooled(classifier: Classifier) -> ForetellError:
     )
 
 
-@heatmap_method
+def support_unless_signed(parameters: Mapping[str, Any]) -> Sign:
+    """Return what a class activation map means: ``sign="signed"`` also shows evidence against the class."""
+    return EVIDENCE if parameters.get("sign") == "signed" else SUPPORT
+
+
+@heatmap_method(family=Family.FEATURE_MAPS, sign=support_unless_signed, cost=gradients())
 def grad_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight each feature map of a layer by the mean gradient of the target's logit with respect to it.
 
@@ -84,7 +92,7 @@ def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
     return (gradient.mean((2, 3), keepdim=True) * activation).sum(1)
 
 
-@heatmap_method
+@heatmap_method(family=Family.FEATURE_MAPS, sign=support_unless_signed, cost=gradients())
 def grad_cam_plus_plus(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight feature maps by the locations that raise the logit, so that several objects of a class all show.
 
@@ -106,7 +114,7 @@ def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
     return ((raising / divisor).sum((2, 3), keepdim=True) * activation).sum(1)
 
 
-@heatmap_method
+@heatmap_method(family=Family.FEATURE_MAPS, sign=support_unless_signed, cost=gradients())
 def layer_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive") -> Explanation:
     """Weight every location of each feature map by its own positive gradient: detailed also from early layers.
 

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import complete, in_parts
+from core.attribution.cost import gradients, sampled_references
 from core.attribution.differences import DeepLiftRule, Differences, contributions
 from core.attribution.lrp import differentiable
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
 from core.attribution.references import ReferenceSource, describe_references, picker
 from core.device import stream
 from core.errors import ForetellError
@@ -32,7 +34,7 @@ MOST = 100.0
 REMEDY = "Use integrated_gradients, or another baseline."
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def deeplift(
     query: Query, *, rule: DeepLiftRule = "rescale", baseline: Baseline = "black", output: LogitKind = "logit"
 ) -> Explanation:
@@ -50,7 +52,7 @@ def deeplift(
     return query.explain(maps, known, logits=logits, **facts)
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=sampled_references)
 def deep_shap(
     query: Query,
     *,

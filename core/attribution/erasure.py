@@ -5,7 +5,7 @@ Li, Monroe & Jurafsky 2016 (arXiv:1612.08220).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,9 +16,11 @@ from torch.nn import functional as F
 from core.attribution.activations import refuse_unknown
 from core.attribution.cam import enlarge_maps
 from core.attribution.common import prepare_inputs
+from core.attribution.cost import Cost
 from core.attribution.layout import Layout
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, find_layout, select_place
+from core.attribution.places import LayerName, find_layout, read_mean_maps, select_place
+from core.attribution.records import Family
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
@@ -31,7 +33,11 @@ CERTAIN = 1e-3
 """A surprise this small (a probability above 99.9%) makes every relative difference large."""
 
 
-@heatmap_method
+def _erase_each_place(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=read_mean_maps(classifier, settings["layer"]).shape[2:].numel())
+
+
+@heatmap_method(family=Family.FEATURE_MAPS, cost=_erase_each_place)
 def erasure(query: Query, *, layer: LayerName = "") -> Explanation:
     """Measure the relative rise of -log p of the class when all features of one location are set to 0.
 

@@ -16,13 +16,16 @@ from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer
 from core.attribution.cam import enlarge_maps
+from core.attribution.cost import gradients
 from core.attribution.layout import Layout
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query, heatmap_method
 from core.attribution.places import LayerName, find_layout, select_place
 from core.attribution.propagation import mark_of
+from core.attribution.records import Family
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
+from core.attribution.signs import CONTRAST, SUPPORT
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
@@ -36,7 +39,7 @@ COMPOSITE = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 REMEDY = "Use gradient times activation (gradient_x_activation), which needs no rules."
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, sign=SUPPORT, cost=gradients())
 def excitation_backpropagation(query: Query, *, layer: LayerName = "") -> Explanation:
     """Compute marginal winning probabilities: how likely a top-down search for the class ends at each location.
 
@@ -46,7 +49,7 @@ def excitation_backpropagation(query: Query, *, layer: LayerName = "") -> Explan
     return _explain(query, layer)
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, sign=CONTRAST, cost=gradients())
 def contrastive_excitation(query: Query, *, layer: LayerName = "") -> Explanation:
     """Subtract the winning probabilities of the class's opposite, so that what excites every class cancels.
 

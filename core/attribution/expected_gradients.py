@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.common import output_gradient, residual, shortfall
+from core.attribution.cost import sampled_references
 from core.attribution.method import Query, heatmap_method
 from core.attribution.monte_carlo import moments
+from core.attribution.records import Family
 from core.attribution.references import Pick, ReferenceSource, describe_references, picker
 from core.classifier import Classifier
 from core.device import stream
@@ -28,7 +30,7 @@ KEPT = 128
 """References held in memory, 77 MB at 224 px: with more samples they are drawn twice, for gradients and logits."""
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, cost=sampled_references)
 def expected_gradients(
     query: Query, *, samples: int = 100, source: ReferenceSource = "colours", references: Tensor | None = None
 ) -> Explanation:

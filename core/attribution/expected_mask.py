@@ -5,13 +5,17 @@ Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021 (arXiv:2
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, iterate_masked_logits
 from core.teaching.expectation import WeightedMasks
@@ -39,7 +43,17 @@ LINEAGES = 12
 REMEDY = {"importance": "Raise 'samples', or set sampler='auto'.", "smc": "Raise 'samples'."}
 
 
-@heatmap_method
+TEMPERATURES = 3
+"""Typical number for a posterior of masks; the number of an image is known only while it runs."""
+
+
+def _draw_masks(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    weighted = settings["samples"] * (settings["sampler"] != "smc")
+    sampled = settings["samples"] * (1 + TEMPERATURES) * (settings["sampler"] != "importance")
+    return Cost(forwards=weighted + sampled)
+
+
+@heatmap_method(family=Family.PERTURBATION, cost=_draw_masks)
 def bayesian_teaching(
     query: Query,
     *,

@@ -5,7 +5,7 @@ Fong, Patrick & Vedaldi 2019 (arXiv:1910.08485).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,11 +15,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
+from core.attribution.cost import Cost
 from core.attribution.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.attribution.signs import Sign
+from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Output
 from core.types import Explanation
+
+KEPT = Sign("part of the area that alone keeps {}", None, "_enough")
 
 GRID = 32
 """Cells a side, of 7 px at 224 px: a spot of one cell is then about 40 px wide."""
@@ -37,7 +43,11 @@ RATE = 0.05
 """Step of Adam: half the way from 1/2 to an end takes five."""
 
 
-@heatmap_method
+def _fit_each_area(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(gradients=settings["iterations"] * len(settings["areas"].split(",")))
+
+
+@heatmap_method(family=Family.PERTURBATION, sign=KEPT, cost=_fit_each_area)
 def extremal_perturbation(
     query: Query,
     *,

@@ -48,7 +48,7 @@ class FunctionMethod(ExternalMethod):
 
     def __init__(self, function: Callable[..., Any], name: str, origin: dict[str, str], digest: str) -> None:
         self.function, self.origin, self.digest = function, origin, digest
-        self.is_plain = not getattr(function, "takes_classifier", False)
+        self.is_plain = not hasattr(function, "record")
         parameters = _list_plain(function, name) if self.is_plain else _list_declared(function)
         super().__init__(name, inspect.getdoc(function) or f"Heatmaps by {name}.", parameters)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import torch
@@ -10,8 +10,11 @@ from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import gradient_and_logits, residual, shortfall
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
 from core.attribution.paths import PathName, Quadrature, along, select_path
+from core.attribution.records import Family
+from core.attribution.signs import INFLUENCE, SLOPE, Sign
 from core.errors import ForetellError
 from core.masked import scores, select_output
 from core.types import Explanation
@@ -23,7 +26,11 @@ MOST_STEPS = 1024
 Channels = Literal["sum", "largest"]
 
 
-@heatmap_method
+def _slope_or_influence(parameters: Mapping[str, Any]) -> Sign:
+    return INFLUENCE if parameters.get("channels") == "largest" else SLOPE
+
+
+@heatmap_method(family=Family.GRADIENTS, sign=_slope_or_influence, cost=gradients())
 def gradient(query: Query, *, channels: Channels = "sum") -> Explanation:
     """Show what a small change of each pixel would do: the gradient of the target's logit.
 
@@ -47,7 +54,7 @@ def gradient(query: Query, *, channels: Channels = "sum") -> Explanation:
     return query.explain(maps, logits=logits, parameters=parameters, empty=empty)
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, cost=gradients())
 def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"] = "zero") -> Explanation:
     """Multiply the gradient by the difference from a baseline: each pixel's contribution if the network were linear.
 
@@ -69,7 +76,7 @@ def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"]
     return query.explain(maps, logits=logits, parameters={"baseline": baseline})
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, cost=gradients("steps"))
 def integrated_gradients(
     query: Query,
     *,

@@ -8,20 +8,25 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import GridSide
+from core.attribution.records import Family
+from core.attribution.signs import Sign
 from core.attribution.sobol import enlarge_cells
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.masks import BLOCK
 from core.types import Explanation
 
+HIDDEN = Sign("hiding this place changes the score of {}, in either direction", None, "_influence")
+
 GROUPS = 20
 """Groups of masks that are left out in turn for the standard error (delete-a-group jackknife)."""
 FEWEST = 2 * GROUPS
 
 
-@heatmap_method
+@heatmap_method(family=Family.PERTURBATION, sign=HIDDEN, cost=forwards("samples"))
 def hsic(
     query: Query,
     *,

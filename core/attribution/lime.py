@@ -11,8 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game, GridSide
+from core.attribution.records import Family
 from core.device import stream
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output
@@ -22,7 +24,7 @@ FAITHFUL = 0.5
 """A local model that explains less than half the weighted variance does not describe the network there."""
 
 
-@heatmap_method
+@heatmap_method(family=Family.SURROGATES, cost=forwards("samples"))
 def lime(
     query: Query,
     *,

@@ -15,9 +15,12 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
 from core.attribution.relevance import STABILISER, Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
+from core.attribution.signs import SUPPORT
 from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
 from core.interception import hides_calls
@@ -33,7 +36,7 @@ RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
 FirstRule = Literal["same", "flat", "w_square", "z_box"]
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def lrp_0(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-0: every layer distributes it in proportion to the contributions.
 
@@ -49,7 +52,7 @@ def lrp_0(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     return explain_by_relevance(query, _uniform(Epsilon(0.0), bias), {"bias": bias})
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def lrp_epsilon(query: Query, *, epsilon: float = 0.01, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-epsilon, which damps outputs near 0 and absorbs some relevance.
 
@@ -64,7 +67,7 @@ def lrp_epsilon(query: Query, *, epsilon: float = 0.01, bias: Bias = "absorbs") 
     return explain_by_relevance(query, _uniform(Epsilon(epsilon), bias), {"epsilon": epsilon, "bias": bias})
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def lrp_gamma(query: Query, *, gamma: float = 0.25, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-gamma: contributions of the output's sign weigh 1 + gamma, which reduces noise.
 
@@ -79,7 +82,7 @@ def lrp_gamma(query: Query, *, gamma: float = 0.25, bias: Bias = "absorbs") -> E
     return explain_by_relevance(query, _uniform(Gamma(gamma), bias), {"gamma": gamma, "bias": bias})
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def lrp_alpha_beta(query: Query, *, alpha: float = 2.0, beta: float = 1.0, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-alpha-beta: positive contributions gain alpha times, negative lose beta times.
 
@@ -99,7 +102,7 @@ def lrp_alpha_beta(query: Query, *, alpha: float = 2.0, beta: float = 1.0, bias:
     )
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, sign=SUPPORT, cost=gradients())
 def lrp_z_plus(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-z+, through positive contributions only, as in deep Taylor decomposition.
 
@@ -108,7 +111,7 @@ def lrp_z_plus(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     return explain_by_relevance(query, _uniform(AlphaBeta(1, 0), bias), {"bias": bias})
 
 
-@heatmap_method
+@heatmap_method(family=Family.RELEVANCE, cost=gradients())
 def lrp_composite(
     query: Query,
     *,

@@ -5,6 +5,7 @@ Fong & Vedaldi 2017 (arXiv:1704.03296).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,12 +13,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
+from core.attribution.cost import Cost
 from core.attribution.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.attribution.signs import Sign
+from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError
 from core.masked import Output
 from core.types import Explanation
+
+NEEDED = Sign("part of what has to go to lose {}", None, "_needed")
 
 GRID = 28
 """Cells a side of the paper's mask, of 8 px each."""
@@ -34,7 +41,11 @@ SUPPRESSED = 0.99
 """The first mask is the smallest disc that removes this share of what the reference removes."""
 
 
-@heatmap_method
+def _fit_mask(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=DISCS, gradients=settings["iterations"])
+
+
+@heatmap_method(family=Family.PERTURBATION, sign=NEEDED, cost=_fit_mask)
 def meaningful_perturbation(
     query: Query,
     *,

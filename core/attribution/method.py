@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import torch
 from torch import Tensor
 
 from core.attribution.common import in_parts, prepare_inputs
+from core.attribution.cost import CostRule
+from core.attribution.records import Family, MethodRecord
+from core.attribution.signs import EVIDENCE, Sign
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
@@ -40,9 +43,31 @@ class HeatmapMethod(Protocol):
         """Explain one target class of each of images (B, C, H, W), in the network's input space."""
 
 
-def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod:
-    """Make a heatmap method of ``function(query, *, ...)``, whose keyword arguments are the method's parameters."""
+@overload
+def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod: ...
+@overload
+def heatmap_method(
+    *,
+    family: Family | None = None,
+    sign: Sign | Callable[[Mapping[str, Any]], Sign] = EVIDENCE,
+    cost: CostRule | None = None,
+) -> Callable[[Callable[..., Explanation]], HeatmapMethod]: ...
+def heatmap_method(
+    function: Callable[..., Explanation] | None = None,
+    *,
+    family: Family | None = None,
+    sign: Sign | Callable[[Mapping[str, Any]], Sign] = EVIDENCE,
+    cost: CostRule | None = None,
+) -> HeatmapMethod | Callable[[Callable[..., Explanation]], HeatmapMethod]:
+    """Make a `HeatmapMethod` of ``function(query, *, ...)``, whose keyword arguments are the method's parameters.
 
+    The rest is its `MethodRecord`; as ``@heatmap_method`` alone, nothing is known of it before it runs.
+    """
+    record = MethodRecord(family, sign, cost)
+    return _make_method(function, record) if function else partial(_make_method, record=record)
+
+
+def _make_method(function: Callable[..., Explanation], record: MethodRecord) -> HeatmapMethod:
     @wraps(function)
     def method(
         classifier: Classifier,
@@ -57,7 +82,7 @@ def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod:
         return function(Query(function.__name__, classifier, *checked, progress, generator), **parameters)
 
     method.__signature__ = join_signatures(HeatmapMethod.__call__, function)  # type: ignore[attr-defined]
-    method.takes_classifier = True  # type: ignore[attr-defined]  # a plain function of a network has no such mark
+    method.record = record  # type: ignore[attr-defined]  # a plain function of a network has none
     return method
 
 

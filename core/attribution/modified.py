@@ -16,9 +16,12 @@ from torch import Tensor, nn
 from core.attribution.activations import hook_layer, make_unreached_error
 from core.attribution.cam import enlarge_maps, grad_cam_map
 from core.attribution.common import gradient_and_logits
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
 from core.attribution.places import LayerName, select_layer, select_place
+from core.attribution.records import Family
 from core.attribution.rectifiers import RectifierRule, Rectifiers
+from core.attribution.signs import MODIFIED
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.gradients import differentiate
@@ -28,7 +31,7 @@ from core.types import Explanation
 ELSEWHERE = "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, sign=MODIFIED, cost=gradients())
 def deconvnet(query: Query) -> Explanation:
     """Backpropagate only positive values through every ReLU, whether or not it was active in the forward pass.
 
@@ -38,7 +41,7 @@ def deconvnet(query: Query) -> Explanation:
     return _explain(query, "deconvnet")
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, sign=MODIFIED, cost=gradients())
 def guided_backpropagation(query: Query) -> Explanation:
     """Backpropagate only positive values, and only through ReLUs that were active in the forward pass.
 
@@ -48,7 +51,7 @@ def guided_backpropagation(query: Query) -> Explanation:
     return _explain(query, "guided")
 
 
-@heatmap_method
+@heatmap_method(family=Family.FEATURE_MAPS, sign=MODIFIED, cost=gradients())
 def guided_grad_cam(query: Query, *, layer: LayerName = "") -> Explanation:
     """Multiply guided backpropagation by Grad-CAM: fine detail, restricted to where the class is.
 

@@ -6,15 +6,18 @@ Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output, iterate_masked_scores, scores
 from core.types import Explanation
@@ -28,7 +31,11 @@ WINDOWS_PER_SIDE = 8
 """The default window is this share of the shorter side: 28 of 224 px."""
 
 
-@heatmap_method
+def _cover_each_window(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=count_windows(settings, classifier))
+
+
+@heatmap_method(family=Family.PERTURBATION, cost=_cover_each_window)
 def occlusion(
     query: Query,
     *,
@@ -110,3 +117,8 @@ class Windows:
         steps = -(-max(0, length - self.side) // self.stride)
         starts = range(0, steps * self.stride + 1, self.stride)
         return [slice(start, min(start + self.side, length)) for start in starts]
+
+
+def count_windows(settings: Mapping[str, Any], classifier: Classifier) -> int:
+    """Count the windows over an image of a classifier by the parameters ``window`` and ``stride``."""
+    return len(Windows.of(*classifier.input_shape[1:], settings["window"], settings["stride"]).places)

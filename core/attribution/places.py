@@ -101,6 +101,12 @@ def read_maps(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: st
     )
 
 
+def read_mean_maps(classifier: Classifier, layer: str) -> Tensor:
+    """Compute the feature maps (1, K, h, w) of a layer for an image in the mean colour; ``""`` is the default layer."""
+    shown = classifier.fill("mean")[None]
+    return read_maps(classifier, shown, torch.zeros(1, dtype=torch.long), select_layer(classifier, layer)).activation
+
+
 def _check_named_layer(classifier: Classifier, name: str) -> Place:
     matches = [output for output in _outputs(classifier) if output.name == name]
     if not matches or not _has_places(matches[0].shape):

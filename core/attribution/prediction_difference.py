@@ -7,15 +7,19 @@ are averaged. Zintgraf, Cohen, Adel & Welling 2017 (arXiv:1702.04595).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
-from core.attribution.occlusion import Stride, Windows
+from core.attribution.occlusion import Stride, Windows, count_windows
+from core.attribution.records import Family
+from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError
 from core.masked import Chunk, scores
@@ -31,7 +35,11 @@ NUGGET = 1e-4
 """Share of the variance by which each pixel varies on its own: a flat image has no invertible covariance."""
 
 
-@heatmap_method
+def _sample_each_window(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=settings["samples"] * count_windows(settings, classifier))
+
+
+@heatmap_method(family=Family.PERTURBATION, cost=_sample_each_window)
 def prediction_difference(
     query: Query,
     *,

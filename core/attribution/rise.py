@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
 from core.device import CPU, stream
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output, iterate_masked_scores
@@ -24,7 +26,7 @@ from core.types import Explanation
 RiseEstimator = Literal["centred", "plain"]
 
 
-@heatmap_method
+@heatmap_method(family=Family.PERTURBATION, cost=forwards("samples"))
 def rise(
     query: Query,
     *,

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from core.attribution.cam import CamSign, enlarge_maps, remedy
+from core.attribution.cam import CamSign, enlarge_maps, remedy, support_unless_signed
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, read_maps, select_layer
+from core.attribution.places import LayerName, read_maps, read_mean_maps, select_layer
+from core.attribution.records import Family
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.masked import Fill, iterate_masked_scores
 from core.types import Explanation
 
 
-@heatmap_method
+def _mask_each_map(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=read_mean_maps(classifier, settings["layer"]).shape[1], gradients=1)
+
+
+@heatmap_method(family=Family.FEATURE_MAPS, sign=support_unless_signed, cost=_mask_each_map)
 def score_cam(query: Query, *, layer: LayerName = "", sign: CamSign = "positive", fill: Fill = "mean") -> Explanation:
     """Weight each feature map by the target's logit for the image seen through it; no gradients are needed.
 

@@ -6,15 +6,17 @@ Lee 2017 (arXiv:1705.07874).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from core.attribution.common import complete
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game, GridSide, all_coalitions
+from core.attribution.records import Family
 from core.attribution.shapley_values import (
     draw_pairs,
     exact,
@@ -24,6 +26,7 @@ from core.attribution.shapley_values import (
     marginals,
     prefixes,
 )
+from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output
@@ -33,7 +36,19 @@ MOST_PLAYERS = 16
 """2^16 forward passes per image take minutes to hours; each further cell doubles them."""
 
 
-@heatmap_method
+def _every_coalition(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=2 ** (settings["grid"] ** 2))
+
+
+def _some_coalitions(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=min(settings["samples"], 2 ** (settings["grid"] ** 2)))
+
+
+def _sampled_orders(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=2 * settings["pairs"] * (settings["grid"] ** 2 - 1))
+
+
+@heatmap_method(family=Family.SURROGATES, cost=_every_coalition)
 def shapley_exact(
     query: Query, *, grid: int = 3, fill: Fill = "mean", output: Output = "logit", chunk: Chunk = 0
 ) -> Explanation:
@@ -57,7 +72,7 @@ def shapley_exact(
     return _build_explanation(query, game, exact(values), None, {"parameters": parameters})
 
 
-@heatmap_method
+@heatmap_method(family=Family.SURROGATES, cost=_sampled_orders)
 def shapley_sampling(
     query: Query,
     *,
@@ -95,7 +110,7 @@ def shapley_sampling(
     return _build_explanation(query, game, gains.mean(0), error, facts)
 
 
-@heatmap_method
+@heatmap_method(family=Family.SURROGATES, cost=_some_coalitions)
 def kernel_shap(
     query: Query,
     *,

@@ -1,11 +1,11 @@
-"""The meaning of a heatmap's two colours, by method: only for some methods are values evidence for a class."""
+"""The meaning of a heatmap's two colours: only for some methods are values evidence for a class.
+
+The record of a method names one of these, or a `Sign` of its own (`core.attribution.records`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -34,37 +34,7 @@ MODIFIED = Sign(
     "_modified",
 )
 
-SIGNS = {
-    "gradient": SLOPE,
-    "smoothgrad": SLOPE,
-    "vargrad": Sign("the gradient of {} varies under noise, in either direction", None, "_varying"),
-    "deconvnet": MODIFIED,
-    "guided_backpropagation": MODIFIED,
-    "guided_grad_cam": MODIFIED,
-    "lrp_z_plus": SUPPORT,
-    "excitation_backpropagation": SUPPORT,
-    "contrastive_excitation": Sign("more for {} than for everything else", "more for everything else", "_contrast"),
-    "grad_cam": SUPPORT,
-    "grad_cam_plus_plus": SUPPORT,
-    "layer_cam": SUPPORT,
-    "score_cam": SUPPORT,
-    "attention_rollout": Sign("what the network attends to", None, "_attended"),
-    "transformer_attribution": SUPPORT,
-    "sobol": Sign("how much dimming this place changes the score of {}, in either direction", None, "_influence"),
-    "hsic": Sign("hiding this place changes the score of {}, in either direction", None, "_influence"),
-    "anchors": Sign("kept by the rule that fixes the prediction {}", None, "_enough"),
-    "extremal_perturbation": Sign("part of the area that alone keeps {}", None, "_enough"),
-    "meaningful_perturbation": Sign("part of what has to go to lose {}", None, "_needed"),
-}
-"""Methods whose values mean something other than evidence for and against the class."""
-
-
-STEEPNESS = Sign("how much changing this place changes the score of {}, in either direction", None, "_influence")
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-def sign_of(method: str, parameters: Mapping[str, Any] = NOTHING) -> Sign:
-    """Return what the values of a method mean, under its ``parameters`` where they change that."""
-    if method == "gradient" and parameters.get("channels") == "largest":
-        return STEEPNESS
-    return SIGNS.get(method, EVIDENCE)
+VARYING = Sign("the gradient of {} varies under noise, in either direction", None, "_varying")
+CONTRAST = Sign("more for {} than for everything else", "more for everything else", "_contrast")
+ATTENDED = Sign("what the network attends to", None, "_attended")
+INFLUENCE = Sign("how much changing this place changes the score of {}, in either direction", None, "_influence")

@@ -13,8 +13,11 @@ import torch
 from torch import Tensor
 
 from core.attribution.common import output_gradient
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
 from core.attribution.monte_carlo import moments
+from core.attribution.records import Family
+from core.attribution.signs import SLOPE, VARYING
 from core.device import stream
 from core.errors import ForetellError
 from core.types import Explanation
@@ -23,7 +26,7 @@ Copies = Annotated[int, "Number of noisy copies of the image."]
 NoiseLevel = Annotated[float, "Standard deviation of the noise as a share of the input's range, max(x) - min(x)."]
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, sign=SLOPE, cost=gradients("samples"))
 def smoothgrad(query: Query, *, samples: Copies = 50, noise: NoiseLevel = 0.15) -> Explanation:
     """Average the gradient of the target's logit over noisy copies of the image, which reduces its own noise.
 
@@ -35,7 +38,7 @@ def smoothgrad(query: Query, *, samples: Copies = 50, noise: NoiseLevel = 0.15) 
     return query.explain(mean, error=(variance / samples).sqrt(), **facts)
 
 
-@heatmap_method
+@heatmap_method(family=Family.GRADIENTS, sign=VARYING, cost=gradients("samples"))
 def vargrad(query: Query, *, samples: Copies = 50, noise: NoiseLevel = 0.15) -> Explanation:
     """Compute the variance of the gradient of the target's logit over noisy copies of the image (never negative).
 

@@ -5,19 +5,26 @@ Fel, Cadene, Chalvidal, Cord, Vigouroux & Serre 2021 (arXiv:2111.04138).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from scipy.stats import qmc
 from torch import Tensor
 from torch.nn import functional as F
 
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import GridSide
+from core.attribution.records import Family
+from core.attribution.signs import Sign
+from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.masks import BLOCK
 from core.types import Explanation
+
+DIMMED = Sign("how much dimming this place changes the score of {}, in either direction", None, "_influence")
 
 CONSTANT = "The output is the same under every mask, so no part of the image has a share of its variance: all are 0."
 
@@ -26,7 +33,11 @@ ROUNDING = 1e-6
 """Standard deviation, relative to the largest output, below which outputs in float32 count as the same."""
 
 
-@heatmap_method
+def _evaluate_designs(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=settings["designs"] * (settings["grid"] ** 2 + 2))
+
+
+@heatmap_method(family=Family.PERTURBATION, sign=DIMMED, cost=_evaluate_designs)
 def sobol(
     query: Query,
     *,

@@ -6,14 +6,17 @@ Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9 to 11.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import INCOMPLETE, residual
+from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
 from core.classifier import Classifier
 from core.gradients import differentiate
 from core.types import Explanation, Progress
@@ -27,7 +30,12 @@ ELSEWHERE: tuple[Baseline, ...] = ("black", "mean", "blur", "noise", "zero")
 Root = Literal["baseline", "least_remainder"]
 
 
-@heatmap_method
+def _search_roots(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    roots = 1 + len(ELSEWHERE) if settings["root"] == "least_remainder" else 1
+    return Cost(forwards=HALVINGS * roots, gradients=roots)
+
+
+@heatmap_method(family=Family.RELEVANCE, cost=_search_roots)
 def taylor_decomposition(query: Query, *, baseline: Baseline = "blur", root: Root = "baseline") -> Explanation:
     """Expand the class's lead over its rivals to first order, around the nearest root on the path to a baseline.
 

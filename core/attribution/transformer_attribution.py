@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 
 from core.attribution.attention import Attentions, explain_by_attention, mean_of_positive_products
+from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
+from core.attribution.records import Family
+from core.attribution.signs import SUPPORT
 from core.types import Explanation
 
 
-@heatmap_method
+@heatmap_method(family=Family.ATTENTION, sign=SUPPORT, cost=gradients())
 def transformer_attribution(query: Query) -> Explanation:
     """Accumulate attention that raises the logit of the class, layer by layer, to what the network reads.
 

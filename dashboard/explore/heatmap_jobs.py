@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attribution.cost import Cost, Pace, cost, pace
+from core.attribution.cost import Cost, Pace, pace
 from core.attribution.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.method import HeatmapMethod
+from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES
@@ -171,10 +172,10 @@ def make_robustness_task(of: HeatmapRequest) -> Task:
 def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:
     """Estimate the passes and seconds of a heatmap; None if unknown, or not known yet."""
     try:
-        passes = cost(method, parameters, classifier)
+        passes = cost_of(method, parameters, classifier)
     except ForetellError:
         return None, None  # the heatmap itself will report what is wrong
-    return passes, estimate_seconds(classifier, passes)
+    return passes, None if passes is None else estimate_seconds(classifier, passes)
 
 
 def start_pace_job(classifier: Classifier) -> Job:

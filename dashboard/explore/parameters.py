@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.attribution.families import FAMILIES
+from core.attribution.records import group_methods
 from core.classifier import Classifier
 from core.names import format_name
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
@@ -38,7 +38,7 @@ def choose_methods(classifier: Classifier) -> list[str]:
     names = list_methods(classifier)
     links.check("methods", map(format_name, names), "method")
     with st.container(horizontal=True, gap="xxsmall"):
-        for family, members in ({"All": tuple(names)} | FAMILIES).items():
+        for family, members in ({"All": tuple(names)} | group_methods()).items():
             st.button(family, key=f"family_{family}", on_click=select_methods, args=(members,))
     return st.multiselect(
         "Methods",

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from core.rendering import AGAINST, FOR, NEUTRAL, UNCERTAIN, draw_error
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.shared.messages import escape_markdown

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from core.attribution.cost import Cost, cost, pace
-from core.attribution.external import ExternalMethod
+from core.attribution.cost import Cost, pace
+from core.attribution.external import reads_heatmaps
+from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.device import one_thread
 from core.errors import ForetellError
@@ -220,8 +221,8 @@ def _certain_classes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
 
 
 def _method_notes(sources: Sources) -> Iterator[str]:
-    """Yield that the duration of a method which Foretell did not make is not in the estimate."""
-    if isinstance(sources.method, ExternalMethod) and not sources.method.reads_heatmaps:
+    """Yield that the duration of a method whose cost is unknown is not in the estimate."""
+    if _cost(sources) is None and not reads_heatmaps(sources.method):
         yield f"The time that {sources.method.__name__} takes for its heatmaps is not in this estimate."
 
 
@@ -233,12 +234,16 @@ def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
 def _seconds(sources: Sources, plan: TrialPlan) -> float:
     """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
     config, classifier = sources.config, sources.classifier
-    known = not isinstance(sources.method, ExternalMethod)
-    one = cost(config.saliency.method, config.saliency.parameters, classifier) if known else Cost()
+    one = _cost(sources) or Cost()
     extra = sum(CONDITIONS[name].is_separate and CONDITIONS[name].shows_saliency for name in config.conditions)
     maps = HEATMAPS + int(extra)
     each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)
     return (len(plan.trials) + len(plan.practice)) * pace(classifier).seconds(each)
+
+
+def _cost(sources: Sources) -> Cost | None:
+    saliency = sources.config.saliency
+    return cost_of(saliency.method, saliency.parameters, sources.classifier)
 
 
 def _duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from core.attribution.signs import NOTHING, sign_of
+from core.attribution.records import NOTHING, sign_of
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition

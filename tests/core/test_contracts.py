@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.attribution import METHODS
-from core.attribution.signs import SIGNS, sign_of
+from core.attribution.records import sign_of
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.parameters import list_parameters, summary
@@ -100,8 +100,7 @@ def test_a_method_said_to_show_no_values_below_zero_has_none(name):
         assert evidence.min() < 0
 
 
-def test_only_registered_methods_have_a_sign_of_their_own():
-    assert set(SIGNS) <= set(METHODS)
+def test_what_the_colours_mean_stands_in_the_record_of_a_method():
     assert sign_of("deeplift").words("fish") == "Orange: for fish. Blue: against fish."
     assert "not evidence" in sign_of("deconvnet").words("fish")
     assert "Blue" not in sign_of("vargrad").words("fish")

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.attribution.cost import Cost, Pace, cost, pace
+from core.attribution.cost import Cost, Pace, pace
+from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, unit
@@ -40,7 +41,7 @@ class Counting(nn.Module):
 
 @pytest.mark.parametrize("name", list(METHODS))
 def test_the_cost_is_what_is_really_asked_of_the_network(name):
-    """A method that asks more often than its parameters tell needs a line in `core.attribution.cost.SPECIAL`."""
+    """Catches a record whose rule is not what the method does."""
     plain = subject(name)
     with plain.exclusive() as module:
         counting = Counting(module)
@@ -48,7 +49,7 @@ def test_the_cost_is_what_is_really_asked_of_the_network(name):
     parameters = dict(CHEAP.get(name, {}))
     if any(p.name == "layer" for p in list_parameters(METHODS[name])):
         parameters["layer"] = "network.drop"
-    said = cost(name, parameters, classifier)
+    said = cost_of(name, parameters, classifier)
     METHODS[name](classifier, pictures(1), [0], **parameters)  # also makes the copies that predict
     counting.passes.clear()
     METHODS[name](classifier, pictures(1), [0], generator=torch.Generator().manual_seed(0), **parameters)
@@ -62,16 +63,16 @@ def test_the_cost_is_what_is_really_asked_of_the_network(name):
 
 def test_counts_by_hand():
     classifier = awkward()
-    assert cost("gradient", {}, classifier) == Cost(gradients=1)
-    assert cost("integrated_gradients", {"steps": 30}, classifier) == Cost(gradients=30)
-    assert cost("rise", {}, classifier) == Cost(forwards=1000)
-    assert cost("kernel_shap", {"grid": 3, "samples": 2048}, classifier) == Cost(forwards=512)  # all coalitions once
-    assert cost("shapley_exact", {"grid": 4}, classifier) == Cost(forwards=65_536)
+    assert cost_of("gradient", {}, classifier) == Cost(gradients=1)
+    assert cost_of("integrated_gradients", {"steps": 30}, classifier) == Cost(gradients=30)
+    assert cost_of("rise", {}, classifier) == Cost(forwards=1000)
+    assert cost_of("kernel_shap", {"grid": 3, "samples": 2048}, classifier) == Cost(forwards=512)  # all coalitions once
+    assert cost_of("shapley_exact", {"grid": 4}, classifier) == Cost(forwards=65_536)
     # 12 px, windows of 4 px every 2 px: 5 x 5.
     assert SIDE == 12
-    assert cost("taylor_decomposition", {"root": "least_remainder"}, classifier) == Cost(forwards=120, gradients=6)
-    assert cost("occlusion", {"window": 4, "stride": 2}, classifier) == Cost(forwards=25)
-    assert cost("score_cam", {"layer": "drop"}, classifier) == Cost(forwards=8, gradients=1)
+    assert cost_of("taylor_decomposition", {"root": "least_remainder"}, classifier) == Cost(forwards=120, gradients=6)
+    assert cost_of("occlusion", {"window": 4, "stride": 2}, classifier) == Cost(forwards=25)
+    assert cost_of("score_cam", {"layer": "drop"}, classifier) == Cost(forwards=8, gradients=1)
 
 
 def test_the_pace_is_of_one_image_and_adds_up():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.attribution.cost import cost
 from core.attribution.expected_mask import bayesian_teaching
+from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.teaching.expectation import WeightedMasks
@@ -225,10 +225,10 @@ def test_it_says_how_often_it_asked_and_the_cost_is_about_that():
 
     found = posterior_mask(Kriging().prior, evidence, 1000, 0)
     assert found.diagnostics["forwards"] == sum(asked)
-    said = cost("bayesian_teaching", {"sampler": "smc"}, awkward()).forwards
+    said = cost_of("bayesian_teaching", {"sampler": "smc"}, awkward()).forwards
     assert said / 2 < sum(asked) < said * 2
-    assert cost("bayesian_teaching", {"sampler": "auto"}, awkward()).forwards == said + 1000
-    assert cost("bayesian_teaching", {}, awkward()).forwards == 1000
+    assert cost_of("bayesian_teaching", {"sampler": "auto"}, awkward()).forwards == said + 1000
+    assert cost_of("bayesian_teaching", {}, awkward()).forwards == 1000
 
 
 @pytest.mark.parametrize("sampler", ["smc", "auto"])

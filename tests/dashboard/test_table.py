@@ -19,7 +19,7 @@ from PIL import Image, ImageColor
 
 from core import sheet as canvas
 from core.attribution import METHODS as ALL_METHODS
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from core.rendering import scale_of
 from core.sources import load
 from core.types import Certificate, Explanation, silent

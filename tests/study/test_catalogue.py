@@ -7,7 +7,7 @@ import re
 import pytest
 
 from core.attribution import METHODS
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from dashboard.server.api import RUNNER
 from study.locales import CATALOGUES
 from study.plan.procedure import Procedure

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from core.names import format_name
 from core.rendering import Scale
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle

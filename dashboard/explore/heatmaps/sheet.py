@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from core.faithfulness.curves import Curve
 from core.names import format_name
 from core.rendering import Scale, draw_colour_bar

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from core.names import format_name
 from core.rendering import scale_of
 from dashboard.explore import figures

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from core.attribution.cost import Cost, cost
+from core.attribution.cost import Cost
 from core.attribution.places import select_layer
+from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters
 from core.training.record import TrainingSettings, list_epochs
@@ -96,8 +97,8 @@ class LayerRequest:
         given = defaults | dict(self.query.parameters)
         if self.query.question in LEARNING_S:
             return _estimate_learning(self, given)
-        passes = PASSES.get(self.query.question, _each_layer)
-        seconds = estimate_seconds(self.classifier, passes(self, given))
+        passes = PASSES.get(self.query.question, _each_layer)(self, given)
+        seconds = None if passes is None else estimate_seconds(self.classifier, passes)
         return None if seconds is None else seconds + _estimate_probes(self, given)
 
     @property
@@ -144,10 +145,12 @@ def _each_band(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(gradients=WALK // 3 * int(given["bands"]) * min(request.image_count, int(given["images"])))
 
 
-def _each_method(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
-    each = [cost(name.strip(), {}, request.classifier) for name in given["methods"].split(",")]
+def _each_method(request: LayerRequest, given: Mapping[str, Any]) -> Cost | None:
+    each = [cost_of(name.strip(), {}, request.classifier) for name in given["methods"].split(",")]
+    known = [one for one in each if one is not None]
     twice = 2 * request.image_count
-    return Cost(twice * sum(one.forwards for one in each), twice * sum(one.gradients for one in each))
+    every = Cost(twice * sum(one.forwards for one in known), twice * sum(one.gradients for one in known))
+    return every if len(known) == len(each) else None
 
 
 def _each_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
@@ -179,7 +182,7 @@ def _many(listed: str) -> int:
     return listed.count(",") + 1
 
 
-PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
+PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost | None]] = {
     "deletion": _each_unit,
     "attacks": _each_step,
     "margins": _each_walk,

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.attribution.cost import Pace, cost
+from core.attribution.cost import Pace
+from core.attribution.records import cost_of
 from core.types import silent
 from dashboard.explore.layers import reading
 from dashboard.explore.layers import view as inside
@@ -158,7 +159,7 @@ def test_the_estimate_counts_what_is_asked_for(monkeypatch) -> None:
     assert PASSES["bands"](cut, {"bands": 4, "images": 10}).gradients == 50 * 4 * 10
     by_method = replace(whole, query=LayerQuery("evidence"))
     both = PASSES["evidence"](by_method, {"methods": "gradient, integrated_gradients"})
-    assert both.gradients == 2 * COUNT * (1 + cost("integrated_gradients", {}, inspected.classifier).gradients)
+    assert both.gradients == 2 * COUNT * (1 + cost_of("integrated_gradients", {}, inspected.classifier).gradients)
     refined = replace(whole, query=LayerQuery("refinement", layers=("features.4", "features.5")))
     assert PASSES["refinement"](refined, {}).gradients > 20 * 2 * COUNT, "half of what was measured, 47 per image"
     monkeypatch.setattr("dashboard.explore.layers.jobs.estimate_seconds", lambda *_: 1.0)

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
 from core.attribution.cost import Pace
-from core.attribution.families import FAMILIES
+from core.attribution.records import Family, group_methods
 from dashboard.explore import heatmap_jobs
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
@@ -53,7 +53,7 @@ def test_a_family_is_chosen_by_a_click_and_what_does_not_apply_is_named(opened) 
     """Catches a family that leaves another's methods, and one refusal that hides the other heatmaps."""
     app = opened(view="Grid", methods="Gradient", images="adversarial/7")
     settled(press(app, "Attention"))
-    assert app.multiselect(key="methods").value == list(FAMILIES["Attention"])
+    assert app.multiselect(key="methods").value == list(group_methods()[Family.ATTENTION])
     said = next(m.value for m in app.markdown if m.value.startswith("- Attention rollout: "))
     assert "Transformer attribution: " in said
     assert "Without a heatmap (2):" in [c.value for c in app.caption]

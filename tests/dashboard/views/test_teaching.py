@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.attribution.signs import sign_of
+from core.attribution.records import sign_of
 from dashboard.shared.jobs import pool
 from study.building.averaged import compare
 from study.building.lessons import lesson

@@ -14,7 +14,6 @@ from study.analysis import mixed
 from study.analysis.threads import one_blas_thread
 from tests.study.analysis.simulated import study
 
-
 LATER = """
 import numpy, scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
