@@ -15,6 +15,7 @@ from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout, best_token_layo
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.gradients import differentiate
 
 DRAWS = 2
 MOVED = 0.15
@@ -246,7 +247,7 @@ def _find_unread_tokens(classifier: Classifier, module: nn.Module, outputs: list
             for name in names:
                 hooks.enter_context(hook_layer(module.get_submodule(name), keeping(name)))
             logit = module(_probes(classifier, 1).requires_grad_().clone())[0, 0]
-        gradients = torch.autograd.grad(logit, list(kept.values()), allow_unused=True) if kept else ()
+        gradients = differentiate(logit, list(kept.values()), allow_unused=True) if kept else ()
     except RuntimeError:
         return set()
     unread = set()
