@@ -63,8 +63,9 @@ STEEPNESS = Sign("how much changing this place changes the score of {}, in eithe
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def sign_of(method: str, parameters: Mapping[str, Any] = NOTHING) -> Sign:
-    """Return what the values of a method mean, under its ``parameters`` where they change that."""
+def sign_of(method: str, parameters: Mapping[str, Any]) -> Sign:
+    """Return what the values of a method mean under the ``parameters`` that it was given."""
     if method == "gradient" and parameters.get("channels") == "largest":
         return STEEPNESS
-    return SIGNS.get(method, EVIDENCE)
+    own = SIGNS.get(method, EVIDENCE)
+    return EVIDENCE if own is SUPPORT and parameters.get("sign") == "signed" else own
