@@ -44,11 +44,25 @@ def refuse_script(layer: nn.Module) -> None:
         )
 
 
+def read_output(output: Any) -> Any:
+    """Return a layer's output, and of a tuple, such as tokens and their attention, the first part."""
+    return output[0] if type(output) is tuple and output else output
+
+
 @contextmanager
 def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
-    """Run ``hook`` whenever the layer has run; raise `refuse_script`'s error for TorchScript, which takes no hook."""
+    """Run ``hook`` whenever the layer has run; raise `refuse_script`'s error for TorchScript, which takes no hook.
+
+    It is given, and may replace, what `read_output` returns.
+    """
     refuse_script(layer)
-    handle = layer.register_forward_hook(hook)
+
+    def run(module: nn.Module, given: Any, output: Any) -> Any:
+        first = read_output(output)
+        replaced = hook(module, given, first)
+        return replaced if replaced is None or first is output else (replaced, *output[1:])
+
+    handle = layer.register_forward_hook(run)
     try:
         yield
     finally:

@@ -163,7 +163,7 @@ def explain_by_attention(query: Query, combine: Callable[[Attentions], Tensor]) 
         read = read_attentions(classifier, part, chosen, method)
         layout = _find_tokens(classifier, read.weights[0].shape[-1], method)
         rows = combine(read)[:, _find_outputs(read.gradients[-1], layout)].mean(1)
-        coarse = layout.select_places(rows).unflatten(1, layout.grid)  # type: ignore[no-untyped-call]
+        coarse = layout.to_maps(rows[..., None])[:, 0]
         return enlarge_maps(coarse.float(), part), read.logits
 
     return query.in_parts(compute)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attribution.activations import refuse_unknown
+from core.attribution.activations import hook_layer, refuse_unknown
 from core.attribution.cam import enlarge_maps
 from core.attribution.common import prepare_inputs
 from core.attribution.cost import Cost
@@ -111,7 +111,7 @@ class Units:
         outputs: list[Any] = []
         with classifier.exclusive() as module, torch.no_grad():
             refuse_unknown(classifier, module, layer)
-            with module.get_submodule(layer).register_forward_hook(lambda _, __, output: outputs.append(output)):
+            with hook_layer(module.get_submodule(layer), lambda _, __, output: outputs.append(output)):
                 module(classifier.fill("mean")[None].to(classifier.device))
         if not outputs or not isinstance(outputs[-1], Tensor) or outputs[-1].ndim < 2:
             raise ForetellError(
@@ -133,11 +133,13 @@ class Units:
     def without(self, output: Tensor, chosen: Tensor) -> Tensor:
         """Return a copy of output (n, ...) whose row i has unit chosen[i] set to 0."""
         erased = output.clone(memory_format=torch.contiguous_format)
-        rows, chosen = torch.arange(len(output)), chosen.to(output.device)
+        rows, chosen, layout = torch.arange(len(output)), chosen.to(output.device), self.layout
         if self.kind == "channel":
             erased.movedim(self._channel_axis, 1)[rows, chosen] = 0
+        elif layout is not None and layout.kind == "tokens":
+            erased[rows, layout.order[chosen.cpu()].to(output.device)] = 0
         else:
-            maps = erased if self.layout is None else self.layout.to_maps(erased)
+            maps = erased if layout is None else layout.to_maps(erased)
             maps.flatten(2)[rows, :, chosen] = 0
         return erased
 
@@ -182,11 +184,8 @@ def compute_erased_logits(classifier: Classifier, x: Tensor, units: Units, chose
             runs += 1
             return units.without(output, part) if runs == units.runs else None
 
-        with (
-            classifier.exclusive() as module,
-            torch.no_grad(),
-            module.get_submodule(units.layer).register_forward_hook(erase),
-        ):
+        layer = units.layer
+        with classifier.exclusive() as module, torch.no_grad(), hook_layer(module.get_submodule(layer), erase):
             logits: Tensor = module(x.to(classifier.device).repeat(len(part), 1, 1, 1))
         return logits.float().cpu()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from math import isnan, nan
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -11,14 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_script, refuse_unknown
-from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout, best_token_layout, list_layouts
+from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout
+from core.attribution.measured_layout import make_probes, measure_layout, mixes_places
 from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.gradients import differentiate
 
-DRAWS = 2
-MOVED = 0.15
-"""Least rise of one half's share of a layer's change when that half of the input changes."""
 SAME = 1e-3
 
 
@@ -88,7 +85,8 @@ def find_layout(classifier: Classifier, layer: str) -> Layout | None:
     known = _layouts.setdefault(classifier, {})
     if layer not in known:
         matches = [output for output in _outputs(classifier) if output.name == layer]
-        known[layer] = _measure_layout(classifier, matches[0]) if matches else None
+        has_tokens = any(len(one.shape) == TOKENS for one in _outputs(classifier))
+        known[layer] = measure_layout(classifier, layer, matches[0].shape, has_tokens) if matches else None
     return known[layer]
 
 
@@ -162,10 +160,12 @@ def _no_places(classifier: Classifier, output: _Output, before: str = "") -> For
         if before
         else ("Choose a layer that gives (B, K, h, w), (B, h, w, K) or tokens (B, N, K),")
     )
+    why = "no axes of it are the places of the image"
+    if len(output.shape) == TOKENS and mixes_places(classifier, output.name):
+        why = "each of its tokens depends on the whole image alike, as behind attention without a residual connection"
     return ForetellError(
-        f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but no axes of it are the "
-        f"places of the image. Its heatmap would be meaningless. {choice} or a method that needs none, such as "
-        "smoothgrad or bayesian_teaching."
+        f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but {why}. Its heatmap would be "
+        f"meaningless. {choice} or a method that needs none, such as smoothgrad or bayesian_teaching."
     )
 
 
@@ -177,7 +177,7 @@ def _has_places(shape: torch.Size) -> bool:
 
 
 def _outputs(classifier: Classifier) -> list[_Output]:
-    """Return the outputs that are tensors of one image, in the order the modules finish."""
+    """Return the outputs of one image, as `hook_layer` reads them, in the order the modules finish."""
     if classifier not in _seen:
         with classifier.exclusive() as module:
             _seen[classifier] = _list_outputs(classifier, module)
@@ -204,17 +204,10 @@ def _list_outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
     return list(outputs.values())
 
 
-def _probes(classifier: Classifier, count: int) -> Tensor:
-    """Return inputs (count, C, H, W) of noise around the mean colour."""
-    base = classifier.fill("mean")
-    noise = torch.randn(count, *base.shape, generator=torch.Generator().manual_seed(0))
-    return (base + noise).to(classifier.device)
-
-
 @torch.no_grad()
 def _all_passes_through(classifier: Classifier, module: nn.Module, output: _Output) -> bool:
     """Tell whether the logits of another image are all that follows from the layer's output for that image."""
-    one, other = torch.split(_probes(classifier, 2), 1)
+    one, other = torch.split(make_probes(classifier, 2), 1)
     kept: list[Tensor] = []
     layer = module.get_submodule(output.name)
     with hook_layer(layer, lambda _, __, value: kept.append(value.clone())):
@@ -251,8 +244,8 @@ def _find_unread_tokens(classifier: Classifier, module: nn.Module, outputs: list
         with ExitStack() as hooks, torch.enable_grad():
             for name in names:
                 hooks.enter_context(hook_layer(module.get_submodule(name), keeping(name)))
-            logit = module(_probes(classifier, 1).requires_grad_().clone())[0, 0]
-        gradients = torch.autograd.grad(logit, list(kept.values()), allow_unused=True) if kept else ()
+            logit = module(make_probes(classifier, 1).requires_grad_().clone())[0, 0]
+        gradients = differentiate(logit, list(kept.values()), allow_unused=True) if kept else ()
     except RuntimeError:
         return set()
     unread = set()
@@ -269,73 +262,7 @@ def _reaches_logits(classifier: Classifier, layer: str, layout: Layout) -> bool:
         return True
     targets = torch.zeros(1, dtype=torch.long)
     try:
-        gradient = activation_and_gradient(classifier, _probes(classifier, 1).cpu(), targets, layer).gradient
+        gradient = activation_and_gradient(classifier, make_probes(classifier, 1).cpu(), targets, layer).gradient
     except ForetellError:  # no gradients at all: a matter of the method
         return True
     return bool(layout.select_places(gradient).any()) or not bool(gradient.any())
-
-
-def _measure_layout(classifier: Classifier, output: _Output) -> Layout | None:
-    layouts = list_layouts(output.shape, classifier.input_shape[1:])
-    if not layouts:
-        return None
-    has_tokens = any(len(one.shape) == TOKENS for one in _outputs(classifier))
-    if len(layouts) == 1 and layouts[0].kind == "maps" and not has_tokens:
-        return layouts[0]
-    with classifier.exclusive() as module:
-        changes = _measure_changes(classifier, module, output.name)
-    if layouts[0].kind == "tokens":
-        upper, left = (_contrast(*(half.square().sum((0, 2)) for half in halves)) for halves in changes)
-        likely = best_token_layout(layouts, upper, left)
-        layouts = [] if likely is None else [likely]
-    shifts = {layout: _weigh(layout, changes) for layout in layouts}
-    if shifts and all(map(isnan, shifts.values())):  # nothing changes at all, and nothing can be said
-        return layouts[0] if layouts[0].kind == "maps" else None
-    best = max(shifts, key=lambda layout: shifts[layout], default=None)
-    return best if best is not None and shifts[best] > MOVED else None
-
-
-Halves = tuple[Tensor, Tensor]
-
-
-@torch.no_grad()
-def _measure_changes(classifier: Classifier, module: nn.Module, layer: str) -> tuple[Halves, Halves]:
-    """Measure how a layer's output changes with the upper and the lower half of the input, and the left and the right.
-
-    Float64, of `DRAWS` images each.
-    """
-    ones, others = torch.split(_probes(classifier, 2 * DRAWS), DRAWS)
-    changes = []
-    for axis in (2, 3):
-        first = torch.arange(ones.shape[axis]) < ones.shape[axis] // 2
-        first = first.to(ones.device).view([-1 if k == axis else 1 for k in range(ones.ndim)])
-        changed = torch.cat([ones, torch.where(first, others, ones), torch.where(first, ones, others)])
-        seen = in_chunks(lambda part: _read(module, layer, part), changed, chunk_size(changed[0]))
-        base, *halves = torch.split(seen, DRAWS)
-        changes.append(tuple((half - base).double().cpu() for half in halves))
-    return tuple(changes)  # type: ignore[return-value]
-
-
-def _contrast(first: Tensor, second: Tensor) -> Tensor:
-    return (first - second) / (first + second).clamp(min=torch.finfo(torch.float64).tiny)
-
-
-def _weigh(layout: Layout, changes: tuple[Halves, Halves]) -> float:
-    """Return how much larger the share of the change in a half of the layer is when that half of the input changes.
-
-    The smaller of both axes; NaN where nothing changes at all.
-    """
-    shifts = [1.0]
-    for axis, halves in zip((2, 3), changes, strict=True):
-        energies = [layout.to_maps(half).square().transpose(axis, 0).flatten(1).sum(1) for half in halves]
-        if len(energies[0]) > 1:
-            shares = [energy[: len(energy) // 2].sum() / energy.sum() for energy in energies]
-            shifts.append(float(shares[0] - shares[1]))
-    return nan if any(map(isnan, shifts)) else min(shifts)
-
-
-def _read(module: nn.Module, layer: str, inputs: Tensor) -> Tensor:
-    kept: list[Tensor] = []
-    with hook_layer(module.get_submodule(layer), lambda _, __, value: kept.append(value.clone())):
-        module(inputs)
-    return kept[-1]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core.attribution import METHODS
@@ -21,8 +20,6 @@ from core.parameters import list_parameters
 if TYPE_CHECKING:
     from core.attribution.cost import Cost, CostRule
     from core.classifier import Classifier
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Family(StrEnum):
@@ -72,8 +69,8 @@ def _read(method: object) -> MethodRecord:
     return record if isinstance(record, MethodRecord) else UNKNOWN
 
 
-def sign_of(name: str, parameters: Mapping[str, Any] = NOTHING) -> Sign:
-    """Return what the values of a method mean, under its ``parameters`` where they change that."""
+def sign_of(name: str, parameters: Mapping[str, Any]) -> Sign:
+    """Return what the values of a method mean under the ``parameters`` that it was given."""
     sign = record_of(name).sign
     return sign if isinstance(sign, Sign) else sign(parameters)
 

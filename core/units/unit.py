@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import refuse_unknown
+from core.attribution.activations import read_output, refuse_unknown
 from core.attribution.places import find_layout
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -51,6 +51,7 @@ def outputs_of(classifier: Classifier, layer: str) -> Iterator[tuple[nn.Module, 
 
     def keep(_: nn.Module, __: Any, output: Any) -> None:
         kept.clear()
+        output = read_output(output)
         if isinstance(output, Tensor):
             own = output.clone()  # an in-place ReLU may follow
             kept.append(own if layout is None else layout.to_maps(own))

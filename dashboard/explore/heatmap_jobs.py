@@ -15,7 +15,8 @@ from torch import Tensor
 from core.attribution.cost import Cost, Pace, pace
 from core.attribution.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.method import HeatmapMethod
-from core.attribution.records import cost_of
+from core.attribution.records import cost_of, sign_of
+from core.attribution.signs import Sign
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES
@@ -82,6 +83,11 @@ class HeatmapRequest:
             **self.parameters,
         )
         return explanation
+
+    @property
+    def sign(self) -> Sign:
+        """Return what the heatmap's values mean."""
+        return sign_of(self.method, self.parameters)
 
     @property
     def task(self) -> Task:

@@ -106,6 +106,10 @@ class HeatmapTable:
         """Return the methods without any heatmap, as where they do not apply to the network, with the reason."""
         return {name: row[0].note for name, row in self.rows.items() if row and all(cell.refused for cell in row)}
 
+    def describe_colours(self, method: str) -> str:
+        """Say what the colours of a row mean, whose cells have the same parameters."""
+        return self.rows[method][0].request.sign.words("the class")
+
     def leave_out(self, methods: Collection[str]) -> HeatmapTable:
         """Return the table without some of its methods."""
         return replace(self, rows={name: row for name, row in self.rows.items() if name not in methods})

@@ -10,6 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from core.attribution.records import sign_of
+from core.attribution.signs import Sign
 from core.rendering import AGAINST, FOR, NEUTRAL, UNCERTAIN, draw_error
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.shared.messages import escape_markdown
@@ -30,7 +31,7 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
     wanted = error is not None and st.toggle(
         ERROR, key="map_error", help="How far the heatmap would vary with other random masks."
     )
-    explanation = made.explanation
+    explanation, sign = made.explanation, sign_of(made.settings.method, made.settings.parameters)
     if made.settings.drawing == "values":  # as in `study.building.stimuli.compute_drawn_values`
         explanation = replace(explanation, zero=0.0, error=None)
     drawing = HeatmapDrawing(made.seen, explanation)
@@ -45,9 +46,9 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
         else:
             overlaid = drawing.draw_overlay(made.settings.opacity)
             st.image(overlaid, caption="Heatmap", width="stretch", alt="Heatmap")
-            _draw_heatmap_key(made.settings.method, drawing)
+            _draw_heatmap_key(sign, drawing)
     if not wanted:
-        st.caption(_describe_colours(made.settings.method, drawing, trial, is_faded=explanation.error is not None))
+        st.caption(_describe_colours(sign, drawing, trial, is_faded=explanation.error is not None))
     st.caption(
         "This method has no standard error."
         if error is None
@@ -55,21 +56,21 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
     )
 
 
-def _draw_heatmap_key(method: str, drawing: HeatmapDrawing) -> None:
+def _draw_heatmap_key(sign: Sign, drawing: HeatmapDrawing) -> None:
     """Draw the key of a heatmap, from its zero on where the method has no values below."""
     zero, limit = drawing.scale.zero, drawing.scale.limit
     above = [_write_colour(FOR, 0), _write_colour(FOR)]
-    if sign_of(method).below is None:
+    if sign.below is None:
         _draw_key(above, [zero, zero + limit / 2, zero + limit])
     else:
         below = [_write_colour(AGAINST), f"{_write_colour(AGAINST, 0)} 50%"]
         _draw_key([*below, f"{above[0]} 50%", above[1]], [zero - limit, zero, zero + limit])
 
 
-def _describe_colours(method: str, drawing: HeatmapDrawing, trial: Trial, *, is_faded: bool) -> str:
+def _describe_colours(sign: Sign, drawing: HeatmapDrawing, trial: Trial, *, is_faded: bool) -> str:
     """Say what the colours mean, and where there is none."""
     faded = " Values within sampling error are faded." if is_faded else ""
-    meaning = escape_markdown(sign_of(method).words(trial.target))
+    meaning = escape_markdown(sign.words(trial.target))
     return f"{meaning} Near {_write_value(drawing.scale.zero)}, the image shows through.{faded}"
 
 

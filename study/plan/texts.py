@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
-from core.attribution.records import NOTHING, sign_of
+from core.attribution.records import sign_of
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
@@ -18,11 +19,12 @@ from study.workspace.same import FEW_STUDIES, Same
 DEFAULT_LANGUAGE = "en"
 DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def complete_texts(
-    language: str, own: Mapping[str, str], method: str = "", parameters: Mapping[str, Any] = NOTHING
+    language: str, own: Mapping[str, str], method: str = "", parameters: Mapping[str, Any] = _NOTHING
 ) -> dict[str, str]:
     """Complete a study's own texts with those of its language and of its heatmap method's colours."""
     texts = {**CATALOGUES[language], **own}

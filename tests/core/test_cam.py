@@ -11,7 +11,6 @@ from core.attribution import METHODS
 from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
 from core.attribution.places import select_layer
-from core.attribution.records import sign_of
 from core.attribution.score_cam import score_cam
 from core.classifier import Classifier
 from core.loading import import_torchvision
@@ -313,10 +312,3 @@ def test_cam_averages_to_the_logit_of_a_resnet(resnet):
     found = cam(resnet, images, [0, 3]).map.mean((1, 2))
     logits = resnet.logits(images)[[0, 1], [0, 3]] - resnet.head[[0, 3], -1].float()
     torch.testing.assert_close(found, logits, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["grad_cam", "grad_cam_plus_plus", "layer_cam", "score_cam"])
-def test_the_colours_of_a_signed_map_are_explained_as_signed(name):
-    """Catches "this method shows nothing against it" over a map with blue places."""
-    assert sign_of(name, {"sign": "signed"}).below == "against {}"
-    assert sign_of(name).below is None

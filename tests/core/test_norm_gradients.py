@@ -21,7 +21,6 @@ OWN_FUNCTIONS = {
     "core/attribution/relevance.py": "rules of Foretell's own",
     "core/attribution/linear_maps.py": "the transpose of one layer",
     "core/attribution/learned_masks.py": "from the masked image to the mask",
-    "core/attribution/places.py": "only which tokens have any gradient",
     "core/concepts/deconvolution.py": "own features",
     "core/concepts/x_features.py": "own features",
     "core/gradients.py": "the guard",

@@ -292,7 +292,7 @@ def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable)
         for own, row, other in zip(drawn, found["rows"], reversed(drawn), strict=True):
             lost, wrong = (differ(row["heats"][k]["source"], one.draw(made.look)) for one in (own, other))
             assert lost < 0.5 * wrong
-    assert [row["words"] for row in found["rows"]] == [sign_of(method).words("the class") for method in made.rows]
+    assert [row["words"] for row in found["rows"]] == [sign_of(method, {}).words("the class") for method in made.rows]
     for method, row in zip(made.rows, found["rows"], strict=True):
         for heat, scale in zip(row["heats"], made.scales(method), strict=True):
             low, high = (float(end.replace("−", "-")) for end in heat["ends"].split(" to "))
@@ -300,6 +300,31 @@ def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable)
     missing = replace(made, rows={"gradient": (Cell(made.rows["gradient"][0].request, note="Waiting …"),) * 2})
     (row,) = closeup.encode_cells.__wrapped__("other", missing)["rows"]
     assert [heat["note"] for heat in row["heats"]] == ["Waiting …"] * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "has_blue"),
+    [
+        ("gradient", {}, True),
+        ("gradient", {"channels": "largest"}, False),
+        ("grad_cam", {}, False),
+        ("grad_cam", {"sign": "signed"}, True),
+    ],
+)
+def test_legends_say_what_the_colours_mean_under_the_parameters(
+    method: str, parameters: dict[str, str], has_blue: bool
+) -> None:
+    """Catches a legend of the method's default: blue that is not there, or blue that nothing explains."""
+    one = seen("standard", 8)
+    made = HeatmapTable("", (one.column("a"),), {method: (cell(one, method, parameters),)}, "Own", HeatmapStyle())
+    assert (made.rows[method][0].explanation.evidence.min() < 0) == has_blue
+    tiles = replace(made, rows=made.rows | dict.fromkeys(list(ALL_METHODS)[:6], made.rows[method]))
+    legends = [row["words"] for row in closeup.encode_cells.__wrapped__("key", made)["rows"]]
+    sheets = [table.draw_sheet(made), table.draw_stacked_sheet(made), table.draw_sheet(tiles)]
+    legends += [" ".join(item.text for item in one.items if isinstance(item, canvas.Words)) for one in sheets]
+    for legend in legends:
+        assert sign_of(method, parameters).above.format("the class") in legend
+        assert ("Blue: " in legend) == has_blue
 
 
 def test_every_width_of_a_sheet_has_its_rule_on_the_page(made: HeatmapTable) -> None:

@@ -32,11 +32,21 @@ def test_a_language_is_complete(language: str) -> None:
 def test_participants_read_what_the_colours_of_every_method_mean(language: str) -> None:
     """Blue is explained exactly where a method has it; catches a kind of sign without texts in a language."""
     for name in METHODS:
-        sign = sign_of(name)
+        sign = sign_of(name, {})
         texts = [complete_texts(language, {}, name)[key].lower() for key in ("map_legend", "example_map")]
         assert any("blu" in text or "blau" in text for text in texts) == (sign.below is not None)
         assert complete_texts(language, {"map_legend": "mine"}, name)["map_legend"] == "mine"
     assert len({complete_texts(language, {}, name)["map_legend"] for name in METHODS}) == 10
+
+
+def test_participants_read_of_blue_where_the_parameters_give_it() -> None:
+    """Catches the legend of a method's default: signed class activation maps have blue, a largest slope has none."""
+    for method, parameters, has_blue in (
+        ("grad_cam", {"sign": "signed"}, True),
+        ("grad_cam", {"sign": "positive"}, False),
+        ("gradient", {"channels": "largest"}, False),
+    ):
+        assert ("blue" in complete_texts("en", {}, method, parameters)["map_legend"]) == has_blue
 
 
 def test_nothing_is_left_in_english() -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from core.attribution.records import sign_of
 from core.names import format_name
 from core.rendering import Scale
-from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
+from dashboard.explore.figures import HeatmapDrawing
 from dashboard.explore.table import Column, HeatmapTable
 
 MOST_LARGE = 40
@@ -151,7 +150,7 @@ def encode_cells(key: str, _shown: HeatmapTable) -> dict[str, Any]:  # noqa: ARG
             drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
             heats.append({"source": _encode(drawing.draw(_shown.look), share), "note": "", "ends": name_ends(scale)})
             columns.setdefault(k, _encode(drawing.draw_input(outline=_shown.look.outline), share))
-        rows.append({"title": format_name(method), "words": _tell_colours(method, _shown.look), "heats": heats})
+        rows.append({"title": format_name(method), "words": _tell_colours(method, _shown), "heats": heats})
     return {"columns": [_describe(column, columns.get(k, "")) for k, column in enumerate(_shown.columns)], "rows": rows}
 
 
@@ -160,10 +159,10 @@ def name_ends(scale: Scale) -> str:
     return f"{scale.zero - scale.limit:.3g} to {scale.zero + scale.limit:.3g}".replace("-", "−")
 
 
-def _tell_colours(method: str, look: HeatmapStyle) -> str:
-    if look.style == "Outline":
-        return f"Outlined: the {look.percent:g}% of pixels with the strongest evidence for the class"
-    return sign_of(method).words("the class")
+def _tell_colours(method: str, shown: HeatmapTable) -> str:
+    if shown.look.style == "Outline":
+        return f"Outlined: the {shown.look.percent:g}% of pixels with the strongest evidence for the class"
+    return shown.describe_colours(method)
 
 
 def _describe(column: Column, source: str) -> dict[str, Any]:

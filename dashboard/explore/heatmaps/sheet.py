@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.attribution.records import sign_of
 from core.faithfulness.curves import Curve
 from core.names import format_name
 from core.rendering import Scale, draw_colour_bar
@@ -229,7 +228,7 @@ class _Drawing:
         return self._write_sign(method, GAP, end + 54, width) + 6
 
     def _write_sign(self, method: str, x: float, y: float, width: float | None = None) -> float:
-        return self.write(sign_of(method).words("the class"), x, y, width, size=TINY, colour=self.palette.faint)
+        return self.write(self.table.describe_colours(method), x, y, width, size=TINY, colour=self.palette.faint)
 
     def _draw_bar(self, scale: Scale, y: float, width: int) -> None:
         """Draw the colours and their values in this row."""

@@ -9,7 +9,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.attribution.records import sign_of
 from core.names import format_name
 from core.rendering import scale_of
 from dashboard.explore import figures
@@ -86,7 +85,7 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
     scale = scale_of(cell.explanation, quantile=look.quantile)
     drawing = figures.HeatmapDrawing(seen.view, cell.explanation, seen.chosen.mask, scale)
     caption = f"{format_name(cell.request.method)}: {category}"
-    over = sign_of(cell.request.method, cell.request.parameters).words(category)
+    over = cell.request.sign.words(category)
     if look.style == "Outline":
         over = f"The {look.percent:g}% of pixels with the strongest evidence for {category}"
     pairs = [("What the AI saw", drawing.draw_input(outline=look.outline)), (over, drawing.draw(look))]

@@ -12,13 +12,16 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution.records import sign_of
 from dashboard.shared.jobs import pool
+from dashboard.teaching.jobs import HeatmapResult
 from study.building.averaged import compare
 from study.building.lessons import lesson
 from study.building.plan import make_planner
 from study.network.sources import open_sources
+from study.plan.config import Saliency
 from study.workspace.workspace import bundle_named
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
+from tests.dashboard.test_table import cell, seen
 from tests.study.studies import TINY
 
 
@@ -99,7 +102,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     captions_now = [box.value for box in app.caption]
     assert f"**The learner's prior.** {told.facts}" in captions_now
     assert any("None of the 19 other random sets gives a higher P" in text for text in captions_now)
-    assert any(text.startswith(sign_of("bayesian_teaching").words(own.target)) for text in captions_now)
+    assert any(text.startswith(sign_of("bayesian_teaching", {}).words(own.target)) for text in captions_now)
     (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
     low, zero, high = (float(text) for text in re.findall(r"<span>([-\d.]+)</span>", key.replace("−", "-")))
     assert low < zero < high
@@ -137,3 +140,26 @@ def test_a_trial_of_the_link_that_does_not_exist_is_said(workspace: Path) -> Non
         app = opened(study="old", trial=link)
         assert app.selectbox(key="trial").value == other.id
         assert not app.warning
+
+
+@pytest.mark.parametrize("channels", ["sum", "largest"])
+def test_the_key_of_a_heatmap_is_that_of_its_parameters(workspace: Path, channels: str) -> None:
+    """Catches the key of the method's default: half of it, and its words, would be of blue that is not drawn."""
+    image = seen("standard", 8)
+    explanation = cell(image, "gradient", {"channels": channels}).explanation
+    settings = Saliency(method="gradient", parameters={"channels": channels})
+    shown = HeatmapResult(image.view, explanation, settings)
+
+    def draw(shown: object) -> None:
+        from types import SimpleNamespace
+
+        from dashboard.teaching.heatmap import show_heatmap
+
+        show_heatmap(shown, SimpleNamespace(target="fish"))  # type: ignore[arg-type]
+
+    app = AppTest.from_function(draw, default_timeout=60, kwargs={"shown": shown}).run()
+    assert not app.exception
+    (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
+    lowest = float(re.findall(r"<span>([^<]+)</span>", key)[0].replace("−", "-"))
+    caption = next(box.value for box in app.caption if "shows through" in box.value)
+    assert (lowest < 0) == ("Blue: " in caption) == (channels == "sum")
