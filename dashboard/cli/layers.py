@@ -34,7 +34,7 @@ def layers(
 
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers import PRINTED, QUESTIONS, LayerQuery, inspect_files, shorten_table
+    from study.inquiry.layers.question import PRINTED, QUESTIONS, LayerQuery, inspect_files, shorten_table
 
     if list_questions:
         for name in QUESTIONS:

@@ -27,7 +27,7 @@ from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
-from study.inquiry.disagreement import match_classes
+from study.inquiry.debugging.disagreement import match_classes
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
     "Single image",

@@ -13,7 +13,7 @@ from core.classifier import Classifier
 from study.analysis import responses, results
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
-from study.inquiry.explain import ExplanationQuery, explain_files, open_image
+from study.inquiry.files.explain import ExplanationQuery, explain_files, open_image
 from study.network.sources import open_classifier
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.service import Service

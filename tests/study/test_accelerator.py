@@ -28,11 +28,11 @@ from core.units import PARAMETERISATIONS
 from core.units.maximise import Parameterisation
 from core.units.unit import Unit
 from data.types import ImageSet
-from study.inquiry.concepts import ConceptQuery, concepts
-from study.inquiry.exemplars import exemplars, of_set
-from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, LayerInspection, LayerQuery, draw_result
-from study.inquiry.sampled_units import SampledQuery, sample
-from study.inquiry.units import VisualisationSettings
+from study.inquiry.concepts.concepts import ConceptQuery, concepts
+from study.inquiry.layers.question import COMPARING, LAYERED, QUESTIONS, LayerInspection, LayerQuery, draw_result
+from study.inquiry.units.exemplars import exemplars, of_set
+from study.inquiry.units.sampled_units import SampledQuery, sample
+from study.inquiry.units.units import VisualisationSettings
 from study.network.sources import DATA, open_set
 from study.plan.config import ImageSource
 from tests.core.accelerator import DEVICE, open_accelerator, run_in_own_process
@@ -184,7 +184,7 @@ def test_tcav_is_the_cpus(device: str) -> None:
 
 def test_effects_of_concepts_are_the_cpus(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches representations from which a concept is removed on two devices."""
-    monkeypatch.setattr("study.inquiry.concepts.INTERVENED", 12)
+    monkeypatch.setattr("study.inquiry.concepts.concepts.INTERVENED", 12)
     context = Counter(few_scenes().contexts or ()).most_common(1)[0][0]
     about = {"concepts": (f"context={context}",), "settings": SETTINGS}
     query = ConceptQuery("small", "car", layers=("features.2",), count=8, runs=2, **about)

@@ -15,8 +15,16 @@ from dashboard.shared import numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from study.analysis import plots
-from study.inquiry.calibration import COOLED, GIVEN, LEAST, CalibrationResults, ConfidenceCalibration, Gap, explain_few
-from study.inquiry.debugging import DebuggingResults
+from study.inquiry.debugging.calibration import (
+    COOLED,
+    GIVEN,
+    LEAST,
+    CalibrationResults,
+    ConfidenceCalibration,
+    Gap,
+    explain_few,
+)
+from study.inquiry.debugging.debugging import DebuggingResults
 
 NONE = "–"
 COUNTS = 0.2

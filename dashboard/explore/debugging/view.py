@@ -22,7 +22,14 @@ from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, format_ordinal, label_evidence, outlier_evidence
+from study.inquiry.debugging.debugging import (
+    FOLDS,
+    DebuggingResults,
+    Judge,
+    format_ordinal,
+    label_evidence,
+    outlier_evidence,
+)
 from study.workspace.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"

@@ -19,7 +19,7 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import HEATMAP_PATH, digest
-from study.inquiry.disagreement import QUICK_METHODS
+from study.inquiry.debugging.disagreement import QUICK_METHODS
 
 NOTHING = "None"
 FIRST = "grad_cam"

@@ -10,7 +10,7 @@ from core.concepts.prototypes import has_prototypes
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
 from study.conditions.prototypes.cards import describe_input
-from study.inquiry.prototypes import describe_matches, draw_input
+from study.inquiry.counterfactuals.prototypes import describe_matches, draw_input
 
 BIND: Literal["query-params"] = "query-params"
 PREDICTED = "Predicted class"

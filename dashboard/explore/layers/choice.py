@@ -14,9 +14,9 @@ from dashboard.explore import parameters
 from dashboard.explore.layers import words
 from dashboard.shared import cache, links
 from dashboard.shared.messages import escape_markdown
-from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
-from study.inquiry.targets import TOP
+from study.inquiry.concepts.interventions import draw_rows
+from study.inquiry.files.targets import TOP
+from study.inquiry.layers.question import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
 
 BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"

@@ -23,8 +23,8 @@ from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks, draw_result
+from study.inquiry.concepts.interventions import draw_rows
+from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery, blocks, draw_result
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}

@@ -24,7 +24,7 @@ from dashboard.shared.live import await_result, begin, draw_when_ready, format_d
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
 from study.analysis.headings import format_heading
-from study.inquiry.layers import OWN_IMAGES, QUESTIONS, LayerQuery
+from study.inquiry.layers.question import OWN_IMAGES, QUESTIONS, LayerQuery
 
 PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
 """Questions that compare no layer with itself, as they are called."""

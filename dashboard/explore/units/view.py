@@ -28,11 +28,11 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, describe_state, draw_live
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.inquiry import sampled_units, units
-from study.inquiry.exemplars import SAME_PROJECTION, Exemplars
-from study.inquiry.sampled_units import HOW, SampledQuery, SampledUnit, render_files
-from study.inquiry.unit_sheets import Tile, drop_projections, tile_exemplars, tile_maximised
-from study.inquiry.units import VisualisationSettings
+from study.inquiry.units import sampled_units, units
+from study.inquiry.units.exemplars import SAME_PROJECTION, Exemplars
+from study.inquiry.units.sampled_units import HOW, SampledQuery, SampledUnit, render_files
+from study.inquiry.units.unit_sheets import Tile, drop_projections, tile_exemplars, tile_maximised
+from study.inquiry.units.units import VisualisationSettings
 
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")

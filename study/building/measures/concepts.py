@@ -17,7 +17,7 @@ from core.files import find_file
 from data.types import ImageSet
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
-from study.inquiry.conceptsets import Concept, draw_concept_inputs, parse_concepts
+from study.inquiry.concepts.conceptsets import Concept, draw_concept_inputs, parse_concepts
 
 
 def concept_sensitivity(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.types import silent
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
-from study.inquiry.debugging import read_out_of_fold
+from study.inquiry.debugging.debugging import read_out_of_fold
 from study.network.predictions import predict
 
 

@@ -9,8 +9,8 @@ from core.files import find_file
 from core.registry import Registry
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
-from study.inquiry.assertions import make_prediction
-from study.inquiry.rules import LIMIT_S, RuleProcess
+from study.inquiry.assertions.assertions import make_prediction
+from study.inquiry.assertions.rules import LIMIT_S, RuleProcess
 
 
 def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:

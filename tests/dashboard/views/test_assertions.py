@@ -17,7 +17,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import Cancellation
-from study.inquiry.assertions import BLOCK, AssertionQuery, assertion_files
+from study.inquiry.assertions.assertions import BLOCK, AssertionQuery, assertion_files
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import FEW, settled
 from tests.dashboard.views.test_debugging import _numbers, view

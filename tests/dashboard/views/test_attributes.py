@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES
-from study.inquiry.layers import PRINTED, shorten_table
+from study.inquiry.layers.question import PRINTED, shorten_table
 from tests.commands import run
 from tests.dashboard.views.test_inside import answered, begun
 

@@ -20,8 +20,8 @@ from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.debugging import debug_classifier
-from study.inquiry.slices import describe_result, describe_slice, format_slice
+from study.inquiry.debugging.debugging import debug_classifier
+from study.inquiry.debugging.slices import describe_result, describe_slice, format_slice
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import FEW, OTHER, script, settled
 from tests.dashboard.views.test_explore import FLAT

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LEARNING_S, LayerRequest
-from study.inquiry.layers import LayerQuery
+from study.inquiry.layers.question import LayerQuery
 from tests.commands import run
 from tests.core.scenes import scene_net
 from tests.dashboard.views.test_inside import answered, begun

@@ -20,8 +20,8 @@ from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, PERCEPTRON, PROBE_S, LayerRequest
 from dashboard.shared import cache
-from study.inquiry.interventions import draw_rows
-from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
+from study.inquiry.concepts.interventions import draw_rows
+from study.inquiry.layers.question import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of

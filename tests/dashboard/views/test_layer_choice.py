@@ -13,8 +13,8 @@ from core.parameters import list_parameters, summary
 from dashboard.explore.layers import choice, words
 from dashboard.explore.layers import view as inside
 from dashboard.shared import cache
-from study.inquiry.layers import QUESTIONS, LayerQuery
-from study.inquiry.targets import TOP
+from study.inquiry.files.targets import TOP
+from study.inquiry.layers.question import QUESTIONS, LayerQuery
 from tests.dashboard.conftest import gallery_of
 
 

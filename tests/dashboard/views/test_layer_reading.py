@@ -12,7 +12,7 @@ from dashboard.explore.layers import reading, view
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
 from tests.dashboard.conftest import gallery_of
 
 

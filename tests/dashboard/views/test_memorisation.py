@@ -7,7 +7,7 @@ import pandas as pd
 
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, LayerRequest
-from study.inquiry.layers import LayerQuery
+from study.inquiry.layers.question import LayerQuery
 from tests.core.scenes import scene_net
 
 PANELS = {

@@ -9,7 +9,7 @@ import pytest
 
 from core.types import silent
 from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.question import QUESTIONS
 from tests.commands import run
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
 

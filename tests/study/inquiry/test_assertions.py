@@ -20,8 +20,8 @@ from PIL import Image, ImageOps
 from scipy.stats import beta
 
 from core.errors import ForetellError
-from study.inquiry.assertions import AssertionQuery, assertion_files
-from study.inquiry.rules import Endless, Prediction, RuleProcess
+from study.inquiry.assertions.assertions import AssertionQuery, assertion_files
+from study.inquiry.assertions.rules import Endless, Prediction, RuleProcess
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.conftest import ROOT

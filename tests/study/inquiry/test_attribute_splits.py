@@ -13,7 +13,12 @@ from core.training.metamodel import MetamodelSettings
 from core.types import silent
 from data.scenes.relatives.outputs import load
 from data.types import Relatives
-from study.inquiry.attribute_splits import Extrapolation, describe_extrapolation, draw_lessons, extrapolate
+from study.inquiry.layers.training.attribute_splits import (
+    Extrapolation,
+    describe_extrapolation,
+    draw_lessons,
+    extrapolate,
+)
 
 SETTINGS = MetamodelSettings(hidden=20, epochs=30)
 

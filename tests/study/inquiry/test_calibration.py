@@ -10,8 +10,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import silent
-from study.inquiry.calibration import COOLED, GIVEN, assess_calibration, assess_predictions
-from study.inquiry.debugging import debug_classifier
+from study.inquiry.debugging.calibration import COOLED, GIVEN, assess_calibration, assess_predictions
+from study.inquiry.debugging.debugging import debug_classifier
 from study.network.predictions import SHARD
 from study.network.sources import open_set
 from study.plan.config import ImageSource

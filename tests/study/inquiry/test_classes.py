@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from study.inquiry.classes import compute_auc, tabulate_classes
+from study.inquiry.debugging.classes import compute_auc, tabulate_classes
 
 
 def test_the_area_is_that_of_the_mann_whitney_test_also_with_ties() -> None:

@@ -19,10 +19,10 @@ from core.errors import ForetellError
 from data.bars.network import transforms
 from data.sets import bars
 from data.types import Factor, ImageSet
-from study.inquiry import concept_vae as module
-from study.inquiry.concept_images import NO_CLASS, condition_images
-from study.inquiry.concept_vae import VaeQuery, estimate_by_vae
-from study.inquiry.conceptsets import parse_concepts
+from study.inquiry.concepts import concept_vae as module
+from study.inquiry.concepts.concept_images import NO_CLASS, condition_images
+from study.inquiry.concepts.concept_vae import VaeQuery, estimate_by_vae
+from study.inquiry.concepts.conceptsets import parse_concepts
 
 SIDE, N = 12, 400
 CLASSES = ("bright", "dark")

@@ -14,9 +14,9 @@ import torch
 from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from data.sets import scenes
-from study.inquiry import concepts as module
-from study.inquiry.concepts import ConceptQuery, concept_files, concepts
-from study.inquiry.interventions import draw_rows
+from study.inquiry.concepts import concepts as module
+from study.inquiry.concepts.concepts import ConceptQuery, concept_files, concepts
+from study.inquiry.concepts.interventions import draw_rows
 from study.network.sources import class_of_labels
 from tests.core.scenes import scene_net
 

@@ -12,7 +12,7 @@ from PIL import Image
 from core.errors import ForetellError
 from core.robustness.counterfactual import find_counterfactual
 from data.scenes.generator import render
-from study.inquiry.counterfactuals import MOST, CounterfactualQuery, write_counterfactuals
+from study.inquiry.counterfactuals.counterfactuals import MOST, CounterfactualQuery, write_counterfactuals
 from tests.core.scenes import scene_net
 
 

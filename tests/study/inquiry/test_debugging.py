@@ -12,7 +12,7 @@ from torch import nn
 from core.classifier import Classifier
 from core.types import silent
 from core.uncertainty.reliability import error_detection
-from study.inquiry.debugging import debug_classifier, label_evidence, outlier_evidence
+from study.inquiry.debugging.debugging import debug_classifier, label_evidence, outlier_evidence
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

@@ -12,7 +12,7 @@ from core.concepts.deconvolution import DeconvolutionSettings, LayerStack, add_l
 from core.errors import ForetellError
 from core.rendering import GAP
 from core.types import silent
-from study.inquiry.decomposition import (
+from study.inquiry.layers.images.decomposition import (
     SHOWN,
     ZOOM,
     draw_decomposition,
@@ -22,7 +22,7 @@ from study.inquiry.decomposition import (
     remove_local_mean,
     warn_of,
 )
-from study.inquiry.layers import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.question import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

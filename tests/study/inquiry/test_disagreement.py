@@ -14,7 +14,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import silent
 from data.types import ImageSet
-from study.inquiry.disagreement import MethodComparison, compare_networks, jensen_shannon, match_classes
+from study.inquiry.debugging.disagreement import MethodComparison, compare_networks, jensen_shannon, match_classes
 
 SIDE, PLANTED, COUNT = 6, 13, 20
 PAIR = ("gradient", "input_x_gradient")

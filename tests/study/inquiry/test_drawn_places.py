@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.inquiry.explain import ExplanationQuery, explain_files
-from study.inquiry.heatmap_files import SIDE
+from study.inquiry.files.explain import ExplanationQuery, explain_files
+from study.inquiry.files.heatmap_files import SIDE
 from tests.planted import MADE, RANDOM, SWIRL, misplaced, network_file, photograph
 
 PLACES = ((0.5, 0.5), (0.45, 0.6), (0.57, 0.42))

@@ -12,9 +12,9 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.units.unit import Unit
 from data.scenes.generator import render
-from study.inquiry import unit_sheets
-from study.inquiry.exemplars import ImageCollection, exemplars, open_images
-from study.inquiry.unit_sheets import CELL, GAP, Tile, drop_projections
+from study.inquiry.units import unit_sheets
+from study.inquiry.units.exemplars import ImageCollection, exemplars, open_images
+from study.inquiry.units.unit_sheets import CELL, GAP, Tile, drop_projections
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 

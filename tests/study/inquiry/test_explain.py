@@ -13,8 +13,8 @@ from PIL import Image
 from core.attribution import METHODS
 from core.errors import ForetellError
 from data.scenes.generator import render
-from study.inquiry import chosen_methods, explain, heatmap_files
-from study.inquiry.explain import ExplanationQuery, Outcome, explain_files, parameters_of
+from study.inquiry.files import chosen_methods, explain, heatmap_files
+from study.inquiry.files.explain import ExplanationQuery, Outcome, explain_files, parameters_of
 
 GRADIENT = ExplanationQuery("scenes", ("gradient",), target="fish")
 RISE = ExplanationQuery("scenes", ("rise",), parameters={"samples": "96"})

@@ -13,7 +13,8 @@ from core.layers.layers import compute_logits_with
 from core.shares import share_of
 from core.types import silent
 from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.explainer import (
+from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.units.explainer import (
     JudgedExplainer,
     describe_features,
     draw_explainer,
@@ -21,8 +22,7 @@ from study.inquiry.explainer import (
     find_named_parts,
     warn_of,
 )
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.part_graph import find_landmarks
+from study.inquiry.layers.units.part_graph import find_landmarks
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

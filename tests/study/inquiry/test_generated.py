@@ -12,7 +12,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.robustness.manifold import GeneratedCounterfactual
-from study.inquiry.generated import GeneratedQuery, describe_generated, write_generated
+from study.inquiry.counterfactuals.generated import GeneratedQuery, describe_generated, write_generated
 from tests.commands import run
 
 SIDE = 12

@@ -19,13 +19,13 @@ from core.types import silent
 from dashboard.cli.assertions import assertions as run_command
 from data.scenes.splits import picture
 from study.building.measures.rules import assertion
-from study.inquiry import assertions as module
-from study.inquiry.assertions import AssertionQuery, assertion_files
-from study.inquiry.exemplars import ImageCollection
-from study.inquiry.history import History
-from study.inquiry.history_reports import StreamPredictions, check_histories, report_history
-from study.inquiry.rules import RuleProcess, load_assertions
-from study.inquiry.streams import Streams
+from study.inquiry.assertions import assertions as module
+from study.inquiry.assertions.assertions import AssertionQuery, assertion_files
+from study.inquiry.assertions.history import History
+from study.inquiry.assertions.history_reports import StreamPredictions, check_histories, report_history
+from study.inquiry.assertions.rules import RuleProcess, load_assertions
+from study.inquiry.assertions.streams import Streams
+from study.inquiry.units.exemplars import ImageCollection
 from tests.conftest import ROOT
 from tests.core.scenes import scene_net
 

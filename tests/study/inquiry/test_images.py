@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from core.errors import ForetellError
-from study.inquiry.image_files import find_images, open_image
+from study.inquiry.files.image_files import find_images, open_image
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
 from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.part_graph import COLOURS, describe_layer, draw_parts, find_landmarks, warn_of
+from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.units.part_graph import COLOURS, describe_layer, draw_parts, find_landmarks, warn_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

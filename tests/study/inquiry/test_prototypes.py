@@ -14,7 +14,7 @@ from core.errors import ForetellError
 from core.rendering import MARK
 from data.scenes.splits import picture
 from study.conditions.prototypes.condition import make
-from study.inquiry.prototypes import PrototypeQuery, write_prototypes
+from study.inquiry.counterfactuals.prototypes import PrototypeQuery, write_prototypes
 from study.network.sources import open_classifier
 from tests.core.scenes import scene_net
 

@@ -12,8 +12,8 @@ from core.errors import ForetellError
 from core.layers.consistency import refine
 from core.layers.probe import linear_probe
 from dashboard.explore.layers.figures import FIGURES
-from study.inquiry import refinement as module
-from study.inquiry.refinement import refinement
+from study.inquiry.layers.representations import refinement as module
+from study.inquiry.layers.representations.refinement import refinement
 
 N, CLASSES, PLACES = 240, 4, 4
 OWNER = torch.arange(N).repeat_interleave(PLACES)

@@ -15,8 +15,8 @@ from core.errors import ForetellError
 from core.units.deep_belief import ClampedSamples, Machine, sample_clamped, sample_unit
 from core.units.unit import Unit
 from dashboard.cli.units import units
-from study.inquiry import sampled_units as module
-from study.inquiry.sampled_units import SampledQuery, sampled_files, warn
+from study.inquiry.units import sampled_units as module
+from study.inquiry.units.sampled_units import SampledQuery, sampled_files, warn
 from study.network.sources import open_classifier
 
 NETWORK = '''

@@ -12,8 +12,8 @@ import pytest
 
 from core.debugging.slices import ErrorSlices
 from core.types import silent
-from study.inquiry.debugging import DebuggingQuery, DebuggingResults, debug_classifier, debugging_files
-from study.inquiry.slices import describe_slice, tabulate_slices
+from study.inquiry.debugging.debugging import DebuggingQuery, DebuggingResults, debug_classifier, debugging_files
+from study.inquiry.debugging.slices import describe_slice, tabulate_slices
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

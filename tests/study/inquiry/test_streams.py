@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.inquiry.streams import read_streams
+from study.inquiry.assertions.streams import read_streams
 
 # The order
 

@@ -10,8 +10,8 @@ from torch import nn
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from study.inquiry.targets import find_class, resolve_target
-from study.inquiry.units import UnitQuery, unit_of
+from study.inquiry.files.targets import find_class, resolve_target
+from study.inquiry.units.units import UnitQuery, unit_of
 from study.network.sources import match_classes
 
 CLINIC = ("diabetic retinopathy, mild", "diabetic retinopathy, severe", "healthy")

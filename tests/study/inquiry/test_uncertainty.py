@@ -14,9 +14,9 @@ import torch
 from core.errors import ForetellError
 from core.uncertainty import UNCERTAINTY_MEASURES, reliability
 from core.uncertainty.samplers import inserted_dropout
-from study.inquiry import uncertainty as module
-from study.inquiry.exemplars import of_set
-from study.inquiry.uncertainty import UncertaintyQuery, uncertainty, uncertainty_files
+from study.inquiry.debugging import uncertainty as module
+from study.inquiry.debugging.uncertainty import UncertaintyQuery, uncertainty, uncertainty_files
+from study.inquiry.units.exemplars import of_set
 from study.network.priors import learn_prior
 from study.network.sources import class_of_labels, open_set
 from study.plan.config import ImageSource

@@ -14,8 +14,8 @@ from core.units.display import convert_to_colours
 from core.units.maco import measure_spectrum, opacity
 from core.units.unit import Unit
 from data.scenes.generator import render
-from study.inquiry import units
-from study.inquiry.units import UnitQuery, VisualisationSettings, parse_unit, visualise_files
+from study.inquiry.units import units
+from study.inquiry.units.units import UnitQuery, VisualisationSettings, parse_unit, visualise_files
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 

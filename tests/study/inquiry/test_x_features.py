@@ -16,8 +16,7 @@ from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
 from data.scenes import classifier as scenes
-from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.x_features import (
+from study.inquiry.layers.explanations.x_features import (
     JudgedFeatures,
     draw_heatmaps,
     draw_x_features,
@@ -26,6 +25,7 @@ from study.inquiry.x_features import (
     report_agreement,
     warn_of,
 )
+from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT

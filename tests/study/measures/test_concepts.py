@@ -15,7 +15,7 @@ from core.concepts.sensitivity import derivatives, directions_of
 from core.concepts.tcav import tcav
 from core.device import draw_seed
 from core.errors import ForetellError
-from study.inquiry.conceptsets import Concept, draw_concept_inputs
+from study.inquiry.concepts.conceptsets import Concept, draw_concept_inputs
 from tests.study.measures.grounds import asked, ground
 
 PICTURES, RUNS = 16, 4

@@ -1,0 +1,1 @@
+"""Questions about what explains the predictions of a class."""

@@ -1,0 +1,1 @@
+"""Questions about a set of images alone: the network is not used."""

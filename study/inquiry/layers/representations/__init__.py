@@ -1,0 +1,1 @@
+"""Questions about what layers represent, and what they share."""

@@ -1,0 +1,1 @@
+"""Questions about the changes of an image that change its prediction."""

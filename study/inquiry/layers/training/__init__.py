@@ -1,0 +1,1 @@
+"""Questions about what a network learns, and how it was built and trained."""

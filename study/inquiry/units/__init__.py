@@ -1,0 +1,1 @@
+"""What single units respond to: images that activate them, made or found."""
