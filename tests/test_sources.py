@@ -11,7 +11,7 @@ from core.attribution import METHODS
 from dashboard.cli.commands import COMMANDS
 from data import CLASSIFIERS
 from study.conditions import CONDITIONS
-from study.inquiry.layers.question import QUESTIONS
+from study.inquiry.layers import QUESTIONS
 from study.workspace.workspace import ROOT
 
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")

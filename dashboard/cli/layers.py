@@ -34,7 +34,10 @@ def layers(
 
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers.question import PRINTED, QUESTIONS, LayerQuery, inspect_files, shorten_table
+    from study.inquiry.layers import QUESTIONS
+    from study.inquiry.layers.inspection import LayerQuery
+    from study.inquiry.layers.question_files import inspect_files, shorten_table
+    from study.inquiry.layers.record import record_of
 
     if list_questions:
         for name in QUESTIONS:
@@ -56,7 +59,7 @@ def layers(
     with Bars() as progress:
         files = inspect_files(request, out, progress)
     table = pd.read_csv(files[0], keep_default_na=False)
-    if question in PRINTED:
+    if record_of(question).table.printed:
         say(shorten_table(question, table).to_string(index=False))
     for line in (*dict.fromkeys(table.get("note", [])), *map(str, files)):
         if line:

@@ -20,6 +20,7 @@ from dashboard.shared.messages import escape_markdown
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
+COST_UNKNOWN = "The cost cannot be estimated in advance."
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 MOST_FORMS = 12
@@ -87,7 +88,7 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
 def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
     passes, seconds = work.estimate(classifier, method, given)
     if passes is None:
-        return "The cost cannot be estimated in advance."
+        return COST_UNKNOWN
     counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
     said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
     speed = "" if seconds is None else f", {format_duration(seconds)} on this machine"

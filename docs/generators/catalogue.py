@@ -17,7 +17,7 @@ from core.units import PARAMETERISATIONS
 from generators.markdown import escape_cell, first_sentence, format_table
 from study.analysis.exploratory import EXPLORATORY
 from study.conditions import CONDITIONS
-from study.inquiry.layers.question import QUESTIONS
+from study.inquiry.layers import QUESTIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.measures import IMAGE_MEASURES as STRATA
 from study.plan.simulated_participants import THEORIES

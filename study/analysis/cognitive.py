@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 
 from core.errors import ForetellError
 from core.names import format_name
-from study.analysis import plots
+from study import plots
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
 from study.analysis.nested import cell_name
 from study.analysis.responses import CONDITION_OF_FACTORS

@@ -16,7 +16,8 @@ import plotly.graph_objects as go
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import accuracies, estimability, mixed, plots
+from study import plots
+from study.analysis import accuracies, estimability, mixed
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.records import Floats, MixedModel

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from core.errors import ForetellError
 from core.registry import Registry
 from core.types import Progress, silent
-from study.analysis import plots
+from study import plots
 from study.analysis.nested import NestedAnalysis
 from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis import accuracies, plots
+from study import plots
+from study.analysis import accuracies
 from study.analysis.notices import MODES
 from study.analysis.responses import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.names import upper_first
-from study.analysis import plots
+from study import plots
 from study.analysis.notices import MODES
 from study.analysis.sentences import describe_p
 from study.analysis.wording import write_contrast

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
-from study.analysis import plots
+from study import plots
 from study.analysis.accuracies import order
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials

@@ -6,7 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import accuracies, plots
+from study import plots
+from study.analysis import accuracies
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 BLOCKS = 6

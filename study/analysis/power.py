@@ -23,7 +23,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import fitting, mixed, plots, random_effects, raw_fits
+from study import plots
+from study.analysis import fitting, mixed, random_effects, raw_fits
 from study.analysis.contrasts import Contrast, estimate
 from study.analysis.nested import FIXED
 from study.analysis.notices import MODES

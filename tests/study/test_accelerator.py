@@ -29,7 +29,10 @@ from core.units.maximise import Parameterisation
 from core.units.unit import Unit
 from data.types import ImageSet
 from study.inquiry.concepts.concepts import ConceptQuery, concepts
-from study.inquiry.layers.question import COMPARING, LAYERED, QUESTIONS, LayerInspection, LayerQuery, draw_result
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.question_files import draw_result
+from study.inquiry.layers.record import record_of
 from study.inquiry.units.exemplars import exemplars, of_set
 from study.inquiry.units.sampled_units import SampledQuery, sample
 from study.inquiry.units.units import VisualisationSettings
@@ -121,10 +124,10 @@ def test_a_question_has_the_cpus_table(device: str, question: str) -> None:
 
 def ask(question: str, device: str) -> pd.DataFrame:
     """Ask a network of the device, and draw the result."""
-    layers = ("features.2",) if question in LAYERED else ()
-    other_layers = ("features.3",) if question in COMPARING else ()
+    layers = ("features.2",) if record_of(question).layered or record_of(question).compares else ()
+    other_layers = ("features.3",) if record_of(question).compares else ()
     classifier = scene_net(device) if question == "attributes" else small_network(device)
-    compared = small_network(device, 1) if question in COMPARING else classifier
+    compared = small_network(device, 1) if record_of(question).compares else classifier
     request = LayerQuery(question, settings=SETTINGS, layers=layers, other_layers=other_layers)
     inspected = LayerInspection(classifier, few_scenes(), request, compared)
     table: pd.DataFrame = QUESTIONS[question](inspected, lambda *_: None, **FEW.get(question, {}))

@@ -16,7 +16,9 @@ from dashboard.shared import cache, links
 from dashboard.shared.messages import escape_markdown
 from study.inquiry.concepts.interventions import draw_rows
 from study.inquiry.files.targets import TOP
-from study.inquiry.layers.question import COMPARING, LAYERED, OWN_IMAGES, QUESTIONS, LayerQuery, blocks
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerQuery, blocks
+from study.inquiry.layers.record import Topic, group_questions, record_of
 
 BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"
@@ -30,20 +32,21 @@ CLASS_HELP = "One of the network's classes, or the one that it predicts most oft
 
 def choose_question() -> str:
     """Choose a topic and one of its questions, which alone is part of the link."""
-    names = {format_name(name): name for name in QUESTIONS}
+    groups = group_questions()
+    names = {format_name(name): name for group in groups.values() for name in group}
     links.check("question", names, "question")
     linked = names.get(st.query_params.get("question", ""), FIRST)
-    st.session_state.setdefault("topic", words.find_group(linked))
-    topic = str(st.segmented_control("Topic", list(words.GROUPS), required=True, key="topic", wrap=True))
-    offered = [format_name(name) for name in words.GROUPS[topic]]
+    st.session_state.setdefault("topic", str(record_of(linked).topic))
+    topic = Topic(str(st.segmented_control("Topic", list(map(str, groups)), required=True, key="topic", wrap=True)))
+    offered = [format_name(name) for name in groups[topic]]
     if st.session_state.get("question") not in offered:
-        st.session_state["question"] = format_name(linked) if linked in words.GROUPS[topic] else offered[0]
+        st.session_state["question"] = format_name(linked) if linked in groups[topic] else offered[0]
     chosen = links.selectbox(
         "Question",
         offered,
         format_name(FIRST),
         key="question",
-        format_func=lambda name: f"{name}: {words.ASKED[names[name]]}",
+        format_func=lambda name: ": ".join(filter(None, (name, record_of(names[name]).asks))),
     )
     question = names[chosen]
     st.caption(escape_markdown(summary(QUESTIONS[question])))
@@ -52,8 +55,9 @@ def choose_question() -> str:
 
 def choose_networks(question: str, model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
     """Choose the layers that a question is about, and the classifier to compare with."""
-    layers = _choose_layers("Layers", classifier, "layers") if question in LAYERED else ()
-    if question not in COMPARING:
+    record = record_of(question)
+    layers = _choose_layers("Layers", classifier, "layers") if record.layered or record.compares else ()
+    if not record.compares:
         return LayerQuery(question, model, layers=layers), model
     names = cache.list_models()
     other = st.selectbox("Compared with", names, names.index(model), key="layers.other", bind=BIND)
@@ -64,7 +68,7 @@ def choose_networks(question: str, model: str, classifier: Classifier) -> tuple[
 
 def choose_image_count(question: str) -> int:
     """Choose the maximum number of images."""
-    if question in OWN_IMAGES:
+    if record_of(question).own_images:
         st.caption("This question asks about images of its own: those of the set are not used.")
     return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key=COUNT_KEY, bind=BIND))
 
@@ -112,7 +116,7 @@ def _show_field(question: str, field: Parameter, classifier: Classifier, most_fr
         field,
         classifier,
         label=label,
-        several=words.LISTS.get((question, field.name), ()),
+        several=record_of(question).lists.get(field.name, ()),
         format_value=words.format_value,
     )
 

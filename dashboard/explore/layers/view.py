@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +16,18 @@ from core.names import format_name
 from core.parameters import summary
 from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.layers import reading
 from dashboard.explore.layers.choice import COUNT_KEY
-from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
+from dashboard.explore.parameters import COST_UNKNOWN
 from dashboard.shared import files, numbers
 from dashboard.shared.live import await_result, begin, draw_when_ready, format_duration, is_held
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
 from study.analysis.headings import format_heading
-from study.inquiry.layers.question import OWN_IMAGES, QUESTIONS, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerQuery
+from study.inquiry.layers.record import Drawing, QuestionRecord, record_of
 
-PAIRED = {"consistency": "Knowledge consistency", "refinement": "Refinement"}
-"""Questions that compare no layer with itself, as they are called."""
 FEW = 50
 """Images of a smaller first run."""
 
@@ -37,20 +37,30 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
     st.header(format_name(asked.question), anchor=False)
     with st.container(key="layers_about"):  # on a phone, whose controls are in a drawer
         st.caption(escape_markdown(summary(QUESTIONS[asked.question])))
-    st.caption(f"{reading.READ[asked.question]} Method: {reading.cite_method(asked.question)}.")
+    record = record_of(asked.question)
+    if said := describe_reading(record):
+        st.caption(said)
     same = classifier.fingerprint == compared.fingerprint
-    if asked.question in PAIRED and same and (not asked.other_layers or asked.layers == asked.other_layers):
+    if record.pairs and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(
-            f"{PAIRED[asked.question]} compares two networks, or two layers of one. Choose a network under "
+            f"{record.pairs} compares two networks, or two layers of one. Choose a network under "
             "**Compared with**, or different layers under **Layers** and **Its layers**."
         )
         return
     if await_result(start_pace_job(classifier)) is None:  # without it, work that takes long would start unasked
         return
     request = LayerRequest(asked, classifier, compared, images, count)
+    if request.estimate() is None:
+        st.caption(COST_UNKNOWN)
     draw_when_ready(request.task, lambda result: _draw_result(request, result), "_layers")
     _offer_smaller_run(request)
     downloads.show_downloads(None)
+
+
+def describe_reading(record: QuestionRecord) -> str:
+    """Say how a question's figure is read, and cite the publications of its method, as Markdown."""
+    cited = ", ".join(f"[{name}]({address})" for name, address in record.publications.items())
+    return " ".join(filter(None, (record.reading, f"Method: {cited}." if cited else "")))
 
 
 def _offer_smaller_run(request: LayerRequest) -> None:
@@ -70,30 +80,36 @@ def _offer_smaller_run(request: LayerRequest) -> None:
 
 
 def _draw_result(request: LayerRequest, result: LayerResult) -> None:
-    question, name = request.query.question, f"{request.classifier.file_name}.{request.query.question}"
-    if question in FIGURES and len(result.table):
-        st.plotly_chart(FIGURES[question](result.table), key="layers_figure", config={"displaylogo": False})
+    record, name = record_of(request.query.question), f"{request.classifier.file_name}.{request.query.question}"
+    if len(result.table):
+        if record.figure:
+            st.plotly_chart(record.figure(result.table), key="layers_figure", config={"displaylogo": False})
         st.caption(_count_images(request, result))
-    notes = [escape_markdown(note) for note in list_notes(question, result.table)]
-    if question in reading.COMPARED:
+    notes = [escape_markdown(note) for note in list_notes(record, result.table)]
+    if record.table.notes_are_results:
         st.caption("\n".join(f"- {note}" for note in notes))
     else:
         for note in notes:
             st.warning(note)
-    widest = max((image.width for image in result.drawings.values()), default=0)
-    for caption, image in result.drawings.items():
-        text = reading.describe_drawing(question, caption)
-        st.image(pad(image, widest) if question == "modes" else image, caption=text, alt=text)
+    if record.drawing:
+        _show_drawings(record.drawing, result.drawings)
     numbers.table(
         result.table,
         name,
-        reading.WORDS.get(question),
-        headings=reading.HEADINGS.get(question),
-        shares=reading.list_shares(question, result.table),
+        record.table.codes,
+        headings=record.table.headings,
+        shares=record.table.list_shares(result.table),
     )
     files.offer_download(
         f"{name}.json, how it was computed", lambda: _format_facts(result.facts), f"{name}.json", "application/json"
     )
+
+
+def _show_drawings(drawing: Drawing, images: Mapping[str, Image.Image]) -> None:
+    widest = max((image.width for image in images.values()), default=0)
+    for name, image in images.items():
+        text = drawing.describe(name)
+        st.image(pad(image, widest) if drawing.padded else image, caption=text, alt=text)
 
 
 def pad(image: Image.Image, width: int) -> Image.Image:
@@ -103,11 +119,11 @@ def pad(image: Image.Image, width: int) -> Image.Image:
     return wide
 
 
-def list_notes(question: str, table: pd.DataFrame) -> list[str]:
+def list_notes(record: QuestionRecord, table: pd.DataFrame) -> list[str]:
     """List the notes of a question's table, each with the part of the result that it is about."""
     if "note" not in table:
         return []
-    column = reading.NOTED.get(question, "")
+    column = record.table.noted
     noted = table[table["note"].notna()]
     names = noted[column] if column else ["all"] * len(noted)
     return [
@@ -117,7 +133,7 @@ def list_notes(question: str, table: pd.DataFrame) -> list[str]:
 
 
 def _count_images(request: LayerRequest, result: LayerResult) -> str:
-    if request.query.question in OWN_IMAGES:
+    if record_of(request.query.question).own_images:
         return "The images of the set are not used."
     most = int(request.query.parameters.get("images", request.image_count))
     asked = len(result.table) if "image" in result.table else min(most, request.image_count)

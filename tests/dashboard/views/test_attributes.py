@@ -6,9 +6,8 @@ import json
 
 import pandas as pd
 
-from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES
-from study.inquiry.layers.question import PRINTED, shorten_table
+from study.inquiry.layers.question_files import shorten_table
+from study.inquiry.layers.record import record_of
 from tests.commands import run
 from tests.dashboard.views.test_inside import answered, begun
 
@@ -40,13 +39,15 @@ def test_the_page_shows_the_crafted_image_of_each_attribute(opened) -> None:
 def test_crafted_images_cost_as_many_predictions_as_the_scenes() -> None:
     """Catches an estimate that leaves out what is asked for each output."""
     query = {"outputs": "prob,top-1"}
-    both, plain = (PASSES["attributes"](None, query | {"queries": name}) for name in ("crafted", "images"))  # type: ignore[arg-type]
+    both, plain = (record_of("attributes").cost(None, query | {"queries": name}) for name in ("crafted", "images"))  # type: ignore[arg-type]
     assert (both.forwards, plain.forwards) == (300, 100)
 
 
 def test_the_command_prints_no_empty_column() -> None:
     """Catches a blank column for images that are compared with none, and a column that is lost with a blank row."""
-    table = pd.DataFrame("", [0, 1], list(PRINTED["attributes"])).assign(predicted=["", "relu"], note="warning")
+    table = pd.DataFrame("", [0, 1], list(record_of("attributes").table.printed)).assign(
+        predicted=["", "relu"], note="warning"
+    )
     assert list(shorten_table("attributes", table)) == ["predicted"]
     assert list(shorten_table("attributes", table.assign(by_images=0.5))) == ["predicted", "by_images"]
 
@@ -56,7 +57,7 @@ def test_the_figure_has_chance_at_each_attribute() -> None:
     rows = [(output, name, k / 10, chance) for k, output in enumerate(("prob", "top-1"), 3)
             for name, chance in (("all", 0.4), ("width", 0.5))]  # fmt: skip
     table = pd.DataFrame(rows, columns=["output", "attribute", "accuracy", "chance"]).assign(low=0.1, high=0.9)
-    prob, top, chance = FIGURES["attributes"](table).data
+    prob, top, chance = record_of("attributes").figure(table).data
     assert (prob.name, top.name, chance.name) == ("prob", "top-1", "chance")
     assert (list(prob.y), list(top.y)) == ([0.3, 0.3], [0.4, 0.4])
     assert (list(chance.x), list(chance.y)) == ([0, 1], [0.4, 0.5])

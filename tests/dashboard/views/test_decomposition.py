@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import LEARNING_S, LayerRequest
-from study.inquiry.layers.question import LayerQuery
+from dashboard.explore.layers.jobs import LayerRequest
+from study.inquiry.layers.inspection import LayerQuery
+from study.inquiry.layers.record import record_of
 from tests.commands import run
 from tests.core.scenes import scene_net
 from tests.dashboard.views.test_inside import answered, begun
@@ -36,7 +36,7 @@ def test_the_figure_has_both_kinds_of_filters_by_layer() -> None:
     table = pd.DataFrame({"layer": [1, 1, 2], "filter": ["all", "0", "all"], "lost": [0.1, None, 0.2],
                           "lost_random": [0.3, None, 0.4], "lost_error": [0.01, None, 0.02],
                           "random_error": [0.03, None, 0.04]})  # fmt: skip
-    learned, random = FIGURES["decomposition"](table).data
+    learned, random = record_of("decomposition").figure(table).data
     assert (learned.name, random.name) == ("learned filters", "random filters")
     assert (list(learned.x), list(learned.y), list(random.y)) == (["layer 1", "layer 2"], [0.1, 0.2], [0.3, 0.4])
     assert (list(learned.error_y.array), list(random.error_y.array)) == ([0.01, 0.02], [0.03, 0.04])
@@ -46,7 +46,7 @@ def test_its_duration_is_not_that_of_the_network() -> None:
     """Catches an estimate of seconds from the speed of a network that is not asked."""
     network = scene_net()
     request = LayerRequest(LayerQuery("decomposition"), network, network, range(48), 8)
-    seconds, _ = LEARNING_S["decomposition"]
+    seconds = 0.2
     assert request.estimate() == pytest.approx(8 * seconds)
     large = LayerQuery("decomposition", parameters={"side": "96", "epochs": "16"})
     assert replace(request, query=large).estimate() == pytest.approx(8 * seconds * 4 * 2)

@@ -15,13 +15,14 @@ from streamlit.testing.v1 import AppTest
 from core.attribution.cost import Pace
 from core.attribution.records import cost_of
 from core.types import silent
-from dashboard.explore.layers import reading
 from dashboard.explore.layers import view as inside
-from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES, PERCEPTRON, PROBE_S, LayerRequest
+from dashboard.explore.layers.jobs import LayerRequest
 from dashboard.shared import cache
 from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.layers.question import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery, blocks
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery, blocks
+from study.inquiry.layers.record import record_of
+from study.inquiry.layers.representations.probes import PERCEPTRON, PROBE_S
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of
@@ -143,8 +144,10 @@ def test_questions_that_do_not_run_the_network_wait_for_a_click_too(opened, ques
 
 
 def test_every_question_has_a_figure_and_says_how_to_read_it() -> None:
-    assert set(FIGURES) == set(reading.READ) == set(reading.METHODS) == set(QUESTIONS)
-    assert set(PASSES) < set(QUESTIONS)
+    records = {name: record_of(name) for name in QUESTIONS}
+    lacking = [name for name, one in records.items() if not (one.figure and one.reading and one.publications)]
+    assert not lacking
+    assert not [name for name, one in records.items() if one.cost is None]
 
 
 def test_the_estimate_counts_what_is_asked_for(monkeypatch) -> None:
@@ -152,16 +155,18 @@ def test_the_estimate_counts_what_is_asked_for(monkeypatch) -> None:
     request, inspected = asked("attacks", parameters={"names": "pgd, langevin", "radii": "1,2,3"})
     images = gallery_of("scenes", "adversarial").images
     whole = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
-    assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
+    assert record_of("attacks").cost(whole, request.parameters).gradients == 90 * 3 * COUNT
     units = replace(whole, query=LayerQuery("deletion", layers=("features.3.1",)))
-    assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
+    assert record_of("deletion").cost(units, {}).forwards == 96 * COUNT
     cut = replace(whole, query=LayerQuery("bands"))
-    assert PASSES["bands"](cut, {"bands": 4, "images": 10}).gradients == 50 * 4 * 10
+    assert record_of("bands").cost(cut, {"bands": 4, "images": 10}).gradients == 50 * 4 * 10
     by_method = replace(whole, query=LayerQuery("evidence"))
-    both = PASSES["evidence"](by_method, {"methods": "gradient, integrated_gradients"})
+    both = record_of("evidence").cost(by_method, {"methods": "gradient, integrated_gradients"})
     assert both.gradients == 2 * COUNT * (1 + cost_of("integrated_gradients", {}, inspected.classifier).gradients)
     refined = replace(whole, query=LayerQuery("refinement", layers=("features.4", "features.5")))
-    assert PASSES["refinement"](refined, {}).gradients > 20 * 2 * COUNT, "half of what was measured, 47 per image"
+    assert record_of("refinement").cost(refined, {}).gradients > 20 * 2 * COUNT, (
+        "half of what was measured, 47 per image"
+    )
     monkeypatch.setattr("dashboard.explore.layers.jobs.estimate_seconds", lambda *_: 1.0)
     probing = replace(whole, query=LayerQuery("probes", layers=("features.4", "features.5")))
     assert probing.estimate() == pytest.approx(1 + 2 * COUNT * PROBE_S)
@@ -192,8 +197,8 @@ def test_what_a_question_draws_is_part_of_its_result() -> None:
     images = gallery_of("scenes", "adversarial").images
     found = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
     assert list(found.drawings) == ["features.5 from features.4"]
-    assert set(reading.DRAWN) == set(DRAWINGS)
-    assert reading.describe_drawing("consistency", "a") == f"{reading.DRAWN['consistency']} a"
+    drawing = record_of("consistency").drawing
+    assert drawing.describe("a") == f"{drawing.caption} a"
     request, inspected = asked("consistency", layers=("pool",), other_layers=("flatten",))
     of_one_place = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT).compute(silent)
     assert not of_one_place.drawings, "one colour for a whole image"
@@ -211,7 +216,7 @@ def test_each_dotted_line_has_the_colour_and_name_of_its_series() -> None:
     table = pd.DataFrame(
         {"layer": ["a", "b"] * 2, "of": ["x", "x", "y", "y"], "accuracy": 0.5, "low": 0.4, "high": 0.6}
     )
-    drawn = FIGURES["probes"](table.assign(chance=[0.1, 0.1, 0.3, 0.3])).data
+    drawn = record_of("probes").figure(table.assign(chance=[0.1, 0.1, 0.3, 0.3])).data
     points, lines = ([one for one in drawn if one.mode == mode] for mode in ("markers", "lines"))
     assert [(line.name, set(line.y)) for line in lines] == [("chance, x", {0.1}), ("chance, y", {0.3})]
     assert [line.line.color for line in lines] == [one.marker.color for one in points]
@@ -222,52 +227,52 @@ def test_figures_show_the_numbers_of_the_tables() -> None:
     lost = pd.DataFrame(
         {"layer": "a", "unit": [0, 0, 1, 1], "class": ["x", "y"] * 2, "drop": [0.1, 0.0, -0.4, 0.2], "error": 0.1}
     )
-    heat = FIGURES["deletion"](lost).data[0]
+    heat = record_of("deletion").figure(lost).data[0]
     assert list(heat.y) == ["a, 1", "a, 0"]
     assert np.allclose(heat.z, [[-0.4, 0.2], [0.1, 0.0]])
     assert (heat.zmin, heat.zmax) == (-0.4, 0.4)
     units = pd.DataFrame(
         {"layer": "a", "unit": range(3), "concept": ["sea", "sea", "cat"], "detects": [True, True, False]}
     )
-    (bar,) = FIGURES["dissection"](units).data
+    (bar,) = record_of("dissection").figure(units).data
     assert (list(bar.x), list(bar.y)) == (["sea"], [2])
-    assert not FIGURES["dissection"](units.assign(detects=False)).data
+    assert not record_of("dissection").figure(units.assign(detects=False)).data
     cut = pd.DataFrame({"low": [0.0, 4.0], "high": [4.0, 8.0], "median": [2.0, np.inf]})
-    (line,) = FIGURES["bands"](cut.assign(median_low=1.0, median_high=3.0)).data
+    (line,) = record_of("bands").figure(cut.assign(median_low=1.0, median_high=3.0)).data
     assert (list(line.x), list(line.y)) == ([2.0], [2.0])
     matters = pd.DataFrame(
         {"layer": "a", "channel": range(3), "importance": [0.1, -0.5, 0.2], "error": [0.3, 0.2, 0.1]}
     )
-    (bar,) = FIGURES["importance"](matters).data
+    (bar,) = record_of("importance").figure(matters).data
     assert (list(bar.x), list(bar.y)) == (["a, 1", "a, 2", "a, 0"], [-0.5, 0.2, 0.1])
     assert list(bar.error_y.array) == [0.2, 0.1, 0.3]
     erased = pd.DataFrame(
         {"method": ["m"], "change": [2.0], "change_low": [1.0], "change_high": [3.0], "random": [0.5]}
     )
-    assert [list(points.y) for points in FIGURES["evidence"](erased).data] == [[2.0], [0.5]]
-    named = FIGURES["evidence"](erased.assign(method="grad_cam")).layout.xaxis.ticktext
+    assert [list(points.y) for points in record_of("evidence").figure(erased).data] == [[2.0], [0.5]]
+    named = record_of("evidence").figure(erased.assign(method="grad_cam")).layout.xaxis.ticktext
     assert list(named) == ["Grad-CAM"]
     attacked = pd.DataFrame({"attack": ["fgsm"], "grey_levels": 1, "right": 0.5, "right_low": 0.4, "right_high": 0.6})
-    assert [line.name for line in FIGURES["attacks"](attacked).data] == ["FGSM"]
-    (bar,) = FIGURES["modes"](pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
+    assert [line.name for line in record_of("attacks").figure(attacked).data] == ["FGSM"]
+    (bar,) = record_of("modes").figure(pd.DataFrame({"class": "fish", "mode": [1, 2], "images": [7, 3]})).data
     assert (list(bar.x), list(bar.y)) == (["mode 1", "mode 2"], [7, 3])
     far = pd.DataFrame(
         {"image": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
     )
-    assert [list(box.y) for box in FIGURES["margins"](far).data] == [[1.0], [2.0], []]
+    assert [list(box.y) for box in record_of("margins").figure(far).data] == [[1.0], [2.0], []]
     rules = pd.DataFrame(
         {"rule": ["whole tree", "a", "b"], "predicts": [None, "x", "y"], "share": [0.8, 0.5, None], "low": 0.4}
     )
-    found = FIGURES["rules"](rules.assign(high=0.9)).data
+    found = record_of("rules").figure(rules.assign(high=0.9)).data
     assert [(points.name, list(points.x)) for points in found] == [("all images", [0.8]), ("one rule", [0.5])]
-    assert list(FIGURES["rules"](rules.assign(high=0.9)).layout.yaxis.ticktext) == ["whole tree", "a: x"]
+    assert list(record_of("rules").figure(rules.assign(high=0.9)).layout.yaxis.ticktext) == ["whole tree", "a: x"]
 
 
 def test_many_long_rules_have_room_for_their_words() -> None:
     """Catches slanted names over a plot that they leave no height, and a row that is as high as one line."""
     rule = "object is not car, cat, cup or mushroom and context is meadow"
     table = pd.DataFrame({"rule": rule, "predicts": "key", "share": 0.5, "low": 0.4, "high": 0.6}, index=range(17))
-    figure = FIGURES["rules"](table)
+    figure = record_of("rules").figure(table)
     lines = figure.layout.yaxis.ticktext[0].split("<br>")
     assert " ".join(lines) == f"{rule}: key"
     assert max(map(len, lines)) < 30, "half of a phone's width"

@@ -14,7 +14,9 @@ from dashboard.explore.layers import choice, words
 from dashboard.explore.layers import view as inside
 from dashboard.shared import cache
 from study.inquiry.files.targets import TOP
-from study.inquiry.layers.question import QUESTIONS, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerQuery
+from study.inquiry.layers.record import Topic, group_questions, record_of
 from tests.dashboard.conftest import gallery_of
 
 
@@ -26,11 +28,12 @@ def test_an_unknown_question_of_a_link_is_said(opened) -> None:
 
 def test_a_topic_offers_its_questions_with_what_each_is_about(opened) -> None:
     """Catches one flat list of 22 single words, a question that no topic has, and a link whose topic is not chosen."""
-    grouped = [name for group in words.GROUPS.values() for name in group]
-    assert sorted(grouped) == sorted(QUESTIONS) == sorted(words.ASKED)
+    groups = group_questions()
+    assert sorted(name for group in groups.values() for name in group) == sorted(QUESTIONS)
+    assert Topic.OTHER not in groups
     app = opened(view="Layers", question="Margins")
     assert app.segmented_control(key="topic").value == "Robustness"
-    offered = [f"{format_name(name)}: {words.ASKED[name]}" for name in words.GROUPS["Robustness"]]
+    offered = [f"{format_name(name)}: {record_of(name).asks}" for name in groups[Topic.ROBUSTNESS]]
     assert app.selectbox(key="question").options == offered
     assert max(map(len, offered)) < 45, "the width of a phone's controls"
     said = [one.value.replace("\\", "") for one in app.caption]
@@ -101,7 +104,8 @@ def test_labels_name_parameters_that_exist() -> None:
     """Catches a label that no field has, and one that two fields of a question share."""
     names = {name: [p.name for p in list_parameters(QUESTIONS[name])] for name in QUESTIONS}
     assert set(words.LABELS) <= {one for own in names.values() for one in own}
-    assert all(parameter in names[question] for question, parameter in [*words.OWN_LABELS, *words.LISTS])
+    for question, own in names.items():
+        assert {*record_of(question).labels, *record_of(question).lists} <= set(own), question
     for question, own in names.items():
         labels = [words.find_label(question, one) or format_name(one) for one in own]
         assert len(set(labels)) == len(labels), question

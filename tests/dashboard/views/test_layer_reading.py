@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore.layers import reading, view
-from dashboard.explore.layers.figures import FIGURES
+from dashboard.explore.layers import view
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.record import record_of
 from tests.dashboard.conftest import gallery_of
 
 
@@ -20,7 +21,7 @@ def test_a_question_says_what_it_shows_and_cites_its_method_before_it_is_compute
     """Catches a first screen with a heading, a button and "Not computed yet." alone."""
     app = opened(view="Layers", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
     assert not app.get("plotly_chart")
-    (said,) = [one.value for one in app.caption if one.value.startswith(reading.READ["attacks"])]
+    (said,) = [one.value for one in app.caption if one.value.startswith(record_of("attacks").reading)]
     assert "[Madry et al. 2017](https://arxiv.org/abs/1706.06083)" in said
 
 
@@ -60,28 +61,32 @@ def test_a_table_writes_shares_as_its_figure_does() -> None:
     def page() -> None:
         import pandas as pd
 
-        from dashboard.explore.layers import reading
         from dashboard.shared import numbers
+        from study.inquiry.layers.record import record_of
 
         row = {"cycles": 4.0, "coarse": 0.365, "coarse_low": 0.3, "fine": 0.512, "whole": 0.987}
         table = pd.DataFrame([row])
-        shares = reading.list_shares("frequencies", table)
-        numbers.table(table, "a", headings=reading.HEADINGS["frequencies"], shares=shares)
+        words = record_of("frequencies").table
+        numbers.table(table, "a", headings=words.headings, shares=words.list_shares(table))
 
     (shown,) = AppTest.from_function(page, default_timeout=30).run().dataframe
     written = shown.proto.SerializeToString()
     assert all(share in written for share in (b"36.5%", b"30.0%", b"51.2%", b"98.7%"))
     assert b"400.0%" not in written
     ends = {f"{part}{end}": 0.5 for part in ("coarse", "fine") for end in ("", "_low", "_high")}
-    legend = [line.name for line in FIGURES["frequencies"](pd.DataFrame([{"cycles": 4.0, "whole": 0.9} | ends])).data]
-    assert legend == [reading.HEADINGS["frequencies"][part].lower() for part in ("coarse", "fine")]
+    legend = [
+        line.name for line in record_of("frequencies").figure(pd.DataFrame([{"cycles": 4.0, "whole": 0.9} | ends])).data
+    ]
+    assert legend == [record_of("frequencies").table.headings[part].lower() for part in ("coarse", "fine")]
 
 
-@pytest.mark.parametrize("question", reading.SHARES)
+@pytest.mark.parametrize("question", [name for name in QUESTIONS if record_of(name).table.shares])
 def test_shares_are_no_counts_and_no_places(question) -> None:
     """Catches a pattern that writes a count, a layer's number or a limit of frequencies in percent."""
-    assert not reading.list_shares(question, ["images", "cycles", "epoch", "unit", "x", "log_p", "gini", "rule"])
-    pattern = reading.SHARES[question].split("|")[0]
+    assert not record_of(question).table.list_shares(
+        ["images", "cycles", "epoch", "unit", "x", "log_p", "gini", "rule"]
+    )
+    pattern = record_of(question).table.shares.split("|")[0]
     assert pattern == r"order_\d+" or re.fullmatch(r"\w+", pattern)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES, LayerRequest
-from study.inquiry.layers.question import LayerQuery
+from dashboard.explore.layers.jobs import LayerRequest
+from study.inquiry.layers.inspection import LayerQuery
+from study.inquiry.layers.record import record_of
 from tests.core.scenes import scene_net
 
 PANELS = {
@@ -27,7 +27,7 @@ def test_every_measure_has_a_panel_with_a_line_for_each_kind() -> None:
         {"kind": ["true"] * 3 + ["random_labels"] * 3, "epoch": [0, 1, 2] * 2, "chance": 0.0625} | values
     )
     table.loc[3:, ["coarse", "fine"]] = np.nan
-    figure = FIGURES["memorisation"](table)
+    figure = record_of("memorisation").figure(table)
     titles = {text.text: (text.x, text.y) for text in figure.layout.annotations if text.text}
     assert set(titles) == set(PANELS.values())
     assert figure.layout.legend.y > 1.05, "above the titles of the panels, also in two lines"
@@ -59,6 +59,6 @@ def test_the_estimate_counts_steps_and_measures() -> None:
     """By hand: 8 images, 4 trained on and 4 held out; 2 epochs, 3 moments, each a gradient and 10 steps; 2 kinds."""
     network = scene_net()
     asked = LayerRequest(LayerQuery("memorisation"), network, network, range(48), 8)
-    found = PASSES["memorisation"](asked, {"epochs": 2, "kinds": "true,gaussian"})
+    found = record_of("memorisation").cost(asked, {"epochs": 2, "kinds": "true,gaussian"})
     assert found.gradients == 2 * 4 * (2 + 3 * 11)
     assert found.forwards == 2 * 3 * 4 * 4

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from core.types import silent
-from study.inquiry.layers.question import QUESTIONS
+from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.units import part_graph
 from tests.commands import run
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun

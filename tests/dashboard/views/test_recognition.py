@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dashboard.explore.layers.figures import FIGURES
+from study.inquiry.layers.record import record_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.commands import run
@@ -46,7 +46,7 @@ def test_the_figure_has_the_interval_of_the_accuracy_and_what_it_is_compared_wit
     table = pd.DataFrame({"features": ["layer 1", "pixels"], "accuracy": [0.6, 0.3], "low": [0.5, 0.25],
                           "high": [0.8, 0.4], "random": [0.55, None], "without_pyramid": [0.4, None],
                           "chance": [0.1, 0.1]})  # fmt: skip
-    figure = FIGURES["recognition"](table)
+    figure = record_of("recognition").figure(table)
     own, random, whole = figure.data
     assert (own.name, random.name, whole.name) == ("with the pyramid", "random filters", "without the pyramid")
     assert (list(own.y), random.y[0], whole.y[0]) == ([0.6, 0.3], 0.55, 0.4)

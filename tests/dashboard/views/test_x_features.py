@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from core.types import silent
-from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.layers.question import QUESTIONS
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.record import record_of
 from tests.commands import run
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
 
@@ -47,7 +47,7 @@ def test_the_page_refuses_in_one_sentence(opened) -> None:
 def test_the_figure_shows_what_each_x_feature_adds() -> None:
     """Catches a bar for the row about all x-features."""
     table = pd.DataFrame({"class": "fish", "x_feature": ["all", "1", "2"], "adds": [None, 3.0, -1.0]})
-    (bar,) = FIGURES["x_features"](table).data
+    (bar,) = record_of("x_features").figure(table).data
     assert (list(bar.x), list(bar.y)) == (["x-feature 1", "x-feature 2"], [3.0, -1.0])
 
 

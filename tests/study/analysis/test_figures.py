@@ -7,7 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from study.analysis import figures, headline, plots, responses, speed
+from study import plots
+from study.analysis import figures, headline, responses, speed
 from tests.contrast import LEAST, measure_contrast
 from tests.study.analysis.simulated import study
 

@@ -15,7 +15,8 @@ from core.types import silent
 from data.scenes.relatives import example
 from data.scenes.relatives.networks import shrink
 from data.scenes.relatives.outputs import load
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from study.inquiry.layers.training.attribute_queries import ask_network
 from study.inquiry.layers.training.attributes import RELATIVES
 from study.network.sources import open_classifier, open_set

@@ -19,7 +19,9 @@ from core.types import silent
 from data.scenes.relatives import example
 from data.scenes.relatives.networks import shrink
 from data.scenes.relatives.outputs import load
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery, draw_result
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.question_files import draw_result
 from study.inquiry.layers.training.attribute_queries import check_side
 from study.inquiry.layers.training.attributes import compare_readings
 from study.network.sources import open_set

@@ -9,8 +9,9 @@ import torch
 from core.attribution.activations import activation_and_gradient
 from core.distillation.modes import ModeEvidence, find_modes
 from core.errors import ForetellError
+from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.explanations.decision_modes import ReadModes, compute_mean_heatmap, draw_modes
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

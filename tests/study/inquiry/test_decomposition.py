@@ -12,17 +12,11 @@ from core.concepts.deconvolution import DeconvolutionSettings, LayerStack, add_l
 from core.errors import ForetellError
 from core.rendering import GAP
 from core.types import silent
-from study.inquiry.layers.images.decomposition import (
-    SHOWN,
-    ZOOM,
-    draw_decomposition,
-    find_box,
-    measure_lost,
-    project_activation,
-    remove_local_mean,
-    warn_of,
-)
-from study.inquiry.layers.question import DRAWINGS, QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.images.decomposition import measure_lost, remove_local_mean, warn_of
+from study.inquiry.layers.images.learned_filters import SHOWN, ZOOM, draw_decomposition, find_box, project_activation
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.record import record_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
@@ -126,7 +120,7 @@ def test_the_box_surrounds_what_is_lit() -> None:
 
 def test_drawings_are_filters_of_each_layer_and_rebuilt_images(inspected, table) -> None:
     """Catches a drawing that is missing, and an image that is not the one that was taken apart."""
-    assert DRAWINGS["decomposition"] is draw_decomposition
+    assert record_of("decomposition").drawing.draw is draw_decomposition
     drawn = draw_decomposition(inspected)
     assert list(drawn) == ["filters of layer 1", "filters of layer 2", "images as rebuilt"]
     sheet = drawn["images as rebuilt"]

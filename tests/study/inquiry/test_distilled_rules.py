@@ -14,7 +14,8 @@ from core.distillation.tree import fit_tree
 from core.errors import ForetellError
 from core.layers.layers import means_of
 from data.types import ImageSet
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

@@ -11,8 +11,10 @@ from core.attribution.erasure import channel_importance
 from core.attribution.gradients import input_x_gradient
 from core.errors import ForetellError
 from core.faithfulness.erasure import log_odds_erasure
-from study.inquiry.layers.explanations.erasing import evidence, importance
-from study.inquiry.layers.question import LayerInspection, LayerQuery, inspect_files
+from study.inquiry.layers.explanations.evidence import evidence
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.question_files import inspect_files
+from study.inquiry.layers.units.importance import importance
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

@@ -12,16 +12,11 @@ from core.errors import ForetellError
 from core.layers.layers import compute_logits_with
 from core.shares import share_of
 from core.types import silent
-from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.layers.units.explainer import (
-    JudgedExplainer,
-    describe_features,
-    draw_explainer,
-    estimate_difference,
-    find_named_parts,
-    warn_of,
-)
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.record import record_of
+from study.inquiry.layers.units.explainer import describe_features, estimate_difference, find_named_parts, warn_of
+from study.inquiry.layers.units.explainer_drawings import JudgedExplainer, draw_explainer
 from study.inquiry.layers.units.part_graph import find_landmarks
 from study.network.sources import open_set
 from study.plan.config import ImageSource
@@ -93,7 +88,7 @@ def test_sets_without_objects_or_parts_have_no_such_columns(own) -> None:
     """Catches an instability of 0 where nothing is known."""
     rows = describe_features(own, None, None)
     assert {name for row in rows for name in row} == {"feature", "images"}
-    figure = FIGURES["explainer"](pd.DataFrame([{"feature": "all", "p": 0.5, "restored": 0.9, "same": 1.0,
+    figure = record_of("explainer").figure(pd.DataFrame([{"feature": "all", "p": 0.5, "restored": 0.9, "same": 1.0,
                                                  "instability": None}]))  # fmt: skip
     assert list(figure.data[0].y) == [0.5, 0.9, 1.0]
 
@@ -105,7 +100,7 @@ def test_a_channel_and_its_feature_are_drawn(inspected, table, own) -> None:
     expected = falls.nsmallest(3).index - 1
     assert list(drawn) == [f"channel {k}" for k in expected]
     assert {sheet.size for sheet in drawn.values()} == {(6 * 132 - 4, 3 * 128 + 8)}
-    dots, line = FIGURES["explainer"](table).data
+    dots, line = record_of("explainer").figure(table).data
     shown = table.iloc[1:].dropna(subset=["instability"])
     assert list(dots.y) == shown["instability"].tolist()
     assert list(line.x) == list(line.y)

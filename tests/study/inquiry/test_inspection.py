@@ -18,7 +18,9 @@ from core.layers.information import compute_label_information
 from core.layers.layers import means_of
 from core.layers.probe import linear_probe, perceptron_probe
 from core.layers.similarity import svcca
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery, blocks, inspect_files
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery, blocks
+from study.inquiry.layers.question_files import inspect_files
 from study.inquiry.layers.representations.consistency import ComparedPair, list_blind_spots
 from study.network.sources import open_set
 from study.plan.config import ImageSource
@@ -115,9 +117,9 @@ def test_dissection_finds_what_a_unit_was_made_to_see(asked, monkeypatch):
     boat = images.categories.index("boat")
     masks = torch.from_numpy(np.stack([images.mask(i) & (images.labels[i] == boat) for i in range(len(images))]))
     planted = torch.stack([masks, torch.rand(masks.shape, generator=torch.Generator().manual_seed(0))], 1).float()
-    monkeypatch.setattr("study.inquiry.layers.layer_questions.maps_of", lambda *_: planted)
+    monkeypatch.setattr("study.inquiry.layers.units.dissection.maps_of", lambda *_: planted)
     share = float(masks.float().mean())
-    monkeypatch.setattr("study.inquiry.layers.layer_questions.TOP", share)
+    monkeypatch.setattr("study.inquiry.layers.units.dissection.TOP", share)
     _, table = asked("dissection", ("features.1",))
     assert table.iloc[0][["concept", "detects"]].tolist() == ["boat", True]
     assert table["agreement"].iloc[0] > 0.95

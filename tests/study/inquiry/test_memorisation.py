@@ -15,7 +15,8 @@ from core.training.modifications import Limits, modify_examples
 from core.training.record import TrainingSettings, record_training
 from core.types import silent
 from data.scenes.shapes import CATEGORIES
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from study.inquiry.layers.training.memorisation import divide_images, warn_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource

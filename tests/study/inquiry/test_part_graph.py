@@ -22,9 +22,11 @@ from core.concepts.explanatory_graph import (
 from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
-from dashboard.explore.layers.figures import FIGURES
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
-from study.inquiry.layers.units.part_graph import COLOURS, describe_layer, draw_parts, find_landmarks, warn_of
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.record import record_of
+from study.inquiry.layers.units.learned_parts import COLOURS, draw_parts
+from study.inquiry.layers.units.part_graph import describe_layer, find_landmarks, warn_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
@@ -126,7 +128,7 @@ def test_every_layer_is_drawn(inspected, table) -> None:
         for at in range(min(6, len(own.rows))):
             x, y = (160 * own.found_parts.places[at, last]).tolist()
             assert sheet.getpixel((164 * at + int(x), int(y))) == ImageColor.getrgb(COLOURS[2])
-    bars = FIGURES["parts"](table).data
+    bars = record_of("parts").figure(table).data
     assert [list(bar.y) for bar in bars] == [table["share"].iloc[1:7].tolist(), table["share"].iloc[8:].tolist()]
 
 

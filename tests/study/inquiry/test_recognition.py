@@ -12,8 +12,9 @@ from PIL import Image
 from core.errors import ForetellError
 from core.types import silent
 from data.types import ImageSet
+from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.images.recognition import split_images, warn_of_random
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from tests.core.scenes import scene_net
 
 SIDE, PATCH = 24, 10

@@ -11,7 +11,7 @@ import torch
 from core.errors import ForetellError
 from core.layers.consistency import refine
 from core.layers.probe import linear_probe
-from dashboard.explore.layers.figures import FIGURES
+from study.inquiry.layers.record import record_of
 from study.inquiry.layers.representations import refinement as module
 from study.inquiry.layers.representations.refinement import refinement
 
@@ -105,7 +105,7 @@ def test_the_figure_shows_each_accuracy_with_its_interval(clean, monkeypatch):
     """Catches bars of another kind of features, and limits drawn as lengths."""
     features, labels = clean
     table = ask(monkeypatch, features, features, labels).reset_index()
-    bars = FIGURES["refinement"](table).data
+    bars = record_of("refinement").figure(table).data
     assert [bar.name for bar in bars] == table["features"].tolist()
     for bar, (_, row) in zip(bars, table.iterrows(), strict=True):
         assert (list(bar.x), list(bar.y)) == (["own from compared"], [row["accuracy"]])

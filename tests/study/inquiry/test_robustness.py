@@ -14,8 +14,10 @@ from core.robustness.bands import band_margins
 from core.robustness.boundary import critical_samples, directions_between
 from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
-from study.inquiry.layers.question import LayerInspection, LayerQuery, inspect_files
-from study.inquiry.layers.robustness.robustness import attacks, bands, frequencies, margins
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
+from study.inquiry.layers.question_files import inspect_files
+from study.inquiry.layers.robustness.attacks import attacks, margins
+from study.inquiry.layers.robustness.frequencies import bands, frequencies
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net

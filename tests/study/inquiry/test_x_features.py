@@ -16,16 +16,17 @@ from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import silent
 from data.scenes import classifier as scenes
+from study.inquiry.layers import QUESTIONS
+from study.inquiry.layers.explanations.x_feature_heatmaps import draw_x_features
 from study.inquiry.layers.explanations.x_features import (
     JudgedFeatures,
     draw_heatmaps,
-    draw_x_features,
     measure_locality,
     measure_share_on_object,
     report_agreement,
     warn_of,
 )
-from study.inquiry.layers.question import QUESTIONS, LayerInspection, LayerQuery
+from study.inquiry.layers.inspection import LayerInspection, LayerQuery
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT

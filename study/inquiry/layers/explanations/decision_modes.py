@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from PIL import Image
 from torch import Tensor
@@ -18,8 +19,11 @@ from core.errors import ForetellError
 from core.rendering import Scale, heatmap, tile_images
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
+from study import plots
 from study.inquiry.files.targets import TOP, ClassName, resolve_class
-from study.inquiry.layers.question import LayerInspection, blocks
+from study.inquiry.layers.costs import read_each_layer
+from study.inquiry.layers.inspection import LayerInspection, blocks
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 
 COUNT = 40
 """Images of the class; as many others are compared with them."""
@@ -47,6 +51,37 @@ class ReadModes:
     maps: Tensor
 
 
+def draw_modes(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw, for each mode, some of its images and the mean heatmap of all of them."""
+    read = inspected.kept.get("modes")
+    if not isinstance(read, ReadModes):
+        return {}
+    maps = [compute_mean_heatmap(read, i) for i in range(len(read.decision_modes.modes))]
+    scale = Scale(0.0, max(float(one.abs().max()) for one in maps) or 1.0)
+    return {f"mode {i}": _draw(inspected, read, i - 1, one, scale) for i, one in enumerate(maps, 1)}
+
+
+def plot_modes(table: pd.DataFrame) -> go.Figure:
+    """Draw how many of the class's images each mode has."""
+    names = "mode " + table["mode"].astype(str)
+    figure = go.Figure(go.Bar(x=names, y=table["images"], marker={"color": plots.PALETTE[0]}))
+    return plots.apply_layout(figure, f"Images predicted to be {table['class'].iloc[0]}", percent=False)
+
+
+@layer_question(
+    topic=Topic.EXPLANATIONS,
+    asks="groups of similar reasons",
+    reading="Number of images of the class in each mode. The table names the channels that a mode relies on.",
+    publications={"Zhang et al. 2019": "https://arxiv.org/abs/1802.00121"},
+    layered=True,
+    labels={"beta": "Penalty for each mode (beta)", "count": "Maximum number of images of the class"},
+    table=TableWords(shares="share|explained"),
+    drawing=Drawing(
+        draw_modes, "Some images, and the mean heatmap (orange: for the class, blue: against) of", padded=True
+    ),
+    figure=plot_modes,
+    cost=read_each_layer,
+)
 def modes(
     inspected: LayerInspection,
     progress: Progress,
@@ -99,16 +134,6 @@ def modes(
     return pd.DataFrame(
         table, columns=["class", "layer", "mode", "images", "share", "channels", "strongest", "explained"]
     )
-
-
-def draw_modes(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw, for each mode, some of its images and the mean heatmap of all of them."""
-    read = inspected.kept.get("modes")
-    if not isinstance(read, ReadModes):
-        return {}
-    maps = [compute_mean_heatmap(read, i) for i in range(len(read.decision_modes.modes))]
-    scale = Scale(0.0, max(float(one.abs().max()) for one in maps) or 1.0)
-    return {f"mode {i}": _draw(inspected, read, i - 1, one, scale) for i, one in enumerate(maps, 1)}
 
 
 def compute_mean_heatmap(read: ReadModes, i: int) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -20,10 +22,54 @@ from core.errors import ForetellError
 from core.layers.layers import means_of
 from core.shares import share_of
 from core.types import Progress
+from study import plots
 from study.conditions.rules.draws import DescribedImages, describe_images, draw_again
-from study.inquiry.layers.question import LayerInspection
+from study.inquiry.layers.costs import read_each_layer
+from study.inquiry.layers.figures import MOST_ROWS
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import TableWords, Topic, layer_question
 
 
+def plot_rules(table: pd.DataFrame) -> go.Figure:
+    """Draw how often the rules, together and each, give the network's prediction, with intervals: a row for each."""
+    shown = table.dropna(subset=["share"]).head(MOST_ROWS).reset_index(drop=True)
+    rows = [
+        "<br>".join(textwrap.wrap(rule if pd.isna(said) else f"{rule}: {said}", LETTERS))
+        for rule, said in zip(shown["rule"], shown["predicts"], strict=True)
+    ]
+    heights = np.array([LINE_PX * (2 + row.count("<br>")) for row in rows])
+    places = heights.cumsum() - heights / 2
+    kinds = np.where(shown["predicts"].isna(), "all images", "one rule")
+    figure = go.Figure()
+    for k, (kind, part) in enumerate(shown.groupby(kinds, sort=False)):
+        looks = {"color": plots.PALETTE[k], "size": 11, "symbol": plots.MARKS[k]}
+        error = plots.whiskers(part, "share", plots.PALETTE[k])
+        y = places[part.index]
+        figure.add_scatter(x=part["share"], y=y, mode="markers", marker=looks, error_x=error, name=str(kind))
+    figure = plots.apply_layout(figure, "", percent=False)
+    figure.update_layout(height=130 + int(heights.sum()), margin_l=10)
+    figure.update_xaxes(title="Share predicted", tickformat=".0%", nticks=5, range=[-0.03, 1.03], gridcolor=plots.GRID)
+    ticks = {"tickmode": "array", "tickvals": places, "ticktext": rows, "tickfont_size": 12}
+    return figure.update_yaxes(**ticks, range=[heights.sum(), 0], automargin=True, showgrid=False)
+
+
+LETTERS, LINE_PX = 25, 16
+"""Of a rule in a line of a figure, and the height of a line, and of the gap between two rules."""
+
+
+@layer_question(
+    topic=Topic.EXPLANATIONS,
+    asks="a tree that imitates the AI",
+    reading=(
+        "Share of held-out images for which the rules give the network's prediction, with 95% intervals: "
+        "of all rules together, then of the largest rules."
+    ),
+    publications={"Frosst & Hinton 2017": "https://arxiv.org/abs/1711.09784"},
+    layered=True,
+    table=TableWords(shares="share|low|high"),
+    figure=plot_rules,
+    cost=read_each_layer,
+)
 def rules(
     inspected: LayerInspection,
     progress: Progress,

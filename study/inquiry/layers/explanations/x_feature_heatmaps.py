@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import torch
+from PIL import Image
 from torch import Tensor
 
+from core.attribution.cam import enlarge_maps
 from core.attribution.places import find_layout, select_layer
 from core.concepts.x_feature_maps import trace_x_features
 from core.concepts.x_features import XFeatures
 from core.errors import ForetellError
 from core.layers.layers import maps_of
-from study.inquiry.layers.question import LayerInspection, blocks
+from core.rendering import Scale, overlay, tile_images
+from study.inquiry.layers.inspection import LayerInspection, blocks
 
+SHOWN, SIDE, OPACITY = 6, 128, 0.8
+"""Images of an x-feature that are drawn, their width and the gap between them, px, and the strongest opacity."""
 Heatmap = Literal["gradient_x_activation", "contrastive_excitation"]
 TRIED = 8
 """Images whose activations say whether a layer has negative ones."""
@@ -107,3 +114,25 @@ def find_lowest_layer(inspected: LayerInspection, layer: str) -> str:
             if maps.shape[2:].numel() > 1 and float(maps.min()) >= 0:
                 return name
     return select_layer(classifier, "")
+
+
+def draw_x_features(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw, for each x-feature, the held-out images of the class to which it adds most, and its heatmap of each."""
+    read = inspected.kept.get("x_features")
+    if not isinstance(read, JudgedFeatures) or read.maps.shape[2:].numel() == 1:
+        return {}
+    rows, n = list(read.rows), read.maps.shape[1]
+    drawn = [
+        enlarge_maps(read.maps[:, i].float(), inspected.inputs[rows]) / read.maps.shape[2:].numel() for i in range(n)
+    ]
+    scale = Scale(0.0, float(np.quantile(torch.stack(drawn).abs().numpy(), 0.995)) or 1.0)
+    order = read.adds.argsort(dim=0, descending=True, stable=True)
+    return {f"x-feature {i + 1}": _draw(inspected, rows, drawn[i], order[:SHOWN, i], scale) for i in range(n)}
+
+
+def _draw(inspected: LayerInspection, rows: list[int], maps: Tensor, chosen: Tensor, scale: Scale) -> Image.Image:
+    height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
+    images = {one: inspected.classifier.render_input(inspected.inputs[rows[one]]) for one in chosen.tolist()}
+    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images.values()]
+    tiles += [overlay(image, scale.normalise_map(maps[k]), (SIDE, height), OPACITY) for k, image in images.items()]
+    return tile_images(tiles, len(images))

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
-from PIL import Image
 from torch import Tensor
 
 from core.attribution.cam import enlarge_maps
@@ -27,12 +27,20 @@ from core.concepts.x_feature_measures import (
 from core.concepts.x_features import XFeatures, XFeatureSettings, check_settings, fit_x_features
 from core.errors import ForetellError
 from core.layers.layers import maps_of, means_of
-from core.rendering import Scale, overlay, tile_images
 from core.types import Progress
 from core.views import view
+from study import plots
 from study.inquiry.files.targets import TOP, ClassName, resolve_class
-from study.inquiry.layers.explanations.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps
-from study.inquiry.layers.question import LayerInspection
+from study.inquiry.layers.costs import read_each_layer
+from study.inquiry.layers.explanations.x_feature_heatmaps import (
+    Heatmap,
+    JudgedFeatures,
+    check_heatmap,
+    draw_heatmaps,
+    draw_x_features,
+)
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 
 LEAST = 20
 """Images, of which a third is held out."""
@@ -40,8 +48,6 @@ AGREEING = 0.9
 """Correlation below which an x-feature is reported as one that another random seed does not find."""
 CELLS = 4
 """Largest side of the grid of cells over which the heatmaps' locality is measured."""
-SHOWN, SIDE, OPACITY = 6, 128, 0.8
-"""Images of an x-feature that are drawn, their width and the gap between them, px, and the strongest opacity."""
 COLUMNS = (
     "class",
     "layer",
@@ -62,6 +68,33 @@ COLUMNS = (
 )
 
 
+def plot_x_features(table: pd.DataFrame) -> go.Figure:
+    """Draw what each x-feature adds to the logit of images of the class, more than to that of others."""
+    each = table[table["x_feature"] != "all"]
+    names = "x-feature " + each["x_feature"]
+    figure = go.Figure(go.Bar(x=names, y=each["adds"], marker={"color": plots.PALETTE[0]}))
+    return plots.apply_layout(figure, f"Added to the logit of {table['class'].iloc[0]}", percent=False)
+
+
+@layer_question(
+    topic=Topic.EXPLANATIONS,
+    asks="few features behind a class",
+    reading=("What each x-feature adds to the logit of held-out images of the class, more than to that of others."),
+    publications={"Qi et al. 2018": "https://arxiv.org/abs/1709.05360"},
+    layered=True,
+    labels={
+        "beta": "Weight of the reconstruction (beta)",
+        "eta": "Weight of decorrelation (eta)",
+        "features": "Number of x-features",
+        "weights": "Signs of the weights",
+    },
+    table=TableWords(shares="explained|explained_class|same|on_object", noted="x_feature"),
+    drawing=Drawing(
+        draw_x_features, "Held-out images of the class, and which places speak for it (orange) or against it (blue) by"
+    ),
+    figure=plot_x_features,
+    cost=read_each_layer,
+)
 def x_features(
     inspected: LayerInspection,
     progress: Progress,
@@ -304,25 +337,3 @@ def measure_share_on_object(inspected: LayerInspection, rows: Sequence[int], map
         if float(one.sum()) > 0 and seen.geometry is not None:
             shares.append(float(one[inside].sum() / one.sum()))
     return math.fsum(shares) / len(shares) if shares else None
-
-
-def draw_x_features(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw, for each x-feature, the held-out images of the class to which it adds most, and its heatmap of each."""
-    read = inspected.kept.get("x_features")
-    if not isinstance(read, JudgedFeatures) or read.maps.shape[2:].numel() == 1:
-        return {}
-    rows, n = list(read.rows), read.maps.shape[1]
-    drawn = [
-        enlarge_maps(read.maps[:, i].float(), inspected.inputs[rows]) / read.maps.shape[2:].numel() for i in range(n)
-    ]
-    scale = Scale(0.0, float(np.quantile(torch.stack(drawn).abs().numpy(), 0.995)) or 1.0)
-    order = read.adds.argsort(dim=0, descending=True, stable=True)
-    return {f"x-feature {i + 1}": _draw(inspected, rows, drawn[i], order[:SHOWN, i], scale) for i in range(n)}
-
-
-def _draw(inspected: LayerInspection, rows: list[int], maps: Tensor, chosen: Tensor, scale: Scale) -> Image.Image:
-    height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
-    images = {one: inspected.classifier.render_input(inspected.inputs[rows[one]]) for one in chosen.tolist()}
-    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images.values()]
-    tiles += [overlay(image, scale.normalise_map(maps[k]), (SIDE, height), OPACITY) for k, image in images.items()]
-    return tile_images(tiles, len(images))

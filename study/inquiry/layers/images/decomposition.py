@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
-from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import ImageOps
 from scipy.ndimage import gaussian_filter
 from scipy.special import stdtrit
 from torch import Tensor
 
 from core.concepts.deconvolution import (
-    Decomposition,
     DeconvolutionSettings,
     LayerStack,
     add_layer,
     decompose,
     draw_filters,
-    reconstruct,
 )
 from core.errors import ForetellError
-from core.rendering import tile_images
 from core.types import Progress
 from data.types import ImageSet
+from study import plots
 from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.layers.question import LayerInspection
+from study.inquiry.layers.costs import CostRule, Planned, Work
+from study.inquiry.layers.images.learned_filters import LearnedStack, draw_decomposition
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 
 LEAST = 9
 """Images, of which a third is held out."""
@@ -38,12 +37,8 @@ BLUR = 12
 """The local mean that is subtracted is a Gaussian one, whose standard deviation is the side divided by this."""
 STRONGEST = 3
 """Held-out images that are named for each filter."""
-SHOWN, ZOOM, ACROSS = 6, 3, 8
-"""Images that are drawn, how much larger than they are, the gap between drawings (px), and drawings in a row."""
 COLUMNS = ("layer", "filter", "lost", "lost_error", "lost_random", "random_error", "active", "images", "share",
            "strongest", "note")  # fmt: skip
-
-
 FilterCounts = Annotated[str, "Number of filters of each layer, separated by commas, from the first layer up."]
 ImageSide = Annotated[int, "Side of the images, px: they are cut square and shrunk."]
 FilterSide = Annotated[int, "Side of a filter, in places of the layer below."]
@@ -53,44 +48,52 @@ ErrorWeight = Annotated[
 Epochs = Annotated[int, "Passes over the images, each with one update of the filters."]
 
 
-@dataclass(frozen=True)
-class LearnedStack:
-    """What was learned, and what it says of held-out images.
-
-    Attributes
-    ----------
-    stack
-        The layers.
-    rows
-        Numbers of the held-out images (B,) among those inspected.
-    pixels
-        Those images (B, 3, S, S), in [0, 1].
-    contrast
-        The same without their local mean, divided by ``scale``: what the layers rebuild.
-    found
-        Their decomposition.
-    """
-
-    stack: LayerStack
-    rows: tuple[int, ...]
-    pixels: Tensor
-    contrast: Tensor
-    scale: float
-    decomposition: Decomposition
-
-    @cached_property
-    def smooth(self) -> Tensor:
-        """Return the local mean (B, 3, S, S) of the images."""
-        return self.pixels - self.scale * self.contrast
-
-    def find_strongest(self, layer: int, k: int, count: int) -> list[tuple[int, int, int]]:
-        """Find the image, row and column of the largest activations of a filter by magnitude, one of each image."""
-        size = self.decomposition.activations[layer][:, k].abs()
-        values, places = size.flatten(1).max(1)
-        order = values.argsort(descending=True)[:count].tolist()
-        return [(b, *divmod(int(places[b]), size.shape[2])) for b in order if values[b] > 0]
+def plot_decomposition(table: pd.DataFrame) -> go.Figure:
+    """Draw the share of the contrast's energy that each layer does not rebuild, learned and with random filters."""
+    each = table[table["filter"] == "all"]
+    figure = go.Figure()
+    for k, (name, error) in enumerate({"lost": "lost_error", "lost_random": "random_error"}.items()):
+        label = "learned filters" if name == "lost" else "random filters"
+        bars = {"array": each[error], "color": plots.INK, "thickness": 1}
+        figure.add_bar(x="layer " + each["layer"].astype(str), y=each[name], name=label, error_y=bars,
+                       marker={"color": plots.PALETTE[k]})  # fmt: skip
+    return plots.apply_layout(figure, "Energy lost", percent=True)
 
 
+EPOCHS = 8
+"""Epochs of the seconds from which the time of learning filters is estimated."""
+
+
+def estimate_learning(seconds: float, side: int) -> CostRule:
+    """Return the cost of learning filters, without the network: about ``seconds`` for each image of that side, px."""
+
+    def learn(planned: Planned, given: Mapping[str, Any]) -> Work:
+        images = min(planned.image_count, int(given["images"]))
+        return Work(seconds=seconds * images * (int(given["side"]) / side) ** 2 * int(given["epochs"]) / EPOCHS)
+
+    return learn
+
+
+@layer_question(
+    topic=Topic.IMAGE_SET,
+    asks="what images are made of",
+    reading=(
+        "Share of the energy of held-out images that a layer does not rebuild, ± standard error; of "
+        "random filters, that of the difference. The network is not used."
+    ),
+    publications={"Zeiler, Taylor & Fergus 2011": "https://doi.org/10.1109/ICCV.2011.6126474"},
+    table=TableWords(shares="lost|lost_random|random|active|share"),
+    drawing=Drawing(
+        draw_decomposition,
+        "The largest activation of each filter in held-out images, as pixels, next to that part of the image:",
+        captions={
+            "images as rebuilt": "Some held-out images, and below each as every layer rebuilds it, the first layer "
+            "first."
+        },
+    ),
+    figure=plot_decomposition,
+    cost=estimate_learning(0.2, 48),
+)
 def decomposition(
     inspected: LayerInspection,
     progress: Progress,
@@ -235,71 +238,3 @@ def warn_of(layer: int, lost: Tensor, random: Tensor, z: Tensor) -> list[str]:
     if unused:
         notes.append(f"Filters of layer {layer} without activations in held-out images: {', '.join(unused)}.")
     return notes
-
-
-def draw_decomposition(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw the filters of each layer where they are strongest, and some images as each layer rebuilds them."""
-    learned = inspected.kept.get("decomposition")
-    if learned is None:
-        return {}
-    layers = range(len(learned.stack.filters))
-    drawn = {f"filters of layer {layer + 1}": draw_filters_of(learned, layer) for layer in layers}
-    return drawn | {"images as rebuilt": draw_rebuilt(learned)}
-
-
-def draw_filters_of(learned: LearnedStack, layer: int) -> Image.Image:
-    """Draw, for each filter, its largest activation projected to pixels, next to that part of the image."""
-    pairs = []
-    for k in range(learned.stack.filters[layer].shape[0]):
-        for b, row, column in learned.find_strongest(layer, k, 1):
-            patch = project_activation(learned, layer, (b, k, row, column))
-            inside = find_box(patch, _find_field(learned, layer))
-            top, left, bottom, right = inside
-            one = patch[:, top:bottom, left:right]
-            grey = 0.5 + one / (2 * one.abs().max().clamp(min=1e-12))
-            pairs.append(torch.cat([grey, learned.pixels[b][:, top:bottom, left:right]], 2))
-    return tile_images([_enlarge(one) for one in pairs], ACROSS)
-
-
-def project_activation(learned: LearnedStack, layer: int, place: tuple[int, int, int, int]) -> Tensor:
-    """Project one activation, of an image, filter, row and column, to the pixels (3, S, S) by the image's switches."""
-    b, k, row, column = place
-    z = torch.zeros_like(learned.decomposition.activations[layer][b : b + 1])
-    z[0, k, row, column] = learned.decomposition.activations[layer][b, k, row, column]
-    switches = [one.only(slice(b, b + 1)) for one in learned.decomposition.switches[:layer]]
-    return reconstruct(z, learned.stack.filters[: layer + 1], switches)[0]
-
-
-def _find_field(learned: LearnedStack, layer: int) -> int:
-    """Return the side, px, of what one activation of a layer can reach: s of layer 1, wider with each layer."""
-    below = learned.stack.settings[:layer]
-    field = learned.stack.filters[layer].shape[-1]
-    for settings in reversed(below):
-        field = field * settings.side + settings.size - 1
-    return min(field, learned.pixels.shape[3])
-
-
-def find_box(patch: Tensor, field: int) -> tuple[int, int, int, int]:
-    """Find the square of side ``field`` around what is not 0 in (3, S, S): top, left, bottom, right, exclusive."""
-    side = patch.shape[-1]
-    ends = []
-    for axis in (2, 1):
-        lit = torch.nonzero(patch.abs().sum(0).sum(axis - 1) > 0)[:, 0]
-        centre = int(lit.float().mean()) if len(lit) else side // 2
-        start = min(max(0, centre - field // 2), side - field)
-        ends.append((start, start + field))
-    (top, bottom), (left, right) = ends
-    return top, left, bottom, right
-
-
-def draw_rebuilt(learned: LearnedStack) -> Image.Image:
-    """Draw some held-out images, each above itself as every layer rebuilds it."""
-    shown = slice(0, SHOWN)
-    rows = [learned.pixels[shown]]
-    rows += [learned.smooth[shown] + learned.scale * rebuilt[shown] for rebuilt in learned.decomposition.rebuilt]
-    return tile_images([_enlarge(image) for row in rows for image in row], len(learned.pixels[shown]))
-
-
-def _enlarge(image: Tensor) -> Image.Image:
-    values: NDArray[np.uint8] = (255 * image.clamp(0, 1)).round().permute(1, 2, 0).byte().numpy()
-    return ImageOps.scale(Image.fromarray(values), ZOOM, Image.Resampling.NEAREST)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -26,6 +27,7 @@ from core.concepts.support_vectors import FOLDS, choose_penalty, fit_support_vec
 from core.errors import ForetellError
 from core.shares import compare_paired, share_of
 from core.types import Progress
+from study import plots
 from study.inquiry.concepts.interventions import draw_rows
 from study.inquiry.layers.images.decomposition import (
     Epochs,
@@ -33,11 +35,13 @@ from study.inquiry.layers.images.decomposition import (
     FilterCounts,
     FilterSide,
     ImageSide,
+    estimate_learning,
     list_settings,
     open_squares,
     remove_local_mean,
 )
-from study.inquiry.layers.question import LayerInspection
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import TableWords, Topic, layer_question
 
 LEAST = 2 * FOLDS
 """Images of each class, of which a third is held out."""
@@ -86,6 +90,37 @@ class Recognition:
     penalty: float
 
 
+def plot_recognition(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy by features, next to that with random filters and without a pyramid, and chance."""
+    figure = go.Figure()
+    compared = {"accuracy": "with the pyramid", "random": "random filters", "without_pyramid": "without the pyramid"}
+    for k, (name, label) in enumerate(compared.items()):
+        error = {"type": "data", "array": table["high"] - table["accuracy"],
+                 "arrayminus": table["accuracy"] - table["low"], "color": plots.INK, "thickness": 1}  # fmt: skip
+        figure.add_bar(x=table["features"], y=table[name], name=label, marker={"color": plots.PALETTE[k]},
+                       error_y=error if name == "accuracy" else None)  # fmt: skip
+    figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED)
+    return plots.apply_layout(figure, "Accuracy", percent=True).update_layout(barmode="group")
+
+
+@layer_question(
+    topic=Topic.IMAGE_SET,
+    asks="classes without the network",
+    reading=(
+        "Accuracy on held-out images, with 95% intervals. The dotted line is chance. Learning, Position: "
+        "what learned filters and the cells of the pyramid gain, paired. The network is not used."
+    ),
+    publications={"Zeiler, Taylor & Fergus 2011": "https://doi.org/10.1109/ICCV.2011.6126474"},
+    labels={"parts": "Activations that are projected"},
+    table=TableWords(
+        headings={"random": "Random filters"},
+        shares="random|learning|without_pyramid|position",
+        printed=("features", "accuracy", "low", "high", "chance", "random", "without_pyramid"),
+        notes_are_results=True,
+    ),
+    figure=plot_recognition,
+    cost=estimate_learning(0.22, 32),
+)
 def recognition(
     inspected: LayerInspection,
     progress: Progress,

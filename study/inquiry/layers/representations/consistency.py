@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from PIL import Image
 from torch import Tensor
@@ -19,7 +20,10 @@ from core.layers.consistency import consistency as _consistency
 from core.layers.layers import maps_of
 from core.rendering import overlay, tile_images
 from core.types import Progress
-from study.inquiry.layers.question import LayerInspection
+from study import plots
+from study.inquiry.layers.costs import read_each_layer
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 
 PLACES = 4
 PlacesSide = Annotated[int, "Places per side of the grid on which one layer is reconstructed from another, at most."]
@@ -39,6 +43,59 @@ class ComparedPair:
     grid: tuple[int, int]
 
 
+def draw_blind_spots(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw, for each pair that `consistency` compared, the held-out images with the largest blind spots.
+
+    Below each image it is drawn in grey: orange where the other layer does not represent what this one does, in full
+    colour where as much is missing as there is at a place on average. Layers of one place say nothing of where.
+    """
+    pairs = [pair for pair in inspected.kept.values() if isinstance(pair, ComparedPair) and pair.grid != (1, 1)]
+    return {
+        pair.layer if pair.layer == pair.other else f"{pair.layer} from {pair.other}": _draw(inspected, pair)
+        for pair in pairs
+    }
+
+
+def plot_consistency(table: pd.DataFrame) -> go.Figure:
+    """Draw the share of each layer that can be reconstructed, order by order, and the rest."""
+    pairs = name_pairs(table)
+    orders = [name for name in table if name.startswith("order_") and not name.endswith("_error")]
+    figure = go.Figure()
+    for k, name in enumerate([*orders, "inconsistent"]):
+        color = plots.INK if name == "inconsistent" else plots.PALETTE[k]
+        figure.add_bar(x=pairs, y=table[name], name=name.replace("_", " "), marker={"color": color})
+    return plots.apply_layout(figure, "Share of the variance", percent=True).update_layout(barmode="relative")
+
+
+def name_pairs(table: pd.DataFrame) -> list[str]:
+    """Name the two layers that each row compares."""
+    return [
+        one if one == other else f"{one} from {other}"
+        for one, other in zip(table["layer"], table["other"], strict=True)
+    ]
+
+
+@layer_question(
+    topic=Topic.REPRESENTATIONS,
+    asks="what two layers share",
+    reading=(
+        "Share of a layer's variance in held-out images that the other layer gives: order 0 by a linear "
+        "function, order k by adding k hidden layers. Shares add up to 1: one below 0 made the "
+        "prediction worse, and another may exceed 1."
+    ),
+    publications={"Liang et al. 2019": "https://arxiv.org/abs/1908.01581"},
+    compares=True,
+    pairs="Knowledge consistency",
+    table=TableWords(
+        headings={f"order_{k}_error": f"SE, order {k}" for k in range(ORDERS + 1)}, shares=r"order_\d+|inconsistent"
+    ),
+    drawing=Drawing(
+        draw_blind_spots,
+        "Orange: what the other layer does not represent; held-out images with the largest blind spots of",
+    ),
+    figure=plot_consistency,
+    cost=read_each_layer,
+)
 def consistency(inspected: LayerInspection, progress: Progress, *, places: PlacesSide = PLACES) -> pd.DataFrame:
     """Measure how much of each layer can be reconstructed from the same layer of the compared network, by order.
 
@@ -56,19 +113,6 @@ def consistency(inspected: LayerInspection, progress: Progress, *, places: Place
     orders = range(ORDERS + 1)
     named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
     return pd.DataFrame(rows, columns=["layer", "other", *named, "inconsistent", "blind"])
-
-
-def draw_blind_spots(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw, for each pair that `consistency` compared, the held-out images with the largest blind spots.
-
-    Below each image it is drawn in grey: orange where the other layer does not represent what this one does, in full
-    colour where as much is missing as there is at a place on average. Layers of one place say nothing of where.
-    """
-    pairs = [pair for pair in inspected.kept.values() if isinstance(pair, ComparedPair) and pair.grid != (1, 1)]
-    return {
-        pair.layer if pair.layer == pair.other else f"{pair.layer} from {pair.other}": _draw(inspected, pair)
-        for pair in pairs
-    }
 
 
 def list_blind_spots(pair: ComparedPair) -> list[tuple[int, Tensor]]:

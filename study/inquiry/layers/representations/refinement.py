@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
@@ -14,8 +17,11 @@ from core.layers.consistency import refine
 from core.layers.probe import Probe, compare_probes, linear_probe
 from core.shares import share_of
 from core.types import Progress
-from study.inquiry.layers.question import LayerInspection
-from study.inquiry.layers.representations.consistency import PLACES, PlacesSide, list_pairs, read_pair
+from study import plots
+from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.inspection import LayerInspection, blocks
+from study.inquiry.layers.record import TableWords, Topic, layer_question
+from study.inquiry.layers.representations.consistency import PLACES, PlacesSide, list_pairs, name_pairs, read_pair
 
 FOLDS = 5
 """Of the probes within a half, at most."""
@@ -23,6 +29,44 @@ OWN, OTHER = "own", "other layer"
 """Names of the features that are not refined."""
 
 
+def plot_refinement(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy that is read from each layer's own, refined and compared features, with its interval."""
+    pairs = name_pairs(table)
+    figure = go.Figure()
+    for k, name in enumerate(table["features"].unique()):
+        own = table["features"] == name
+        part = table[own]
+        error = {"type": "data", "array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
+        color = plots.INK if k == 0 else plots.PALETTE[k - 1]
+        x = [pair for pair, chosen in zip(pairs, own, strict=True) if chosen]
+        figure.add_bar(x=x, y=part["accuracy"], name=name, error_y=error, marker={"color": color})
+    return plots.apply_layout(figure, "Accuracy", percent=True).update_layout(barmode="group")
+
+
+REFINED = 45
+"""Gradients of one image that the refinement of a layer costs, about: mostly the probes, which grow with the images."""
+
+
+def refine_each_layer(planned: Planned, _: Mapping[str, Any]) -> Work:
+    """Refine each layer."""
+    layers = len(planned.query.layers) or len(blocks(planned.classifier))
+    return Work(gradients=REFINED * layers * planned.image_count)
+
+
+@layer_question(
+    topic=Topic.REPRESENTATIONS,
+    asks="accuracy of what is shared",
+    reading=(
+        "Accuracy of a linear probe of the layer's own and of the shared features, with 95% intervals. "
+        "Gain: the paired difference from the layer's own features."
+    ),
+    publications={"Liang et al. 2019": "https://arxiv.org/abs/1908.01581"},
+    compares=True,
+    pairs="Refinement",
+    table=TableWords(shares="gain"),
+    figure=plot_refinement,
+    cost=refine_each_layer,
+)
 def refinement(inspected: LayerInspection, progress: Progress, *, places: PlacesSide = PLACES) -> pd.DataFrame:
     """Read the category from a layer, and from what of it can be reconstructed from the compared network's layer.
 

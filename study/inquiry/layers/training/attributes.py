@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from PIL import Image
 
@@ -19,7 +20,10 @@ from core.shares import share_of
 from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress
 from data.types import Relatives
-from study.inquiry.layers.question import LayerInspection
+from study import plots
+from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 from study.inquiry.layers.training import attribute_splits
 from study.inquiry.layers.training.attribute_queries import (
     Reading,
@@ -51,6 +55,58 @@ COLUMNS = ("output", "attribute", "predicted", "probability", "accuracy", "low",
            "gain_low", "gain_high", "distance", "usual_distance", "p_like", "note")  # fmt: skip
 
 
+def draw_queries(inspected: LayerInspection) -> dict[str, Image.Image]:
+    """Draw the crafted images that the network was asked about."""
+    known, queries, chosen = inspected.kept["attributes"]
+    if queries == "single":
+        return {"each attribute": tile_images([known.single.open(k) for k in range(len(known.attributes))], 4)}
+    if queries == "images":
+        return {}
+    sets = {output: known.crafted[output] for output in chosen}
+    shapes = {output: (own.outputs.shape[0], own.outputs.shape[2]) for output, own in sets.items()}
+    return {
+        output: tile_images([own.open(k) for k in range(math.prod(shapes[output]))], shapes[output][1])
+        for output, own in sets.items()
+    }
+
+
+def plot_attributes(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy of the metamodels on held-out relatives by attribute and output, with chance as crosses."""
+    figure = plots.intervals(table, x="attribute", y="accuracy", by="output", title="Accuracy", percent=True)
+    chance = table.drop_duplicates("attribute")["chance"]
+    marker = {"color": plots.INK, "symbol": "line-ew-open", "size": 28}
+    return figure.add_scatter(x=list(range(len(chance))), y=chance, mode="markers", name="chance", marker=marker)
+
+
+QUERIES = 100
+"""Images that a network is asked about, to compare it with its relatives; as many are crafted for an output."""
+
+
+def ask_each_query(_: Planned, given: Mapping[str, Any]) -> Work:
+    """Predict the images of the relatives, and those that were crafted for each output."""
+    sets = count_listed(given["outputs"]) if given["queries"] == "crafted" else 0
+    return Work(QUERIES * (1 + sets))
+
+
+@layer_question(
+    topic=Topic.TRAINING,
+    asks="how the network was built",
+    reading=(
+        "Accuracy with which each attribute is predicted for held-out relatives, with 95% intervals. The "
+        "table has the predictions for this network, and for crafted images, under By images, the "
+        "accuracy without crafting."
+    ),
+    publications={"Oh et al. 2018": "https://arxiv.org/abs/1711.01768"},
+    own_images=True,
+    lists={"outputs": OUTPUTS},
+    table=TableWords(
+        shares="probability|by_images|gain|unseen|at_random|change|kept",
+        printed=("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "by_images"),
+    ),
+    drawing=Drawing(draw_queries, "Crafted images that this network was asked about, for"),
+    figure=plot_attributes,
+    cost=ask_each_query,
+)
 def attributes(
     inspected: LayerInspection,
     progress: Progress,
@@ -215,18 +271,3 @@ def warn_of_silence(known: Relatives, reading: Reading) -> str | None:
     """Name the attributes of which a single query disclosed nothing: the class predicted of it is no value's."""
     silent = [name for name, result in zip(known.attributes, reading.predicted, strict=True) if result is None]
     return f"The predicted class is no value's number, so nothing is known of: {', '.join(silent)}." if silent else None
-
-
-def draw_queries(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw the crafted images that the network was asked about."""
-    known, queries, chosen = inspected.kept["attributes"]
-    if queries == "single":
-        return {"each attribute": tile_images([known.single.open(k) for k in range(len(known.attributes))], 4)}
-    if queries == "images":
-        return {}
-    sets = {output: known.crafted[output] for output in chosen}
-    shapes = {output: (own.outputs.shape[0], own.outputs.shape[2]) for output, own in sets.items()}
-    return {
-        output: tile_images([own.open(k) for k in range(math.prod(shapes[output]))], shapes[output][1])
-        for output, own in sets.items()
-    }

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import astuple, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from core.errors import ForetellError
+from core.names import format_name
 from core.robustness.box import find_pixel_range
 from core.shares import share_of
 from core.training.modifications import MODIFICATIONS, PLACED, Examples, Limits, modify_examples
-from core.training.record import TrainingMoment, TrainingSettings, record_training
+from core.training.record import TrainingMoment, TrainingSettings, list_epochs, record_training
 from core.types import Progress, silent
-from study.inquiry.layers.question import LayerInspection
+from study import plots
+from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
 
 LEVELS = 255
@@ -31,6 +38,69 @@ SHARES = {"training": "trained", "training_true": "trained", "held_out": "judged
 """Columns that are shares of the training images or of the held-out ones."""
 
 
+def plot_memorisation(table: pd.DataFrame) -> go.Figure:
+    """Draw the record of each training by epoch, one panel for each measure, with chance as a dotted line."""
+    named = table.rename(columns=RECORDED).assign(kind=table["kind"].map(format_name))
+    long = named.melt(["kind", "epoch"], list(RECORDED.values()), "measure", "value")
+    figure = px.line(
+        long,
+        x="epoch",
+        y="value",
+        color="kind",
+        facet_col="measure",
+        facet_col_wrap=2,
+        markers=True,
+        color_discrete_sequence=plots.PALETTE,
+    )
+    figure.for_each_annotation(lambda panel: panel.update(text=panel.text.partition("=")[2]))
+    for row in (2, 3):  # rows are counted from below: those of the accuracies
+        figure.add_hline(y=float(table["chance"].iloc[0]), line=plots.DOTTED, row=row, col="all")
+    figure = plots.apply_layout(figure, "", percent=True).update_layout(height=740, margin_t=110)
+    figure.update_layout(legend={"title": None, "y": 1.06}).update_xaxes(title_text="Epoch", row=1)
+    figure.update_yaxes(title=None, range=[-0.03, 1.03])
+    return figure.update_yaxes(tickformat=".1f", showticklabels=True, row=1, col=2)  # the Gini coefficient: no share
+
+
+RECORDED = {
+    "training": "Training images",
+    "held_out": "Held-out images",
+    "coarse": "Low frequencies",
+    "fine": "High frequencies",
+    "critical": "Near another class",
+    "gini": "Gini coefficient",
+}
+"""The measures of the record, as the panels name them: two side by side on a phone."""
+
+
+def train_each_kind(planned: Planned, given: Mapping[str, Any]) -> Work:
+    """Count the steps of training, and the measures of half of the images after some of the epochs."""
+    half, moments = planned.image_count // 2, len(list_epochs(int(given["epochs"])))
+    kinds = count_listed(given["kinds"])
+    each = half * (int(given["epochs"]) + moments * (1 + TrainingSettings.steps))
+    return Work(4 * half * moments * kinds, each * kinds)
+
+
+@layer_question(
+    topic=Topic.TRAINING,
+    asks="learning random labels",
+    reading=(
+        "One training for each kind of data, by epoch. The dotted line is chance. Low and high "
+        "frequencies: accuracy on held-out images of these alone. Near another class: share of held-out "
+        "images. Gini coefficient: of the loss sensitivity."
+    ),
+    publications={
+        "Zhang et al. 2017": "https://arxiv.org/abs/1611.03530",
+        "Arpit et al. 2017": "https://arxiv.org/abs/1706.05394",
+    },
+    lists={"kinds": tuple(MODIFICATIONS)},
+    table=TableWords(
+        headings=RECORDED,
+        shares="training|training_true|held_out|coarse|fine|critical|chance",
+        codes={"kind": format_name},
+    ),
+    figure=plot_memorisation,
+    cost=train_each_kind,
+)
 def memorisation(
     inspected: LayerInspection,
     progress: Progress,

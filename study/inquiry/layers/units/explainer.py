@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
-from PIL import Image
 from scipy.special import stdtrit
 from torch import Tensor
 
-from core.attribution.cam import enlarge_maps
 from core.attribution.places import select_layer
 from core.concepts.explainer import (
     ExplainerSettings,
-    TrainedExplainer,
     check_settings,
-    keep_places,
     train_explainer,
 )
 from core.concepts.explanatory_graph import list_places
 from core.concepts.part_measures import measure_instability
 from core.errors import ForetellError
 from core.layers.layers import compute_logits_with, maps_of
-from core.rendering import Scale, overlay, tile_images
 from core.shares import share_of
 from core.types import Progress
 from core.views import view
-from study.inquiry.layers.question import LayerInspection
+from study import plots
+from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
+from study.inquiry.layers.units.explainer_drawings import JudgedExplainer, choose_drawn, draw_explainer
 from study.inquiry.layers.units.part_graph import find_landmarks
 
 LEAST = 40
@@ -39,8 +39,6 @@ TOP = 0.25
 """Share of the held-out images that a feature is judged on: those with the largest maxima of its channel."""
 AGREEING = 0.95
 """Share of images with the same prediction after restoration below which the explainer is not to be relied on."""
-DRAWN, SHOWN, SIDE, OPACITY = 3, 6, 128, 0.8
-"""Features that are drawn, images of each, their width and the gap between them, px, and the strongest opacity."""
 COLUMNS = (
     "layer",
     "feature",
@@ -61,28 +59,53 @@ COLUMNS = (
 JUDGED = ("instability", "purity")
 
 
-@dataclass(frozen=True)
-class JudgedExplainer:
-    """A trained explainer with the held-out images.
-
-    Attributes
-    ----------
-    rows
-        Numbers of the held-out images (I,) among those inspected.
-    maps, features
-        The layer's outputs and the interpretable features for them (I, K, h, w).
-    drawn
-        Features to draw.
-    """
-
-    layer: str
-    trained: TrainedExplainer
-    rows: tuple[int, ...]
-    maps: Tensor
-    features: Tensor
-    drawn: tuple[int, ...] = ()
+def plot_explainer(table: pd.DataFrame) -> go.Figure:
+    """Draw the instability of each feature against that of its channel, with the line where they are equal."""
+    each = table[table["feature"] != "all"].dropna(subset=["instability"])
+    if each.empty:
+        first = table.iloc[0]
+        figure = go.Figure(go.Bar(x=["p", "restored", "same"], y=[first[name] for name in ("p", "restored", "same")]))
+        return plots.apply_layout(figure.update_traces(marker={"color": plots.PALETTE[0]}), "Share", percent=True)
+    names = "feature " + each["feature"]
+    dots = {"x": each["instability_channel"], "y": each["instability"], "text": names}
+    figure = go.Figure(go.Scatter(**dots, mode="markers", marker={"color": plots.PALETTE[0]}))
+    ends = [0, float(each[["instability", "instability_channel"]].to_numpy().max())]
+    figure.add_scatter(x=ends, y=ends, mode="lines", line=plots.DOTTED, hoverinfo="skip")
+    figure = plots.apply_layout(figure, "Instability of the feature", percent=False).update_layout(showlegend=False)
+    return figure.update_xaxes(title="Instability of the channel")
 
 
+TRAINED = 32
+"""Gradients of one image that a step of an explainer costs, about."""
+
+
+def train_each_step(planned: Planned, given: Mapping[str, Any]) -> Work:
+    """Read the layer, and train the explainer step by step."""
+    return Work(2 * planned.image_count, TRAINED * int(given["steps"]))
+
+
+@layer_question(
+    topic=Topic.UNITS,
+    asks="features of one part each",
+    reading=(
+        "How unsteadily each channel, and the feature that replaces it, is placed on the object "
+        "(location instability). Below the line, the feature is steadier."
+    ),
+    publications={"Zhang et al. 2018": "https://arxiv.org/abs/1805.07468"},
+    layered=True,
+    labels={
+        "eta": "Weight of the interpretable share (eta)",
+        "filters": "Weight of the filter loss (lambda)",
+        "steps": "Training steps",
+    },
+    table=TableWords(headings={"p": "Interpretable share"}, shares="p|restored|same|purity|purity_channel|purity_less"),
+    drawing=Drawing(
+        draw_explainer,
+        "Held-out images, the heatmap of a channel, and that of the feature that replaces it (last row):",
+    ),
+    figure=plot_explainer,
+    cost=train_each_step,
+)
 def explainer(
     inspected: LayerInspection,
     progress: Progress,
@@ -134,7 +157,7 @@ def explainer(
     own = JudgedExplainer(layer, trained, tuple(judged.tolist()), maps[judged], trained.read_features(maps[judged]))
     rows = describe_features(own, find_landmarks(inspected, own.rows), find_named_parts(inspected, own.rows))
     first = _describe_all(inspected, own, predicted[judged], pd.DataFrame(rows))
-    drawn = (unit,) if unit >= 0 else _choose_drawn(pd.DataFrame(rows))
+    drawn = (unit,) if unit >= 0 else choose_drawn(pd.DataFrame(rows))
     inspected.kept["explainer"] = JudgedExplainer(layer, trained, own.rows, own.maps, own.features, drawn)
     table = pd.DataFrame([{"layer": layer, **row} for row in (first, *rows)])
     extra = [name for name in table.columns if name not in COLUMNS]
@@ -272,34 +295,3 @@ def warn_of(row: dict[str, object]) -> list[str]:
     if numbers.get("purity_less_low", 1) <= 0:
         notes.append("The features do not meet one part more often than the channels do (purity).")
     return notes
-
-
-def _choose_drawn(each: pd.DataFrame) -> tuple[int, ...]:
-    """Choose the features that became most steady, or the first ones where no object is known."""
-    if "instability" not in each:
-        return tuple(range(min(DRAWN, len(each))))
-    falls = (each["instability"] - each["instability_channel"]).nsmallest(DRAWN)
-    return tuple(int(k) for k in falls.index)
-
-
-def draw_explainer(inspected: LayerInspection) -> dict[str, Image.Image]:
-    """Draw, for some features, images with the largest maxima of the channel: its heatmap, and the feature's."""
-    own = inspected.kept.get("explainer")
-    if not isinstance(own, JudgedExplainer):
-        return {}
-    kept = keep_places(own.features, own.trained.network.shapes)
-    return {f"channel {k}": _draw(inspected, own, kept, k) for k in own.drawn}
-
-
-def _draw(inspected: LayerInspection, own: JudgedExplainer, kept: Tensor, k: int) -> Image.Image:
-    order = own.maps[:, k].amax((1, 2)).argsort(descending=True, stable=True)[:SHOWN].tolist()
-    rows = [own.rows[i] for i in order]
-    height = round(SIDE * inspected.inputs.shape[2] / inspected.inputs.shape[3])
-    images = [inspected.classifier.render_input(inspected.inputs[row]) for row in rows]
-    tiles = [image.resize((SIDE, height), Image.Resampling.BICUBIC) for image in images]
-    for maps in (own.maps, kept):
-        drawn = enlarge_maps(maps[order, k].float().clamp(min=0), inspected.inputs[rows])
-        scale = Scale(0.0, float(drawn.max()) or 1.0)
-        for image, one in zip(images, drawn, strict=True):
-            tiles.append(overlay(image, scale.normalise_map(one), (SIDE, height), OPACITY))
-    return tile_images(tiles, len(rows))

@@ -162,11 +162,11 @@ def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
     def page() -> None:
         import pandas as pd
 
-        from dashboard.explore.layers.reading import HEADINGS
         from dashboard.shared import numbers
+        from study.inquiry.layers.record import record_of
 
         table = pd.DataFrame({"p": [0.85]})
-        numbers.table(table, "shares", headings=HEADINGS["explainer"])
+        numbers.table(table, "shares", headings=record_of("explainer").table.headings)
         numbers.table(table, "tests")
 
     shares, tests = AppTest.from_function(page, default_timeout=30).run().dataframe

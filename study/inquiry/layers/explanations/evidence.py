@@ -1,91 +1,77 @@
-"""Questions of `study.inquiry.layers` that erase: channels of a layer, and the pixels that favour a class."""
+"""The question `evidence` of `study.inquiry.layers`: do the pixels that heatmaps favour carry the prediction?"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from scipy.stats import t as student
 from torch import Tensor
 
-from core.attribution.erasure import Units, relative_surprise, surprise
-from core.attribution.places import select_layer
+from core.attribution import METHODS
+from core.attribution.records import cost_of
 from core.device import stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.erasure import log_odds_erasure
-from core.types import Progress, silent
+from core.names import format_name
+from core.types import Progress
+from study import plots
 from study.inquiry.files.chosen_methods import open_methods
-from study.inquiry.layers.question import LayerInspection
+from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
 
 BLOCK = 8
 """Images whose results are saved at a time."""
 LEAST = 3
 """Images from which a mean has an interval."""
-SMALLEST = torch.finfo(torch.float32).tiny
-"""A -log p below this rounds to 0."""
 
 
-def importance(
-    inspected: LayerInspection, progress: Progress, *, of: Literal["prediction", "label"] = "prediction"
-) -> pd.DataFrame:
-    """Measure how much each channel of a layer matters: the relative rise of -log p without it.
-
-    -log p is the negative log-likelihood of the class: the ``prediction``, or the image's ``label``. Li et al. 2016
-    (arXiv:1612.08220), eq. 1, its sign turned so that above 0 the channel supports the class. ``importance`` is the
-    mean over images, with its standard error; ``median`` is less moved by images of which the network is almost
-    certain. Images whose -log p rounds to 0 are left out; ``images`` counts the rest. The layer ``input`` has the
-    channels of the network's input.
-
-    Parameters
-    ----------
-    of
-        Class whose negative log-likelihood (-log p) is measured: the prediction, or the image's label.
-    """
-    inputs, classes = _choose_images(inspected, of)
-    sure = surprise(inspected.classifier.logits(inputs), classes) < SMALLEST
-    inputs, classes = inputs[~sure], classes[~sure]
-    if not len(inputs):
-        raise ForetellError(
-            f"{inspected.classifier.name} is so certain of all these images that their -log p rounds to 0, to which "
-            "nothing is relative: use the question deletion."
-        )
-    tables = []
-    for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
-        units = Units.of(inspected.classifier, layer, "channel")
-
-        def erase_channels(block: range, units: Units = units) -> dict[str, np.ndarray]:
-            rows = list(block)
-            rises, _ = relative_surprise(inspected.classifier, inputs[rows], classes[rows], units, silent)
-            return {"rises": rises.numpy()}
-
-        kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(inputs), BLOCK)
-        rises = kept.join(erase_channels, progress, f"erasing channels of {layer}")["rises"]
-        columns = {"layer": layer, "channel": range(units.count), "importance": rises.mean(0)}
-        columns |= {"error": _errors(rises), "median": np.median(rises, 0), "images": len(rises)}
-        tables.append(pd.DataFrame(columns))
-        kept.forget()
-    return pd.concat(tables, ignore_index=True)
+def plot_evidence(table: pd.DataFrame) -> go.Figure:
+    """Draw the fall of the log-odds by method, and of as many random pixels."""
+    own = table[["method", "change", "change_low", "change_high"]].assign(pixels="by heatmap")
+    own.columns = ["method", "change", "low", "high", "pixels"]
+    chance = table["random"]
+    random = pd.DataFrame({"method": table["method"], "change": chance, "low": chance, "high": chance})
+    both = pd.concat([own, random.assign(pixels="random pixels")])
+    both["method"] = ["<br>".join(textwrap.wrap(format_name(name), 14)) for name in both["method"]]
+    return plots.intervals(both, x="method", y="change", by="pixels", title="Log-odds lost")
 
 
-def _choose_images(inspected: LayerInspection, of: str) -> tuple[Tensor, Tensor]:
-    """Return inputs and the class of each: its prediction, or its label where that is a class of the network."""
-    if of == "prediction":
-        return inspected.inputs, inspected.classifier.logits(inspected.inputs).argmax(1)
-    classes = torch.from_numpy(inspected.classes)
-    return inspected.inputs[classes >= 0], classes[classes >= 0]
+def explain_by_each_method(planned: Planned, given: Mapping[str, Any]) -> Work | None:
+    """Compute two heatmaps of each image by each method; unknown where the cost of one method is."""
+    each = [cost_of(name.strip(), {}, planned.classifier) for name in given["methods"].split(",")]
+    known = [one for one in each if one is not None]
+    twice = 2 * planned.image_count
+    every = Work(twice * sum(one.forwards for one in known), twice * sum(one.gradients for one in known))
+    return every if len(known) == len(each) else None
 
 
-def _errors(values: np.ndarray) -> np.ndarray:
-    """Compute the standard error of the mean of each column; NaN of one row."""
-    spread = values.std(0, ddof=1) if len(values) > 1 else np.full(values.shape[1], np.nan)
-    return np.asarray(spread / np.sqrt(len(values)))
-
-
+@layer_question(
+    topic=Topic.EXPLANATIONS,
+    asks="heatmaps tested by erasure",
+    reading=(
+        "Fall of the log-odds of the prediction without the pixels that a heatmap favours, with 95% "
+        "intervals, next to that without as many random pixels."
+    ),
+    publications={"Shrikumar et al. 2017": "https://arxiv.org/abs/1704.02685"},
+    lists={"methods": tuple(METHODS)},
+    table=TableWords(
+        headings={"change": "Log-odds lost", "random": "By random pixels"},
+        shares="pixels",
+        codes={"method": format_name},
+    ),
+    figure=plot_evidence,
+    cost=explain_by_each_method,
+)
 def evidence(
     inspected: LayerInspection,
     progress: Progress,

@@ -1,26 +1,28 @@
-"""Questions of `study.inquiry.layers` about small changes of an image: attacks, margins, spatial frequencies."""
+"""Questions of `study.inquiry.layers` about small changes of an image: attacks, margins."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binom
 from torch import Tensor
 
 from core.errors import ForetellError
 from core.names import format_name
 from core.robustness import ATTACKS
-from core.robustness.bands import band_margins, dct_bands
 from core.robustness.boundary import directions_between
 from core.robustness.boundary import margins as margins_of
-from core.robustness.frequencies import accuracy_by_radius
 from core.shares import Share, share_of
 from core.types import Progress, silent
-from study.inquiry.layers.question import LayerInspection
+from study import plots
+from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.inspection import LayerInspection
+from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
 
 ImageCount = Annotated[int, "Largest number of images that are measured."]
@@ -30,6 +32,48 @@ BLOCK = 16
 """Images attacked before the predictions are saved."""
 
 
+def plot_attacks(table: pd.DataFrame) -> go.Figure:
+    """Draw the accuracy under each attack, by radius."""
+    shown = table.rename(columns={"right_low": "low", "right_high": "high"}).assign(
+        attack=table["attack"].map(format_name)
+    )
+    radius = "Largest change of a pixel, grey levels"
+    return plots.curves(shown, x="grey_levels", y="right", by="attack", title="Still correct", x_title=radius)
+
+
+STEPS = {"fgsm": 1, "pgd": 40}
+"""Gradients that an attack takes per image at most, by its defaults."""
+MOST_STEPS = 50
+"""Those of an attack that is not named there."""
+
+
+def search_each_attack(planned: Planned, given: Mapping[str, Any]) -> Work:
+    """Search by each attack within each radius."""
+    steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
+    return Work(gradients=planned.image_count * steps * count_listed(given["radii"]))
+
+
+@layer_question(
+    topic=Topic.ROBUSTNESS,
+    asks="adversarial robustness",
+    reading=(
+        "Share of images still predicted correctly, by the largest change of a pixel, with 95% "
+        "intervals. An upper bound on robustness: an attack that finds nothing proves nothing."
+    ),
+    publications={
+        "Goodfellow et al. 2014": "https://arxiv.org/abs/1412.6572",
+        "Madry et al. 2017": "https://arxiv.org/abs/1706.06083",
+        "Arpit et al. 2017": "https://arxiv.org/abs/1706.05394",
+    },
+    lists={"names": tuple(ATTACKS)},
+    table=TableWords(
+        headings={"right": "Still correct", "critical": "Another class nearby"},
+        shares="right|critical",
+        codes={"attack": format_name},
+    ),
+    figure=plot_attacks,
+    cost=search_each_attack,
+)
 def attacks(
     inspected: LayerInspection,
     progress: Progress,
@@ -49,8 +93,8 @@ def attacks(
     radii
         Largest changes of a pixel in grey levels (black to white is 255), separated by commas.
     """
-    shown, classes = _select_labelled(inspected)
-    chosen = [(name.strip(), radius) for name in names.split(",") for radius in _numbers("radii", radii)]
+    shown, classes = select_labelled(inspected)
+    chosen = [(name.strip(), radius) for name in names.split(",") for radius in parse_numbers("radii", radii)]
     for name, radius in chosen:
         ATTACKS[name]  # refuse an unknown name or a wrong radius before searching
         if not 0 < radius <= LEVELS:
@@ -87,6 +131,39 @@ def attacks(
     return pd.DataFrame(rows, columns=columns)
 
 
+def plot_margins(table: pd.DataFrame) -> go.Figure:
+    """Draw the distance of the images to another prediction, by subspace; images without one are left out."""
+    figure = go.Figure()
+    for k, way in enumerate(("anywhere", "discriminative", "random")):
+        met = table[np.isfinite(table[way])]
+        looks = {"marker": {"color": plots.PALETTE[k], "symbol": plots.MARKS[k]}, "line": {"color": plots.PALETTE[k]}}
+        figure.add_box(y=met[way], name=way, boxpoints="all", text=met["image"], showlegend=False, **looks)
+    return plots.apply_layout(figure, "Smallest change that changes the prediction", percent=False).update_yaxes(
+        type="log"
+    )
+
+
+WALK = 150
+"""Gradients, about, of the three walks from one image to its decision boundaries."""
+
+
+def walk_each_image(planned: Planned, given: Mapping[str, Any]) -> Work:
+    """Walk from each image to its decision boundaries."""
+    return Work(gradients=WALK * min(planned.image_count, int(given["images"])))
+
+
+@layer_question(
+    topic=Topic.ROBUSTNESS,
+    asks="distance to the boundary",
+    reading=(
+        "Distance from each image to another prediction, in units of the network's input: in any "
+        "direction, in discriminative directions, and in random ones. Each point is an image; images "
+        "whose prediction did not change are left out."
+    ),
+    publications={"Ortiz-Jimenez et al. 2020": "https://arxiv.org/abs/2002.06349"},
+    figure=plot_margins,
+    cost=walk_each_image,
+)
 def margins(
     inspected: LayerInspection, progress: Progress, *, images: ImageCount = 32, directions: int = 16
 ) -> pd.DataFrame:
@@ -106,7 +183,7 @@ def margins(
     ForetellError
         Images of fewer than two classes.
     """
-    shown, classes = _select_labelled(inspected)
+    shown, classes = select_labelled(inspected)
     inputs, count = inspected.inputs[shown], min(images, len(shown))
     order = inspected.classifier.logits(inputs).argsort(1, descending=True)
     predictions, labels = order[:, 0], classes.tolist()
@@ -141,85 +218,14 @@ def _draw_directions(inputs: Tensor, labels: list[int], own: int, likeliest: lis
     return directions_between(inputs, labels, own, other)[:most]
 
 
-def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
-    """Measure accuracy on the low and the high spatial frequencies of the images, by cut-off in cycles per image.
-
-    Parameters
-    ----------
-    radii
-        Cut-offs between low and high frequencies in cycles per image, separated by commas.
-    """
-    shown, classes = _select_labelled(inspected)
-    chosen = _numbers("radii", radii)
-    curve = accuracy_by_radius(
-        inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
-    )
-    size = len(shown)
-    table = pd.DataFrame({"cycles": chosen})
-    for name, accuracy in (("coarse", curve.low), ("fine", curve.high)):
-        limits = [share_of(round(float(share) * size), size) for share in accuracy]
-        table[[name, f"{name}_low", f"{name}_high"]] = limits
-    table["whole"] = curve.whole
-    return table
-
-
-def bands(
-    inspected: LayerInspection, progress: Progress, *, images: ImageCount = 32, bands: int = 8, steps: int = 50
-) -> pd.DataFrame:
-    """Measure the distance to another prediction when only one band of frequencies may change, from coarse to fine.
-
-    Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), section 3.2: bands are blocks on the diagonal of the discrete cosine
-    transform, ``low`` to ``high`` cycles per image, of ``dimension`` directions. ``median``, with the 95% interval of
-    order statistics, and the 5th and 95th percentile are over the first images, in units of the network's input;
-    infinite where no other prediction is met. ``met`` is the share in which one is.
-
-    Parameters
-    ----------
-    bands
-        Number of bands of frequencies.
-    steps
-        Steps of the search for another prediction, at most.
-    """
-    cut = dct_bands((inspected.inputs.shape[1], inspected.inputs.shape[2], inspected.inputs.shape[3]), bands)
-    count = min(images, len(inspected.inputs))
-
-    def walk_block(block: range) -> dict[str, NDArray[Any]]:
-        return {
-            "margins": band_margins(inspected.classifier, inspected.inputs[list(block)], bands, steps=steps).numpy()
-        }
-
-    kept = Blocks(inspected.parts, inspected.key, count, 1)
-    distances = np.sort(kept.join(walk_block, progress, "walking to the boundary in bands")["margins"], axis=0)
-    kept.forget()
-    rows = [
-        [k, band.low, band.high, band.dimension, *_median(own), *_percentiles(own), np.isfinite(own).mean(), count]
-        for k, (band, own) in enumerate(zip(cut, distances.T, strict=True))
-    ]
-    columns = ["low", "high", "dimension", "median", "median_low", "median_high", "p5", "p95", "met", "images"]
-    return pd.DataFrame(rows, columns=["band", *columns])
-
-
-def _percentiles(ordered: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(ordered, [0.05, 0.95], method="inverted_cdf")
-    return float(low), float(high)
-
-
-def _median(ordered: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the median of ordered values and its 95% interval: two of them; 0 and infinite where they are too few."""
-    size = len(ordered)
-    place = int(binom.ppf(0.025, size, 0.5))
-    middle = float(np.quantile(ordered, 0.5, method="inverted_cdf"))
-    return (middle, float(ordered[place - 1]), float(ordered[size - place])) if place else (middle, 0.0, np.inf)
-
-
-def _select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
+def select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
     """Select the images whose label is a class of the network: their indices, and that class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     return shown, classes[shown]
 
 
-def _numbers(name: str, text: str) -> list[float]:
+def parse_numbers(name: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
