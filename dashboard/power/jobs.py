@@ -18,9 +18,9 @@ from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
 from study.analysis.contrasts import Contrast
-from study.analysis.headline import alpha_text
 from study.analysis.planned import significance
 from study.analysis.responses import Responses
+from study.analysis.sentences import alpha_text
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition

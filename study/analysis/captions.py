@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from study.analysis.headline import coverage_text
 from study.analysis.records import MixedModel
+from study.analysis.sentences import coverage_text
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 
 ACCURACY_COLUMNS = ("contrast", "accuracy_more", "accuracy_less", "points", "points_low", "points_high", "p_holm")

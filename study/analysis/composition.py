@@ -16,6 +16,7 @@ from study.analysis.exploratory import ExploratoryResult
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.responses import Responses
+from study.analysis.sentences import alpha_text, coverage_text
 from study.bundle import Manifest
 from study.conditions import format_condition
 
@@ -58,7 +59,7 @@ def _count_responses(data: Responses) -> str:
 def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
     if plan is None:
         return "No analysis plan was given: everything here is exploratory."
-    what = f"models, contrasts, exclusions and stopping rule (alpha = {headline.alpha_text(plan.plan.alpha)})"
+    what = f"models, contrasts, exclusions and stopping rule (alpha = {alpha_text(plan.plan.alpha)})"
     if manifest is None:
         return (
             f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
@@ -121,7 +122,7 @@ def list_sections(
 def _show_result(result: ExploratoryResult, level: float) -> Part:
     """Fold a long table, except that of random slopes, which the main result rests on."""
     if result.name == "slopes":
-        return Part(result.table, coverage=headline.coverage_text(level))
+        return Part(result.table, coverage=coverage_text(level))
     rows = len(result.table)
     return Part(result.table, summary=f"{rows} rows, as in exploratory_{result.name}.csv" if rows > SHOWN else "")
 
@@ -132,7 +133,7 @@ def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *
         return Section(
             "contrasts", "Contrasts", label, "The plan names no contrast between conditions that have responses.", []
         )
-    coverage = headline.coverage_text(level)
+    coverage = coverage_text(level)
     return Section(
         "contrasts",
         "Contrasts",

@@ -19,10 +19,9 @@ from core.errors import ForetellError
 from study.analysis import accuracies, estimability, mixed, plots
 from study.analysis.contrasts import holm
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
+from study.analysis.headings import DETECTION_MEASURES
 from study.analysis.records import Floats, MixedModel
 from study.conditions import format_condition
-
-DETECTION_MEASURES = ("dprime", "criterion")
 
 
 def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:

@@ -11,28 +11,11 @@ import plotly.graph_objects as go
 from core.names import upper_first
 from study.analysis import plots
 from study.analysis.notices import MODES
-from study.analysis.sentences import describe_p
-from study.analysis.wording import write_contrast
+from study.analysis.sentences import LEVEL, coverage_text, describe_p
+from study.analysis.wording import write_whole_contrast
 
-LEVEL = 0.05
-"""The p-value below which a test counts as evidence, unless a plan sets another."""
 ROW = 36
 """Height of one line of the forest plot, px."""
-
-
-def alpha_text(level: float) -> str:
-    """Format a significance level as articles print it: ``".05"``, ``".0146"``."""
-    return f"{level:.4f}".rstrip("0").removeprefix("0")
-
-
-def coverage_text(level: float) -> str:
-    """Format the coverage of intervals at a significance level: ``"95%"``, ``"99%"``."""
-    return f"{100 * (1 - level):.4g}%"
-
-
-def words(contrast: str) -> str:
-    """Write a contrast in words: ``"Saliency maps vs no explanation, all trials"``."""
-    return write_contrast(contrast) + ("" if ", " in contrast else ", all trials")
 
 
 def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
@@ -42,7 +25,7 @@ def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
 
 def _sentence(row: dict[str, object], level: float) -> str:
     points, low, high, p = (_float(row[name]) for name in ("points", "points_low", "points_high", "p_holm"))
-    name = words(str(row["contrast"]))
+    name = write_whole_contrast(str(row["contrast"]))
     if np.isnan(points):
         return f"{name}: cannot be estimated from these data."
     accuracy = f"accuracy {_float(row['accuracy_more']):.1%} vs {_float(row['accuracy_less']):.1%}"
@@ -66,7 +49,7 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
     """
     shown = contrasts[contrasts["points"].notna()]
     bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
-    names = [words(str(name)) for name in shown["contrast"]]
+    names = [write_whole_contrast(str(name)) for name in shown["contrast"]]
     places, ticks = _place_rows(names)
     color = plots.PALETTE[0]
     figure = go.Figure(

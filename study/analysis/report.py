@@ -31,7 +31,7 @@ from study.analysis.notices import MODES
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
-from study.analysis.sentences import describe_hypothesis, describe_p, p_text, words
+from study.analysis.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p, p_text, words
 from study.bundle import Manifest
 from study.network.placement import caveats
 from study.workspace.files import write_whole
@@ -110,13 +110,13 @@ def _p_latex(p: float | None) -> str:
     return p_text(p).replace("< ", "$<$ ").replace("> ", "$>$ ").replace("–", "--")
 
 
-def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
+def describe_test(test: RatioTest, level: float = LEVEL) -> str:
     """Describe a likelihood-ratio test in one sentence; p below `level` counts as evidence."""
     added = describe_hypothesis(test.smaller, test.larger)
     if test.p is None:
         return f"These data cannot say whether {added}: both models have the same parameters."
     verdict = "There is evidence that" if test.p < level else "There is no clear evidence that"
-    against = "" if level == headline.LEVEL else f", tested at alpha = {headline.alpha_text(level)}"
+    against = "" if level == LEVEL else f", tested at alpha = {alpha_text(level)}"
     return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, {describe_p(test.p)}{against})."
 
 
@@ -173,7 +173,7 @@ def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAna
         interim = None if plan.final else plan.stopping
         return HeadlineResult(analysis, plan.contrasts, plan.level, omission, interim, plan.untestable)
     made = placebos.together(data, analysis.largest, placebos.list_all_default_contrasts(data))
-    return HeadlineResult(analysis, made, headline.LEVEL, omission)
+    return HeadlineResult(analysis, made, LEVEL, omission)
 
 
 def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:

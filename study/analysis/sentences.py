@@ -10,6 +10,9 @@ from study.analysis.formula import NOTHING
 from study.analysis.records import Coefficient, RandomEffect
 from study.bundle import TYPE_LABELS
 
+LEVEL = 0.05
+"""The p-value below which a test counts as evidence, unless a plan sets another."""
+
 OUTSIZED = 10.0
 """A coefficient (log-odds) beyond this is a reason to look at the data, or at the predictor's unit."""
 SHOWN = 6
@@ -27,6 +30,16 @@ _HYPOTHESES = {
         "the effect of explanations depends on the trial type or on the other explanation"
     ),
 }
+
+
+def alpha_text(level: float) -> str:
+    """Format a significance level as articles print it: ``".05"``, ``".0146"``."""
+    return f"{level:.4f}".rstrip("0").removeprefix("0")
+
+
+def coverage_text(level: float) -> str:
+    """Format the coverage of intervals at a significance level: ``"95%"``, ``"99%"``."""
+    return f"{100 * (1 - level):.4g}%"
 
 
 def describe_hypothesis(smaller: str, larger: str) -> str:

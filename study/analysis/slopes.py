@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis import fitting, headline, nested, placebos, planned, random_effects
+from study.analysis import fitting, nested, placebos, planned, random_effects
 from study.analysis import formula as formulas
 from study.analysis.contrasts import Contrast
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.responses import Responses
-from study.analysis.sentences import describe_p
+from study.analysis.sentences import alpha_text, describe_p
+from study.analysis.wording import write_whole_contrast
 
 _VERDICTS = {
     (True, True): "there is evidence with them too",
@@ -72,9 +73,9 @@ def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     )
     if not without.any():
         return None
-    below = f"Contrasts with p (Holm) below {headline.alpha_text(level)}: {without.sum()}"
+    below = f"Contrasts with p (Holm) below {alpha_text(level)}: {without.sum()}"
     left = without.index[without & with_slopes]
-    named = f": {'; '.join(map(headline.words, left))}" if 0 < len(left) <= MOST_NAMED else ""
+    named = f": {'; '.join(map(write_whole_contrast, left))}" if 0 < len(left) <= MOST_NAMED else ""
     return f"{below}; with random slopes {len(left)} of them (exploratory){named}."
 
 

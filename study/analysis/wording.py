@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from core.names import lower_first, upper_first
-from study.analysis.detection import DETECTION_MEASURES
-from study.analysis.headings import format_heading
+from study.analysis.headings import DETECTION_MEASURES, format_heading
 from study.analysis.sentences import words
 from study.bundle import TYPE_LABELS
 from study.conditions import CONDITIONS, format_condition
@@ -21,6 +20,11 @@ def write_contrast(name: str) -> str:
     first, *others = (format_condition(side) if side in CONDITIONS else side for side in pair.split(" - "))
     sides = " vs ".join([upper_first(first), *map(lower_first, others)])
     return f"{sides}{comma}{TYPES.sub(lambda kind: TYPE_LABELS[kind[0]], kinds)}"
+
+
+def write_whole_contrast(contrast: str) -> str:
+    """Write a contrast in words: ``"Saliency maps vs no explanation, all trials"``."""
+    return write_contrast(contrast) + ("" if ", " in contrast else ", all trials")
 
 
 IN_WORDS: Mapping[str, Callable[[str], str]] = {
