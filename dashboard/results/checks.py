@@ -11,11 +11,11 @@ from dashboard.results.findings import list_model_messages
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
-from study.analysis import crosschecks, slopes
-from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
-from study.analysis.records import MixedModel
-from study.analysis.sentences import coverage_text
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import crosschecks, slopes
+from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy, ExploratoryResult
+from study.analysis.models.records import MixedModel
+from study.analysis.models.sentences import coverage_text
+from study.analysis.words.wording import IN_WORDS
 
 SLOPE_WORDS: numbers.Words = {
     **IN_WORDS,

@@ -10,10 +10,14 @@ from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
 from dashboard.shared.jobs import Job
 from dashboard.shared.messages import escape_markdown
-from study.analysis import captions, figures, headline, nested, random_effects, report, slopes
-from study.analysis.records import MixedModel
-from study.analysis.sentences import coverage_text, keep_whole, words
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import slopes
+from study.analysis.models import random_effects
+from study.analysis.models.records import MixedModel
+from study.analysis.models.sentences import coverage_text, keep_whole, words
+from study.analysis.planned import nested
+from study.analysis.report import captions, figures, headline
+from study.analysis.report import files as report
+from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
 EFFECTS = {"variable": "Explanation", "effect": "% points"}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from core.names import format_name
 from core.types import TeachingSet
 from dashboard.teaching.jobs import LessonResult
-from study.analysis import plots
+from study import plots
 
 LARGE = 0.09
 """Side of an example's image in the plane, as a share of its width."""

@@ -14,7 +14,7 @@ from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
-from study.analysis import plots
+from study import plots
 from study.inquiry.calibration import COOLED, GIVEN, LEAST, CalibrationResults, ConfidenceCalibration, Gap, explain_few
 from study.inquiry.debugging import DebuggingResults
 

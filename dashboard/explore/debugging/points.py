@@ -11,8 +11,8 @@ import plotly.express as px
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from study.analysis.plots import INK, MARKS, PALETTE
 from study.inquiry.debugging import DebuggingResults
+from study.plots import INK, MARKS, PALETTE
 
 RIGHT, OTHER_ERROR, CONFIDENT, UNKNOWN = KINDS = ("Correct", "Other error", "Confident error", "True class unknown")
 OTHER, ALL = "Others", "Images"

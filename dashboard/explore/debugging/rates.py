@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard.explore.figures import DELETION
-from study.analysis import plots
+from study import plots
 
 WIDE = 26
 """Letters in a line of a name."""

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from core.names import format_name
 from dashboard.explore.layers.training import memorisation
-from study.analysis import plots
+from study import plots
 
 TOP = 20
 """Rows of a figure of units at most: those with the largest effects."""

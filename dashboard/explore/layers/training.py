@@ -7,7 +7,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 
 from core.names import format_name
-from study.analysis import plots
+from study import plots
 
 RECORDED = {
     "training": "Training images",
