@@ -61,7 +61,7 @@ setup(
             "studies/*.toml",
             "sets/*.txt",
         ],
-        "foretell.study": ["locales/**/*.toml", "analysis/templates/*"],
+        "foretell.study": ["locales/**/*.toml", "analysis/report/templates/*"],
         "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
     },
     cmdclass={"build_py": BuildPackage},

@@ -18,20 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import (
-    accuracies,
-    calibration,
-    contrasts,
-    detection,
-    items,
-    learning,
-    marginal,
-    mixed,
-    nested,
-    projection,
-    responses,
-)
-from study.analysis.intervals import wald
+from study.analysis.exploratory import calibration, detection, items, learning, projection
+from study.analysis.models import marginal, mixed
+from study.analysis.models.intervals import wald
+from study.analysis.planned import contrasts, nested
+from study.analysis.responses import accuracies
+from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 from study.workspace import parallel

@@ -23,9 +23,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import report
-from study.analysis import crosschecks, mixed, nested, responses
-from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.analysis.exploratory import crosschecks
+from study.analysis.models import mixed
+from study.analysis.planned import nested
+from study.analysis.planned.nested import FIXED, RANDOM
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
+from study.analysis.responses import reading as responses
 
 SEED = 2021
 SIZES = {"160 participants": 40, "1600 participants": 400}
@@ -98,7 +101,7 @@ def fit_alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
 
 
 def fit_bayesian(frame: pd.DataFrame) -> dict[str, Any]:
-    """Fit the same terms by statsmodels, with the additional checks of `study.analysis.crosschecks`."""
+    """Fit the same terms by statsmodels, with the additional checks of `study.analysis.exploratory.crosschecks`."""
     model = mixed.fit(frame, FORMULA)
     return measure_time(lambda: crosschecks.table(frame, model))[1]
 

@@ -3,8 +3,8 @@
 Studies without any effect of explanations, in worlds where participants differ in their effects of trial type, where
 categories differ in their effects of explanations, in both, and in neither. Each study is analysed with random
 intercepts only, as the paper's, with random slopes without correlations, and with correlated slopes, which are reduced
-where singular (`study.analysis.random_effects.RULE`). The share of p < .05 of each test, with its 95% interval for the
-studies simulated (Clopper & Pearson).
+where singular (`study.analysis.models.random_effects.RULE`). The share of p < .05 of each test, with its 95% interval
+for the studies simulated (Clopper & Pearson).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import power
-from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.analysis.planned.nested import FIXED, RANDOM
+from study.analysis.power import simulation as power
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
 from study.workspace import parallel
 
 SEED = 15

@@ -12,8 +12,8 @@ import time
 from typing import Any
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import power
-from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.analysis.power import simulation as power
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
 
 SEED = 2021
 

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import intervals, mixed, responses
-from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.analysis.models import intervals, mixed
+from study.analysis.planned.nested import FIXED, RANDOM
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
+from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES
 from study.workspace import parallel
 

@@ -25,7 +25,8 @@ from core.registry import Registry
 from dashboard.cli import bench
 from dashboard.cli.main import build_app
 from data.errors import DataError
-from study.analysis import nested, responses
+from study.analysis.planned import nested
+from study.analysis.responses import reading as responses
 from study.conditions import CONDITIONS
 from study.network.sources import open_classifier, open_set
 from study.plan.config import IMAGE_SETS, ImageSource
@@ -325,7 +326,7 @@ def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypa
     data = simulated.study(seed=3)
     before = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
     shown: dict[str, Any] = {}
-    exec(example("add-a-model.md", "study/analysis/nested.py"), shown)
+    exec(example("add-a-model.md", "study/analysis/planned/nested.py"), shown)
     monkeypatch.setattr(nested, "FIXED", shown["FIXED"])
     after = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
     assert list(after) == [("null", "maps"), ("maps", "explanation"), ("explanation", "interaction")]

@@ -17,8 +17,8 @@ from dashboard.cli.terminal import Bars, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from study.analysis.records import InterimAnalysis
-    from study.analysis.report import HeadlineResult
+    from study.analysis.models.records import InterimAnalysis
+    from study.analysis.report.files import HeadlineResult
     from study.bundle import Manifest
     from study.plan.preregistration import AnalysisPlan
 
@@ -46,8 +46,9 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis import crosschecks, results
-    from study.analysis.responses import read
+    from study.analysis.exploratory import crosschecks
+    from study.analysis.report import results
+    from study.analysis.responses.reading import read
     from study.workspace.files import shared_files
 
     with Bars() as progress:
@@ -95,7 +96,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
 
     import pandas as pd
 
-    from study.analysis import responses, results
+    from study.analysis.report import results
+    from study.analysis.responses import reading as responses
     from study.bundle import Bundle
     from study.plan.preregistration import load_frozen_plan
     from study.service import Service
@@ -152,8 +154,9 @@ def glmm(
 
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
-    from study.analysis import coding, mixed, printing, responses
-    from study.analysis import formula as formulas
+    from study.analysis.models import coding, mixed, printing
+    from study.analysis.models import formula as formulas
+    from study.analysis.responses import reading as responses
 
     names = [*(factor or ()), *formulas.groupings(formula)]
     used = formulas.list_names(formula) | {weights or ""}
@@ -202,8 +205,8 @@ def power(
     """
     from dashboard.power import inputs, tables
     from dashboard.power.jobs import PowerAnalysis
-    from study.analysis import power as simulations
-    from study.analysis import responses
+    from study.analysis.power import simulation as simulations
+    from study.analysis.responses import reading as responses
     from study.plan import config
     from study.plan.mixture import parse_mixture
     from study.workspace.files import shared_files

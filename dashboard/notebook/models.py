@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from dashboard.notebook.display import escape
-from study.analysis import coding, mixed, printing
-from study.analysis import formula as formulas
-from study.analysis.records import MixedModel
+from study.analysis.models import coding, mixed, printing
+from study.analysis.models import formula as formulas
+from study.analysis.models.records import MixedModel
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,15 @@ from core.types import Progress
 from dashboard.power.inputs import FEWEST_PARTICIPANTS, MOST_PARTICIPANTS, SLOPES
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
-from study.analysis import formula as formulas
-from study.analysis import nested, power, random_effects
-from study.analysis.contrasts import Contrast
-from study.analysis.headline import alpha_text
-from study.analysis.planned import significance
-from study.analysis.responses import Responses
-from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
+from study.analysis.models import formula as formulas
+from study.analysis.models import random_effects
+from study.analysis.models.sentences import alpha_text
+from study.analysis.planned import nested
+from study.analysis.planned.analysis import significance
+from study.analysis.planned.contrasts import Contrast
+from study.analysis.power import simulation as power
+from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
+from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
 from study.plan.config import StudyConfig
@@ -128,7 +130,7 @@ class PowerAnalysis:
         return from_pilot(model, conditions, categories, per_type)
 
     def curve(self, progress: Progress, workers: int | None = None, engine: str = "processes") -> pd.DataFrame:
-        """Compute power by the study's own plan, as `study.analysis.power.curve` does."""
+        """Compute power by the study's own plan, as `study.analysis.power.simulation.curve` does."""
         return power.curve(
             self.truth(),
             self.sizes,

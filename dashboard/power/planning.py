@@ -18,8 +18,8 @@ from dashboard.shared.keys import STARTED_KEY
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
-from study.analysis import power
-from study.analysis.notices import MODES
+from study.analysis.power import simulation as power
+from study.analysis.responses.notices import MODES
 from study.plan.config import StudyConfig
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from core.names import format_probability
-from study.analysis import power
-from study.analysis.sentences import describe_hypothesis
+from study.analysis.models.sentences import describe_hypothesis
+from study.analysis.power import simulation as power
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
 

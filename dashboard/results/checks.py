@@ -11,10 +11,11 @@ from dashboard.results.findings import list_model_messages
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
-from study.analysis import crosschecks, headline, slopes
-from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
-from study.analysis.records import MixedModel
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import crosschecks, slopes
+from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy, ExploratoryResult
+from study.analysis.models.records import MixedModel
+from study.analysis.models.sentences import coverage_text
+from study.analysis.words.wording import IN_WORDS
 
 SLOPE_WORDS: numbers.Words = {
     **IN_WORDS,
@@ -30,7 +31,7 @@ def show(result: AnalysisResult) -> None:
     compared, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
     numbers.heading(compared.title, "exploratory")
     st.caption(compared.explain(study))
-    coverage = headline.coverage_text(result.level)
+    coverage = coverage_text(result.level)
     live.draw_when_ready(work.make_measure_task(result, "slopes"), lambda made: _show_slopes(made, coverage), "slopes")
     numbers.heading(robustness.title, "exploratory")
     live.draw_when_ready(work.make_measure_task(result, "crosschecks"), _table, "checks")

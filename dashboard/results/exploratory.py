@@ -7,9 +7,9 @@ import streamlit as st
 from dashboard.results import jobs as work
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
-from study.analysis import exploratory
-from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import analysis as exploratory
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
+from study.analysis.words.wording import IN_WORDS
 from study.bundle import Manifest
 
 

@@ -10,10 +10,14 @@ from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
 from dashboard.shared.jobs import Job
 from dashboard.shared.messages import escape_markdown
-from study.analysis import captions, figures, headline, nested, random_effects, report, slopes
-from study.analysis.records import MixedModel
-from study.analysis.sentences import keep_whole, words
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import slopes
+from study.analysis.models import random_effects
+from study.analysis.models.records import MixedModel
+from study.analysis.models.sentences import coverage_text, keep_whole, words
+from study.analysis.planned import nested
+from study.analysis.report import captions, figures, headline
+from study.analysis.report import files as report
+from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
 EFFECTS = {"variable": "Explanation", "effect": "% points"}
@@ -44,11 +48,11 @@ def show_tests(result: AnalysisResult) -> None:
                 "contrasts",
                 IN_WORDS,
                 headings=captions.CONTRASTS,
-                coverage=headline.coverage_text(result.level),
+                coverage=coverage_text(result.level),
                 order=captions.ACCURACY_COLUMNS,
             )
         st.caption(
-            f"Differences in accuracy with {headline.coverage_text(result.level)} intervals, uncorrected; p values "
+            f"Differences in accuracy with {coverage_text(result.level)} intervals, uncorrected; p values "
             "in the sentences are corrected for the number of contrasts (Holm). "
             f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
         )
@@ -187,7 +191,7 @@ def show_contrasts(result: AnalysisResult) -> None:
         st.info("The plan names no contrast between conditions that have responses.")
     else:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
-        coverage = headline.coverage_text(result.level)
+        coverage = coverage_text(result.level)
         numbers.table(result.contrasts, "contrasts", IN_WORDS, coverage=coverage, order=captions.ACCURACY_COLUMNS)
         st.caption(captions.explain_contrasts(result.level))
         if result.untestable:

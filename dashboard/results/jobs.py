@@ -16,12 +16,18 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
-from study.analysis import accuracies, exploratory, headline, intervals, marginal, nested, planned, report
-from study.analysis.exploratory import AnalysedStudy
-from study.analysis.nested import NestedAnalysis
-from study.analysis.planned import PlannedAnalysis, PlannedData
-from study.analysis.records import InterimAnalysis, MixedModel
-from study.analysis.responses import Responses
+from study.analysis.exploratory import analysis as exploratory
+from study.analysis.exploratory.analysis import AnalysedStudy
+from study.analysis.models import intervals, marginal
+from study.analysis.models.records import InterimAnalysis, MixedModel
+from study.analysis.models.sentences import LEVEL
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import nested
+from study.analysis.planned.analysis import PlannedAnalysis, PlannedData
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report import files as report
+from study.analysis.responses import accuracies
+from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 
@@ -59,7 +65,7 @@ class Sample:
     @property
     def level(self) -> float:
         """Return the p below which a test counts as evidence, by the plan and its interim analyses."""
-        return headline.LEVEL if self.plan is None else self.plan.level
+        return LEVEL if self.plan is None else self.plan.level
 
     @property
     def label(self) -> str:

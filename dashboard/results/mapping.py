@@ -12,7 +12,7 @@ from core.names import upper_first
 from dashboard.shared import files
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
-from study.analysis import responses
+from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text

@@ -7,10 +7,10 @@ import streamlit as st
 
 from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
-from study.analysis.accuracies import order
-from study.analysis.convergence import FEW
-from study.analysis.responses import Responses
-from study.analysis.wording import IN_WORDS
+from study.analysis.models.convergence import FEW
+from study.analysis.responses.accuracies import order
+from study.analysis.responses.reading import Responses
+from study.analysis.words.wording import IN_WORDS
 from study.bundle import Manifest
 
 FEW_PER_CONDITION = 2

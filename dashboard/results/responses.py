@@ -15,9 +15,9 @@ from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
 from dashboard.shared.uploads import read_upload
-from study.analysis import responses
-from study.analysis.records import InterimAnalysis
-from study.analysis.responses import Responses
+from study.analysis.models.records import InterimAnalysis
+from study.analysis.responses import reading as responses
+from study.analysis.responses.reading import Responses
 from study.bundle import Bundle
 from study.collection.permissions import Permission
 from study.collection.researcher import Researcher

@@ -15,7 +15,7 @@ from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
-from study.analysis.headings import format_headings
+from study.analysis.words.headings import format_headings
 from study.building.categories import count_of, largest_study
 from study.building.check import StudyCheck, check
 from study.building.workers import build_with, helpers_here

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.names import format_name
 from dashboard.shared.messages import escape_markdown
-from study.analysis.headings import format_headings
+from study.analysis.words.headings import format_headings
 from study.bundle import TYPE_LABELS, Bundle, Trial
 from study.conditions import CONDITIONS, format_condition
 from study.conditions.condition import Condition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.markdown import format_table
-from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED
+from study.analysis.responses.reading import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED
 from study.bundle import TRIAL_TYPES
 from study.collection.export import DICTIONARY
 from study.collection.published import NAMES, columns

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.power.jobs import TRIAL
-from study.analysis import search, starts
-from study.analysis.random_effects import RULE
+from study.analysis.models import search, starts
+from study.analysis.models.random_effects import RULE
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 

@@ -21,7 +21,7 @@ from core.device import one_thread
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.analysis import random_effects
+from study.analysis.models import random_effects
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered

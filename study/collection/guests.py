@@ -164,7 +164,7 @@ class Guests(ResearcherDoor):
         Returns
         -------
         pandas.DataFrame
-            ``rule, people, responses``, as of `study.analysis.planned.exclude`.
+            ``rule, people, responses``, as of `study.analysis.planned.analysis.exclude`.
         """
         rows = self.workspace.store.read(lambda db: guests.count_exclusions(db, study_hash))
         counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["responses"])) for row in rows]

@@ -15,7 +15,7 @@ from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.store import Connection, audit, repository
 
 if TYPE_CHECKING:
-    from study.analysis.records import InterimAnalysis
+    from study.analysis.models.records import InterimAnalysis
 
 INTERIM_ANALYSIS = "looked as planned"
 _INTERIM_FIELDS = ("number", "of", "participants", "bound", "z")
@@ -48,7 +48,7 @@ def plan_of(manifest: Manifest) -> AnalysisPlan | None:
 
 def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, stages: pd.DataFrame) -> InterimStatus:
     """Derive the state of the interim analyses from condition, stage and study_hash alone, without any response."""
-    from study.analysis import stopping  # the models take seconds to import
+    from study.analysis.planned import stopping  # the models take seconds to import
 
     done = stages[(stages["stage"] == "done") & (stages["study_hash"] == manifest.study_hash)]
     finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
@@ -82,7 +82,7 @@ def make(
     manifest: Manifest, number: int, responses: pd.DataFrame, participants: pd.DataFrame, progress: Progress
 ) -> InterimAnalysis:
     """Make an interim analysis of the participants who finished this version of a study, without recording it."""
-    from study.analysis import stopping
+    from study.analysis.planned import stopping
 
     plan, finished = plan_of(manifest), participants.loc[participants["stage"] == "done", "participant"]
     assert plan is not None
@@ -103,7 +103,7 @@ def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now
 
 def load_interim_analyses(db: Connection, study_hash: str) -> tuple[InterimAnalysis, ...]:
     """List the interim analyses made of a frozen study, in order."""
-    from study.analysis.records import InterimAnalysis
+    from study.analysis.models.records import InterimAnalysis
 
     details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == INTERIM_ANALYSIS]
     mine = [{key: d[key] for key in _INTERIM_FIELDS} for d in details if d["study_hash"] == study_hash]

@@ -37,7 +37,7 @@ from study.store.rows import Mode, Row, VersionRow
 from study.workspace.workspace import bundles, study_name
 
 if TYPE_CHECKING:
-    from study.analysis.records import InterimAnalysis
+    from study.analysis.models.records import InterimAnalysis
 
 
 @guard

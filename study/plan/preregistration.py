@@ -81,7 +81,7 @@ class Stopping(PlanSection):
 
     At each of ``looks`` (participants per condition who finished, increasing; the last is the planned end) the largest
     model tests ``contrast``; beyond its bound the collection closes. The bounds spend the plan's alpha over the
-    interim analyses by ``spending`` (`study.analysis.bounds`).
+    interim analyses by ``spending`` (`study.analysis.planned.bounds`).
     """
 
     looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=1, max_length=20)]
@@ -132,7 +132,7 @@ class AnalysisPlan(PlanSection):
 
     ``models`` are nested, smallest first, name = fixed effects in lme4's notation. Random effects may be added, the
     same to each: ``(trial_type || participant) + (saliency + examples || category)``; without any, participants and
-    categories are crossed random intercepts. A singular fit is reduced by `study.analysis.random_effects.RULE`.
+    categories are crossed random intercepts. A singular fit is reduced by `study.analysis.models.random_effects.RULE`.
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     """

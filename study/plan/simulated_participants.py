@@ -4,8 +4,8 @@ Five theories of participants' behaviour. The guesser has no information. The be
 what they see themselves (as Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, found). The reader of
 heatmaps does the same until a heatmap shows that the AI relied on something else; the Bayesian learner, until examples
 teach them otherwise; the inattentive participant presses a random key on some trials. They serve to test and to plan
-studies: their responses are no evidence about humans. `study.analysis.cognitive` estimates their parameters from
-responses.
+studies: their responses are no evidence about humans. `study.analysis.exploratory.cognitive` estimates their parameters
+from responses.
 """
 
 from __future__ import annotations

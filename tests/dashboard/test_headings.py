@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.names import format_name
 from core.training.record import TrainingMoment
-from study.analysis.headings import FORMS, HEADINGS, format_heading
+from study.analysis.words.headings import FORMS, HEADINGS, format_heading
 from tests.conftest import ROOT
 
 SOURCES = ("study/analysis", "study/inquiry", "dashboard/teaching", "dashboard/power", "dashboard/explore")

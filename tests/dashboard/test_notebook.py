@@ -21,7 +21,7 @@ from core.errors import ForetellError
 from core.rendering import AGAINST, FOR
 from dashboard.notebook import PUBLIC
 from data.scenes.generator import render
-from study.analysis import mixed
+from study.analysis.models import mixed
 from study.plan import config
 from study.workspace.workspace import ROOT
 from tests.study.analysis import simulated

@@ -12,8 +12,8 @@ from dashboard.power.tables import (
     tabulate_sample_sizes,
     tabulate_smallest_effects,
 )
-from study.analysis import power
-from study.analysis.headings import is_share
+from study.analysis.power import simulation as power
+from study.analysis.words.headings import is_share
 
 
 def test_sentences_name_the_hypothesis_of_each_test() -> None:

@@ -20,7 +20,9 @@ def imported_by(*statements: str) -> list[set[str]]:
 
 def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> None:
     """Catches a network's library on the way to a table, and a list of libraries that the page has left behind."""
-    analyses = "from study.analysis.exploratory import EXPLORATORY; [EXPLORATORY[name] for name in EXPLORATORY]"
+    analyses = (
+        "from study.analysis.exploratory.analysis import EXPLORATORY; [EXPLORATORY[name] for name in EXPLORATORY]"
+    )
     page, with_analyses = imported_by("import dashboard.results.page", analyses)
     assert "torch" not in page
     assert set(warming.LIBRARIES) <= with_analyses

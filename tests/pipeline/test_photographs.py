@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from core.classifier import Classifier
-from study.analysis import responses, results
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
 from study.inquiry.files.explain import ExplanationQuery, explain_files, open_image

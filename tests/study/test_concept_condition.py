@@ -12,7 +12,8 @@ import torch
 from PIL import Image
 
 from core.errors import ForetellError
-from study.analysis import placebos, responses
+from study.analysis.planned import placebos
+from study.analysis.responses import reading as responses
 from study.building.build import build, verify
 from study.bundle import Bundle
 from study.conditions import CONDITIONS

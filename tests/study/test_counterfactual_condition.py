@@ -15,7 +15,8 @@ from torch import Tensor
 
 from core.rendering import MARK
 from data.types import ImageSet
-from study.analysis import placebos, responses
+from study.analysis.planned import placebos
+from study.analysis.responses import reading as responses
 from study.building.build import build, verify
 from study.bundle import TRIAL_TYPES, Bundle, Trial
 from study.conditions import CONDITIONS

@@ -12,7 +12,8 @@ from scipy.special import logit
 from core.errors import ForetellError
 from core.teaching.kfac import with_bias
 from core.teaching.scoring import score_sets
-from study.analysis import placebos, responses
+from study.analysis.planned import placebos
+from study.analysis.responses import reading as responses
 from study.building.build import build, verify
 from study.building.plan import TeachingProblem, make_planner
 from study.building.reopening import ReopenedStudy, reopen

@@ -12,7 +12,8 @@ from PIL import Image
 
 from core.concepts.prototypes import find_matches
 from data.types import ImageSet
-from study.analysis import placebos, responses
+from study.analysis.planned import placebos
+from study.analysis.responses import reading as responses
 from study.building.build import build
 from study.bundle import Bundle, Trial
 from study.conditions import CONDITIONS

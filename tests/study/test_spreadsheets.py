@@ -74,4 +74,4 @@ def test_no_table_is_written_another_way() -> None:
         for path in (root / folder).rglob("*.py")
         if ".to_csv(" in path.read_text(encoding="utf-8")
     }
-    assert found == {"study/workspace/spreadsheets.py", "study/analysis/responses.py"}
+    assert found == {"study/workspace/spreadsheets.py", "study/analysis/responses/reading.py"}

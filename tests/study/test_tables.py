@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import responses
+from study.analysis.responses import reading as responses
 from study.workspace.tables import is_numeric, mark_missing, parse_numbers, parse_table
 from tests.study.analysis.simulated import study
 

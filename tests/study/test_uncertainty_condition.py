@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.analysis import placebos, responses
+from study.analysis.planned import placebos
+from study.analysis.responses import reading as responses
 from study.building.build import build, verify
 from study.bundle import Bundle
 from study.conditions import CONDITIONS

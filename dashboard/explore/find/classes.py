@@ -12,7 +12,7 @@ from dashboard.explore.find.jobs import make_class_task
 from dashboard.explore.find.view import Search
 from dashboard.shared import cache, files
 from dashboard.shared.live import draw_when_ready
-from study.analysis.headings import format_headings
+from study.analysis.words.headings import format_headings
 from study.workspace.spreadsheets import csv_text
 
 FORMATS = {"sensitivity": "percent", "precision": "percent", "auc": "%.3f", "auc_low": "%.3f", "auc_high": "%.3f"}

@@ -24,7 +24,7 @@ from dashboard.shared import links
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
-from study.analysis.headings import format_headings
+from study.analysis.words.headings import format_headings
 
 MOST_COLUMNS = 8
 MOST_CELLS = 250

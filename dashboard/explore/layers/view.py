@@ -23,7 +23,7 @@ from dashboard.shared import files, numbers
 from dashboard.shared.live import await_result, begin, draw_when_ready, format_duration, is_held
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.analysis.headings import format_heading
+from study.analysis.words.headings import format_heading
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.inspection import LayerQuery
 from study.inquiry.layers.record import Drawing, QuestionRecord, record_of

@@ -22,8 +22,10 @@ from dashboard.power.inputs import parse_multiples
 from dashboard.power.jobs import PowerAnalysis
 from dashboard.power.tables import tabulate_sample_sizes
 from dashboard.shared.jobs import pool
-from study.analysis import contrasts, power, truths
-from study.analysis.planned import significance
+from study.analysis.planned import contrasts
+from study.analysis.planned.analysis import significance
+from study.analysis.power import simulation as power
+from study.analysis.power import truths
 from study.plan import config
 from study.plan.preregistration import AnalysisPlan, PlannedContrast, Stopping
 from study.workspace import parallel
@@ -135,7 +137,7 @@ def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
     made(app.button(key="simulate").click().run())
-    from study.analysis import nested
+    from study.analysis.planned import nested
 
     settings = config.read(DEMO)
     model = nested.analyze(study(24, 8, 6, seed=5)).models["interaction"]

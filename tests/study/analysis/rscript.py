@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.mixed import MixedModel
+from study.analysis.models.mixed import MixedModel
 
 _SCRIPT = """
 suppressMessages(library(PACKAGE))

@@ -12,7 +12,9 @@ from scipy.stats import t
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
-from study.analysis import accuracies, projection, responses
+from study.analysis.exploratory import projection
+from study.analysis.responses import accuracies
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import study
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import cognitive
+from study.analysis.exploratory import cognitive
 from study.bundle import Trial
 from study.facts import TeachingFacts
 from study.plan import simulated_participants

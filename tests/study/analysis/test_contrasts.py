@@ -8,8 +8,8 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
-from study.analysis import contrasts, nested
-from study.analysis.contrasts import Contrast
+from study.analysis.planned import contrasts, nested
+from study.analysis.planned.contrasts import Contrast
 from tests.study.analysis.simulated import TYPES, study
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis import convergence, mixed, nested, responses
+from study.analysis.models import convergence, mixed
+from study.analysis.planned import nested
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import TYPES, study
 
 FORMULA = "correct ~ trial_type * saliency + (1|participant) + (1|category)"

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import crosschecks, mixed
-from study.analysis.exploratory import EXPLORATORY, AnalysedStudy
-from study.analysis.responses import Responses
+from study.analysis.exploratory import crosschecks
+from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy
+from study.analysis.models import mixed
+from study.analysis.responses.reading import Responses
 from tests.study.analysis.simulated import study
 
 FORMULA = "correct ~ trial_type + saliency + examples + (1|participant) + (1|category)"

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import detection, mixed, responses, results
-from study.analysis.exploratory import AnalysedStudy
+from study.analysis.exploratory import detection
+from study.analysis.exploratory.analysis import AnalysedStudy
+from study.analysis.models import mixed
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from tests.study.analysis import glmmtmb
 
 KINDS = ("adv_incorrect", "std_incorrect", "std_correct")

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import contrasts, estimability, marginal, mixed, nested, responses, results
-from study.analysis.contrasts import Contrast
+from study.analysis.models import estimability, marginal, mixed
+from study.analysis.planned import contrasts, nested
+from study.analysis.planned.contrasts import Contrast
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan, PlannedContrast
 from tests.study.analysis import lme4
 from tests.study.analysis.simulated import TYPES, slow_fit, study

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import mixed, responses, results
-from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryAnalysis, TableAndFigure
+from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy, ExploratoryAnalysis, TableAndFigure
+from study.analysis.models import mixed
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import slopes, study
 
 

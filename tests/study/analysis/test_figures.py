@@ -8,7 +8,9 @@ import plotly.graph_objects as go
 import pytest
 
 from study import plots
-from study.analysis import figures, headline, responses, speed
+from study.analysis.exploratory import speed
+from study.analysis.report import figures, headline
+from study.analysis.responses import reading as responses
 from tests.contrast import LEAST, measure_contrast
 from tests.study.analysis.simulated import study
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from study.analysis import mixed, responses
+from study.analysis.models import mixed
+from study.analysis.responses import reading as responses
 from tests.study.analysis import glmmtmb, rscript
 from tests.study.analysis.simulated import TYPES, slopes, study
 

@@ -7,7 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.analysis import nested, planned, report, responses, results
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import nested
+from study.analysis.report import files as report
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
 from tests.study.analysis.simulated import study
 from tests.study.analysis.test_report import answered

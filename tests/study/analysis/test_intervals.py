@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import chi2
 
 from core.errors import ForetellError
-from study.analysis import intervals, mixed, responses
+from study.analysis.models import intervals, mixed
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import TYPES, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant)"

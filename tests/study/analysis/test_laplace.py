@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import laplace, mixed
+from study.analysis.models import laplace, mixed
 from tests.study.analysis import simulated
 from tests.study.analysis.simulated import study
 

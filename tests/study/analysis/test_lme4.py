@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis import intervals, mixed
-from study.analysis.mixed import MixedModel
+from study.analysis.models import intervals, mixed
+from study.analysis.models.mixed import MixedModel
 from tests.study.analysis import lme4, rscript
 from tests.study.analysis.simulated import TYPES, slopes, study
 

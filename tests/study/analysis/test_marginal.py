@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from scipy.special import expit
 
 from core.errors import ForetellError
-from study.analysis import marginal, mixed
+from study.analysis.models import marginal, mixed
 from tests.study.analysis.simulated import TYPES, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant) + (1|category)"

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import calibration, exploratory, items, learning, projection, responses, speed
-from study.analysis.exploratory import EXPLORATORY, AnalysedStudy
-from study.analysis.notices import MODES
+from study.analysis.exploratory import analysis as exploratory
+from study.analysis.exploratory import calibration, items, learning, projection, speed
+from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy
+from study.analysis.responses import reading as responses
+from study.analysis.responses.notices import MODES
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study

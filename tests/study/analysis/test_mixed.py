@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import mixed, responses
+from study.analysis.models import mixed
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import TYPES, laplace, slow_fit, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant) + (1|category)"

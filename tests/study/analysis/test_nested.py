@@ -10,8 +10,10 @@ import pytest
 from scipy.stats import chi2
 
 from core.errors import ForetellError
-from study.analysis import nested, responses, results
-from study.analysis.sentences import words
+from study.analysis.models.sentences import words
+from study.analysis.planned import nested
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import study
 
 TERMS = [

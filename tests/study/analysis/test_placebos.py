@@ -8,8 +8,13 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
-from study.analysis import contrasts, mixed, nested, placebos, planned, random_effects, report, responses, slopes
-from study.analysis.contrasts import Contrast
+from study.analysis.exploratory import slopes
+from study.analysis.models import mixed, random_effects
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import contrasts, nested, placebos
+from study.analysis.planned.contrasts import Contrast
+from study.analysis.report import files as report
+from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan, Exclusions, PlannedContrast
 from tests.study.analysis import simulated
 

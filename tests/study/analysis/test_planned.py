@@ -8,7 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import ForetellError
-from study.analysis import contrasts, nested, planned, responses
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import contrasts, nested
+from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan, Exclusions
 from tests.study.analysis.simulated import study
 

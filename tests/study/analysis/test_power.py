@@ -13,8 +13,10 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from core.errors import ForetellError
-from study.analysis import contrasts, nested, power, truths
-from study.analysis.contrasts import FACTORS
+from study.analysis.planned import contrasts, nested
+from study.analysis.planned.contrasts import FACTORS
+from study.analysis.power import simulation as power
+from study.analysis.power import truths
 from study.bundle import TRIAL_TYPES
 from tests.study.analysis.test_cognitive import trials
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
-from study.analysis import mixed, printing
+from study.analysis.models import mixed, printing
 from tests.study.analysis import lme4
 from tests.study.analysis.simulated import slopes
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from study.analysis import mixed, nested, random_effects, responses
-from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.analysis.models import mixed, random_effects
+from study.analysis.planned import nested
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
+from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES
 from study.plan.preregistration import NESTED
 

@@ -15,9 +15,14 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser
 
-from study.analysis import cognitive, crosschecks, figures, nested, report, responses, results, sentences
-from study.analysis.nested import RatioTest
-from study.analysis.records import Coefficient, MixedModel
+from study.analysis.exploratory import cognitive, crosschecks
+from study.analysis.models import sentences
+from study.analysis.models.records import Coefficient, MixedModel
+from study.analysis.planned import nested
+from study.analysis.planned.nested import RatioTest
+from study.analysis.report import figures, results
+from study.analysis.report import files as report
+from study.analysis.responses import reading as responses
 from study.bundle import Bundle, Manifest
 from study.plan.preregistration import AnalysisPlan
 from study.plan.simulated_participants import THEORIES

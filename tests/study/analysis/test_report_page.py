@@ -9,8 +9,13 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page
 
-from study.analysis import composition, nested, random_effects, report, responses, results, slopes
-from study.analysis.nested import RatioTest
+from study.analysis.exploratory import slopes
+from study.analysis.models import random_effects
+from study.analysis.planned import nested
+from study.analysis.planned.nested import RatioTest
+from study.analysis.report import composition, results
+from study.analysis.report import files as report
+from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
 from tests.study.analysis.simulated import study
 from tests.study.analysis.test_report import answered

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import mixed, responses
+from study.analysis.models import mixed
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import study
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from core.errors import ForetellError
-from study.analysis import mixed
+from study.analysis.models import mixed
 from tests.study.analysis import glmmtmb, lme4, rscript
 from tests.study.analysis.simulated import laplace, slopes
 

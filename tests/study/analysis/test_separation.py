@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from study.analysis import separation
+from study.analysis.models import separation
 
 
 def design(*rows: tuple[float, ...]) -> np.ndarray:

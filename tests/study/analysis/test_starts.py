@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from study.analysis import mixed, starts
+from study.analysis.models import mixed, starts
 from tests.study.analysis.simulated import study
 
 SETS = {

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import stopping
-from study.analysis.bounds import bounds
-from study.analysis.records import InterimAnalysis
+from study.analysis.models.records import InterimAnalysis
+from study.analysis.planned import stopping
+from study.analysis.planned.bounds import bounds
 from study.plan.preregistration import AnalysisPlan, Spending
 from tests.study.analysis.simulated import study
 

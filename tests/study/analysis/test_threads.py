@@ -10,14 +10,14 @@ from typing import Any
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from study.analysis import mixed
-from study.analysis.threads import one_blas_thread
+from study.analysis.models import mixed
+from study.analysis.models.threads import one_blas_thread
 from tests.study.analysis.simulated import study
 
 LATER = """
 import numpy, scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
-from study.analysis.threads import one_blas_thread
+from study.analysis.models.threads import one_blas_thread
 with one_blas_thread():
     pass
 before = len(threadpool_info())

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import nested, responses, times
+from study.analysis.exploratory import times
+from study.analysis.planned import nested
+from study.analysis.responses import reading as responses
 from tests.study.analysis.simulated import study
 
 

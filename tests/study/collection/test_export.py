@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import responses
+from study.analysis.responses import reading as responses
 from study.collection import psychds
 from study.collection import published as theirs
 from study.collection.export import DICTIONARY, PARTICIPANTS, export, write_csv

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import planned, responses, stopping
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import stopping
+from study.analysis.responses import reading as responses
 from study.bundle import Bundle
 from study.collection.interim import INTERIM_ANALYSIS
 from study.plan.preregistration import AnalysisPlan

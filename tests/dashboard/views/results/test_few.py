@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.results.quality import count_by_condition
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown
-from study.analysis import nested, responses
+from study.analysis.planned import nested
+from study.analysis.responses import reading as responses
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, script, section
 from tests.dashboard.views.results.test_results import planned_study

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.results.mapping import make_template
-from study.analysis import responses
+from study.analysis.responses import reading as responses
 from study.workspace.spreadsheets import csv_text
 from study.workspace.tables import mark_missing, parse_table
 from tests.dashboard.conftest import made

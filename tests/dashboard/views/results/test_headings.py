@@ -13,9 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import numbers
-from study.analysis import nested, responses
-from study.analysis.cells import list_forms
-from study.analysis.exploratory import EXPLORATORY
+from study.analysis.exploratory.analysis import EXPLORATORY
+from study.analysis.planned import nested
+from study.analysis.responses import reading as responses
+from study.analysis.words.cells import list_forms
 from tests.dashboard.conftest import made
 from tests.dashboard.test_headings import is_written_out
 from tests.dashboard.views.results.conftest import choose, headings, script, section, tables, upload

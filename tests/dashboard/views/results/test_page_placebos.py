@@ -9,7 +9,8 @@ import pandas as pd
 
 from dashboard.results import jobs as work
 from dashboard.shared.tasks import Task
-from study.analysis import responses, results
+from study.analysis.report import results
+from study.analysis.responses import reading as responses
 from tests.dashboard.conftest import PATIENCE_S
 from tests.study.analysis.simulated import study
 

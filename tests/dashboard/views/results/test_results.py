@@ -20,10 +20,16 @@ from dashboard.results import jobs as work
 from dashboard.shared import numbers
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
-from study.analysis import accuracies, contrasts, crosschecks, figures, intervals, nested, report, responses
-from study.analysis import results as results_of
-from study.analysis.cells import list_forms
-from study.analysis.wording import IN_WORDS
+from study.analysis.exploratory import crosschecks
+from study.analysis.models import intervals
+from study.analysis.planned import contrasts, nested
+from study.analysis.report import figures
+from study.analysis.report import files as report
+from study.analysis.report import results as results_of
+from study.analysis.responses import accuracies
+from study.analysis.responses import reading as responses
+from study.analysis.words.cells import list_forms
+from study.analysis.words.wording import IN_WORDS
 from study.bundle import MANIFEST, Bundle
 from study.facts import TeachingFacts
 from study.participation.payloads import TrialResponse

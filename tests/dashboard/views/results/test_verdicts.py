@@ -7,7 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
 from dashboard.results import findings
-from study.analysis import nested, report, responses, slopes
+from study.analysis.exploratory import slopes
+from study.analysis.planned import nested
+from study.analysis.report import files as report
+from study.analysis.responses import reading as responses
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, section, tables, upload
 from tests.study.analysis.simulated import study

@@ -1,0 +1,1 @@
+"""Exploratory analyses and robustness checks, each a table and a figure."""

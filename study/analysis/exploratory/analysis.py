@@ -1,0 +1,185 @@
+"""Exploratory analyses: a table and a figure each, labelled as exploratory wherever they appear.
+
+An analysis is one file and one line of `EXPLORATORY`, whose order is that of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.errors import ForetellError
+from core.registry import Registry
+from core.types import Progress, silent
+from study import plots
+from study.analysis.planned.analysis import PlannedAnalysis
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.responses.notices import MODES
+from study.analysis.responses.reading import Responses
+from study.bundle import Manifest, Trial
+
+TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
+
+EXPLORATORY = Registry(
+    "exploratory analysis",
+    {
+        "slopes": "study.analysis.exploratory.slopes:ANALYSIS",
+        "crosschecks": "study.analysis.exploratory.crosschecks:ANALYSIS",
+        "detection": "study.analysis.exploratory.detection:BY_CONDITION",
+        "detection_differences": "study.analysis.exploratory.detection:DIFFERENCES",
+        "projection": "study.analysis.exploratory.projection:ANALYSIS",
+        "learning": "study.analysis.exploratory.learning:ANALYSIS",
+        "calibration": "study.analysis.exploratory.calibration:ANALYSIS",
+        "categories": "study.analysis.exploratory.items:CATEGORIES",
+        "speed": "study.analysis.exploratory.speed:ANALYSIS",
+        "log_times": "study.analysis.exploratory.times:ANALYSIS",
+        "associations": "study.analysis.exploratory.items:ASSOCIATIONS",
+        "items_p_learner": "study.analysis.exploratory.items:P_LEARNER",
+        "items_gain": "study.analysis.exploratory.items:GAIN",
+        "items_insertion": "study.analysis.exploratory.items:INSERTION",
+        "items_deletion": "study.analysis.exploratory.items:DELETION",
+        "items_relevance": "study.analysis.exploratory.items:RELEVANCE",
+        "items_effective_samples": "study.analysis.exploratory.items:EFFECTIVE_SAMPLES",
+        "items_ai_probability": "study.analysis.exploratory.items:AI_PROBABILITY",
+        "items_stratum": "study.analysis.exploratory.items:STRATUM",
+        "theories": "study.analysis.exploratory.cognitive:COMPARISON",
+        "overlay": "study.analysis.exploratory.cognitive:OVERLAY",
+    },
+)
+
+
+@dataclass(frozen=True)
+class AnalysedStudy:
+    """The data and models that an exploratory analysis may use.
+
+    Attributes
+    ----------
+    seed
+        Random seed of an analysis that draws at random.
+    manifest
+        Of the study that the participants took, if known.
+    models
+        The three models, if they were fitted.
+    plan
+        The planned analysis, if there was a plan.
+    """
+
+    data: Responses
+    seed: int = 0
+    manifest: Manifest | None = None
+    models: NestedAnalysis | None = None
+    plan: PlannedAnalysis | None = None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per response."""
+        return self.data.frame
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A generator that starts at the seed."""
+        return np.random.default_rng(self.seed)
+
+    @property
+    def trials(self) -> dict[str, Trial]:
+        """Return the frozen trials by id; none if the study is unknown."""
+        return {trial.id: trial for trial in self.manifest.trials} if self.manifest else {}
+
+    @property
+    def fitted_models(self) -> NestedAnalysis:
+        """The three models; an error if they were not fitted."""
+        if self.models is None:
+            raise ForetellError("This analysis needs the fitted models.")
+        return self.models
+
+
+def has_trials(study: AnalysedStudy) -> bool:
+    """Say whether the study is known, so that responses can be compared with its trials."""
+    return study.manifest is not None
+
+
+def has_models(study: AnalysedStudy) -> bool:
+    """Say whether the three models were fitted."""
+    return study.models is not None
+
+
+@dataclass(frozen=True)
+class ExploratoryAnalysis:
+    """One exploratory analysis.
+
+    Attributes
+    ----------
+    says
+        How to read it; a function where that depends on the data.
+    compute
+        Its table and figure; raises `ForetellError` where the responses do not allow it.
+    needs
+        Whether it applies to a study; it is not offered otherwise.
+    """
+
+    title: str
+    says: str | Callable[[AnalysedStudy], str]
+    compute: Callable[[AnalysedStudy], TableAndFigure]
+    needs: Callable[[AnalysedStudy], bool] = lambda _: True
+
+    def explain(self, study: AnalysedStudy) -> str:
+        """Say how to read it."""
+        return self.says if isinstance(self.says, str) else self.says(study)
+
+
+@dataclass(frozen=True)
+class ExploratoryResult:
+    """A computed analysis: its name in `EXPLORATORY`, title, how to read it, table and figure."""
+
+    name: str
+    title: str
+    says: str
+    table: pd.DataFrame
+    figure: go.Figure | None
+
+
+def with_figure(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) -> TableAndFigure:
+    """Draw a table and return both."""
+    return table, draw(table)
+
+
+def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
+    """List the analyses that apply to the study, whether or not the responses allow them."""
+    return {name: analysis for name, analysis in EXPLORATORY.items() if analysis.needs(study)}
+
+
+def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
+    """Compute one analysis; a figure of simulated participants is marked as such.
+
+    Raises
+    ------
+    ForetellError
+        The responses do not allow it.
+    """
+    analysis: ExploratoryAnalysis = EXPLORATORY[name]
+    table, figure = analysis.compute(study)
+    if figure is not None and study.data.has_simulated:
+        plots.mark(figure, MODES["sim"])
+    return ExploratoryResult(name, analysis.title, analysis.explain(study), table, figure)
+
+
+def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
+    """Compute the analyses that the responses allow, and explain each one that is absent.
+
+    Whatever goes wrong in one of them costs neither the others nor the planned results.
+    """
+    results, absent, offered = [], [], list_analyses(study)
+    for done, (name, analysis) in enumerate(offered.items()):
+        progress(done, len(offered), analysis.title)
+        try:
+            results.append(compute(name, study))
+        except ForetellError as error:
+            absent.append(f"{analysis.title}: {error}")
+        except Exception as error:
+            absent.append(f"{analysis.title}: failed with an unexpected {type(error).__name__} ({error}). Report it.")
+    progress(len(offered), len(offered), "Measures made")
+    return results, absent

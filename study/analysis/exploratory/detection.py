@@ -1,0 +1,150 @@
+"""Signal detection: do explanations help participants to detect the AI's errors, or only lower their trust?
+
+"The AI is wrong here" is a signal to be detected. It is there on the trials where the AI errs, and participants report
+it by predicting something other than the truth. Sensitivity d' = z(hits) - z(false alarms) is how well they tell the
+two apart; criterion c = -(z(hits) + z(false alarms)) / 2 is how unwilling they are to report it (Green & Swets, 1966;
+Macmillan & Creelman, 2005, ch. 1-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from scipy.stats import norm
+
+from core.errors import ForetellError
+from study import plots
+from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
+from study.analysis.models import estimability, mixed
+from study.analysis.models.records import Floats, MixedModel
+from study.analysis.planned.contrasts import holm
+from study.analysis.responses import accuracies
+from study.analysis.words.headings import DETECTION_MEASURES
+from study.conditions import format_condition
+
+
+def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Return the hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
+
+    Returns
+    -------
+    pandas.DataFrame
+        condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
+        has no finite estimate (`describe_absent`).
+    """
+    model, order = fit(frame), accuracies.order(frame)
+    rows = [
+        {"condition": name}
+        | {
+            k: v
+            for m in DETECTION_MEASURES
+            for k, v in _measure(model, _weights(model, order, name, m), m, level).items()
+        }
+        for name in order
+    ]
+    return pd.DataFrame(rows)
+
+
+def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Compare each condition with the first: measure, contrast, difference, se, low, high, p, p_holm (all rows)."""
+    model, order = fit(frame), accuracies.order(frame)
+    rows = []
+    for measure in DETECTION_MEASURES:
+        first = _weights(model, order, order[0], measure)
+        for name in order[1:]:
+            difference = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
+            rows.append((measure, f"{name} - {order[0]}", *difference.values()))
+    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high"])
+    p = 2 * norm.sf(np.abs(table["difference"] / table["se"]))
+    return table.assign(p=p, p_holm=holm(p))
+
+
+def fit(frame: pd.DataFrame) -> MixedModel:
+    """Fit the probit mixed model of DeCarlo (1998, doi:10.1037/1082-989X.3.2.186).
+
+    The probability of saying "wrong" is Phi(d' x - c), with x = 1/2 where the AI errs and -1/2 where it is right: the
+    slope of x is d' and the intercept -c, both for each condition, with each participant's own d' and c and each
+    category's own c.
+    """
+    order = accuracies.order(frame)
+    said = _code_signals(frame)
+    said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
+    if said["signal"].nunique() < 2:
+        raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
+    fixed = "condition * shown" if len(order) > 1 else "shown"
+    return mixed.fit(said, f"said ~ {fixed} + (shown|participant) + (1|category)", link="probit")
+
+
+def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:
+    """Return a measure of a condition as a linear combination of the coefficients."""
+    cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=list(order)), "shown": [0.5, -0.5]})
+    present, absent = model.design_with_dropped(cells)
+    return np.asarray(present - absent if measure == "dprime" else -(present + absent) / 2, dtype=np.float64)
+
+
+def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dict[str, float]:
+    estimates, ses = estimability.estimate_combinations(weights[None, :], model)
+    estimate, se = float(estimates[0]), float(ses[0])
+    half = float(norm.ppf((1 + level) / 2)) * se
+    return {name: estimate, f"{name}_se": se, f"{name}_low": estimate - half, f"{name}_high": estimate + half}
+
+
+def figure(table: pd.DataFrame) -> go.Figure:
+    """Plot the sensitivity and criterion by condition, from `conditions`."""
+    parts = [
+        table[["condition"]].assign(
+            measure=words, value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"]
+        )
+        for name, words in (("dprime", "sensitivity d'"), ("criterion", "criterion c"))
+    ]
+    return plots.intervals(
+        pd.concat(parts), x="condition", y="value", by="measure", title="d' and c, in SDs (z)", line=0.0
+    )
+
+
+def describe_absent(frame: pd.DataFrame) -> str:
+    """Say which conditions have no finite d' and why, in a sentence each; empty if all have one."""
+    said = _code_signals(frame).groupby(["condition", "signal"])["said"].mean().unstack("signal")
+    sentences = []
+    for name in accuracies.order(frame):
+        extremes = [
+            f"{'always' if said.loc[name, signal] else 'never'} reported an error where the AI {words}"
+            for signal, words in ((1, "errs"), (0, "is right"))
+            if said.loc[name, signal] in (0, 1)
+        ]
+        if extremes:
+            sentences.append(
+                f" {format_condition(name)}: no finite d' and criterion, because participants {' and '.join(extremes)}."
+            )
+    return "".join(sentences)
+
+
+def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
+    signal = (frame["trial_type"] != "std_correct").astype(int)
+    return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))
+
+
+_READING = (
+    "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: they "
+    "miss its errors more often than they report errors that it does not make; below 0: less often. Both are in "
+    "standard deviations of the evidence (z), with 95% intervals. Probit mixed model (DeCarlo, 1998), each participant "
+    "with their own d' and criterion."
+)
+_READING_DIFFERENCES = (
+    "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is corrected for "
+    "the number of rows. A change of the criterion alone is no change of sensitivity."
+)
+BY_CONDITION = ExploratoryAnalysis(
+    "Signal detection: when the AI errs",
+    lambda study: f"{_READING}{describe_absent(study.frame)}",
+    lambda study: with_figure(conditions(study.frame), figure),
+)
+DIFFERENCES = ExploratoryAnalysis(
+    "Signal detection: differences between conditions",
+    lambda study: f"{_READING_DIFFERENCES}{describe_absent(study.frame)}",
+    lambda study: (differences(study.frame), None),
+)

@@ -1,0 +1,299 @@
+"""The Laplace-approximate likelihood of a logistic mixed model at any parameters, with its exact gradient.
+
+`glmm` finds the maximum and says no more of the likelihood. Intervals of profiles, a check of the maximum that owes
+nothing to the search, and the spread of conditional modes need it elsewhere too. With spherical random effects u
+(Bates et al., 2015, doi:10.18637/jss.v067.i01), eta = X beta + Z T u, W = m p (1 - p), H = I + T'Z'WZT and the mode
+u of the integrand, log L = log p(y | eta) - u'u / 2 - log det(H) / 2. The gradient differentiates through the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_matrix
+from scipy.special import betaln, expit
+
+from core.errors import ForetellError
+from study.analysis.models import formula as formulas
+from study.analysis.models.records import MixedModel
+
+Floats = NDArray[np.float64]
+
+LARGEST = 6000
+"""Random effects in all: their matrix H is held dense."""
+_STEPS = 200
+_STEP = 1e-4
+"""Step of the difference quotients of the gradient, which is exact."""
+_STILL = 1e-20
+"""Newton decrement (squared) at which the mode counts as found."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One random term: q columns for each of its levels, with the Cholesky factor of their covariance as parameters.
+
+    Attributes
+    ----------
+    codes
+        (n,) level of each row.
+    values
+        (n, q) the term's columns.
+    levels
+        Their names.
+    """
+
+    codes: NDArray[np.int64]
+    values: Floats
+    levels: Sequence[str]
+
+    @property
+    def width(self) -> int:
+        """Columns q."""
+        return int(self.values.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Random effects: levels times columns."""
+        return len(self.levels) * self.width
+
+
+@dataclass(frozen=True)
+class Point:
+    """The likelihood at one choice of parameters.
+
+    Attributes
+    ----------
+    loglik
+        Log-likelihood, with the binomial coefficients, as lme4 and `glmm` count it.
+    gradient
+        (p + t,) its derivative by the coefficients, then by the entries of each block's factor, column by column.
+    modes
+        (q,) spherical modes u.
+    spread
+        (q, q) inverse of H: their covariance given the parameters.
+    """
+
+    loglik: float
+    gradient: Floats
+    modes: Floats
+    spread: Floats
+
+
+@dataclass
+class Laplace:
+    """The likelihood as a function of coefficients and factors.
+
+    Attributes
+    ----------
+    design
+        (n, p) fixed-effects design.
+    successes, responses
+        (n,) counts of each row.
+    blocks
+        The random terms.
+    offset
+        (n,) or 0: added to each row's linear predictor.
+    """
+
+    design: Floats
+    successes: Floats
+    responses: Floats
+    blocks: Sequence[Block]
+    offset: Floats | float = 0.0
+    _modes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = [block.size for block in self.blocks]
+        if sum(sizes) > LARGEST:
+            raise ForetellError(
+                f"The model has {sum(sizes):,} random effects; intervals from the likelihood go up to {LARGEST:,}: "
+                "take Wald intervals, or group the rows."
+            )
+        self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._modes = np.zeros(sum(sizes))
+        self._constant = float(np.sum(_log_choose(self.responses, self.successes)))
+        at = [
+            offset + block.codes[:, None] * block.width + np.arange(block.width)
+            for block, offset in zip(self.blocks, self._offsets, strict=False)
+        ]
+        self._at = np.hstack(at)
+
+    @property
+    def parameters(self) -> int:
+        """Coefficients and entries of the factors."""
+        return int(self.design.shape[1]) + sum(triangle_size(block.width) for block in self.blocks)
+
+    def at(self, parameters: Floats) -> Point:
+        """Return the likelihood and its gradient; the search for the mode starts at the mode found last."""
+        p = self.design.shape[1]
+        factors = self.factors(parameters[p:])
+        loading = self._apply_factors(factors)
+        fixed = self.design @ parameters[:p] + self.offset
+        modes, eta, factor = self._mode(fixed, loading)
+        self._modes = modes
+        spread = cho_solve(factor, np.eye(len(modes)), check_finite=False)
+        loglik = self._joint(eta, modes) - float(np.sum(np.log(np.diag(factor[0])))) + self._constant
+        return Point(loglik, self._gradient(eta, modes, spread, loading), modes, spread)
+
+    def forget(self) -> None:
+        """Start the next search for the mode at 0: the mode found last is far from a distant start."""
+        self._modes = np.zeros_like(self._modes)
+
+    def factors(self, theta: Floats) -> list[Floats]:
+        """Return the lower triangles, from their entries column by column."""
+        factors, start = [], 0
+        for block in self.blocks:
+            q = block.width
+            triangle = np.zeros((q, q))
+            triangle.T[np.triu_indices(q)] = theta[start : start + triangle_size(q)]
+            factors.append(triangle)
+            start += triangle_size(q)
+        return factors
+
+    def _apply_factors(self, factors: Sequence[Floats]) -> csr_matrix:
+        """Return (n, q) Z T: row i of a block is its values times the factor."""
+        values = [block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)]
+        return self._sparse(np.hstack(values))
+
+    def _sparse(self, values: Floats) -> csr_matrix:
+        n, k = self._at.shape
+        return csr_matrix((values.ravel(), self._at.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(self._modes)))
+
+    def _joint(self, eta: Floats, modes: Floats) -> float:
+        logs = self.successes * eta - self.responses * np.logaddexp(0.0, eta)
+        return float(np.sum(logs)) - 0.5 * float(modes @ modes)
+
+    def _mode(self, fixed: Floats, loading: csr_matrix) -> tuple[Floats, Floats, tuple[Floats, bool]]:
+        """Find the mode by Newton's method with halved steps; H is factored at the mode."""
+        modes = self._modes
+        eta = fixed + loading @ modes
+        value = self._joint(eta, modes)
+        for _ in range(_STEPS):
+            factor = self._curvature(eta, loading)
+            score = loading.T @ (self.successes - self.responses * expit(eta)) - modes
+            step = cho_solve(factor, score, check_finite=False)
+            if float(score @ step) < _STILL * max(1.0, abs(value)):
+                return modes, eta, factor
+            modes, eta, value, moved = self._step(modes, step, fixed, loading, value)
+            if not moved:
+                break
+        return modes, eta, self._curvature(eta, loading)
+
+    def _step(
+        self, modes: Floats, step: Floats, fixed: Floats, loading: csr_matrix, value: float
+    ) -> tuple[Floats, Floats, float, bool]:
+        for halved in range(20):
+            trial = modes + step / 2**halved
+            eta = fixed + loading @ trial
+            new = self._joint(eta, trial)
+            if new >= value:
+                return trial, eta, new, True
+        return modes, fixed + loading @ modes, value, False
+
+    def _curvature(self, eta: Floats, loading: csr_matrix) -> tuple[Floats, bool]:
+        p = expit(eta)
+        rows = loading.data.reshape(self._at.shape)
+        h = (loading.T @ self._sparse(rows * (self.responses * p * (1.0 - p))[:, None])).toarray()
+        h[np.diag_indices_from(h)] += 1.0
+        factor, lower = cho_factor(h, lower=True, check_finite=False)
+        return factor, lower
+
+    def _gradient(self, eta: Floats, modes: Floats, spread: Floats, loading: csr_matrix) -> Floats:
+        """Return d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
+        p = expit(eta)
+        weight, residual = self.responses * p * (1.0 - p), self.successes - self.responses * p
+        values = loading.data.reshape(self._at.shape)
+        inner = self._inner(values, spread)
+        bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
+        pull = spread @ (loading.T @ bend)
+        # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
+        through = bend - weight * (loading @ pull)
+        by_factors = []
+        for z, column in self._entries():
+            shift = z * modes[self._at[:, column]]
+            moved = through @ shift + (z * residual) @ pull[self._at[:, column]]
+            by_factors.append(residual @ shift - 0.5 * moved - (z * weight) @ inner[:, column])
+        return np.concatenate([self.design.T @ (residual - 0.5 * through), by_factors])
+
+    def _inner(self, values: Floats, spread: Floats) -> Floats:
+        """Return (n, k) Z T H^-1 at the k columns of each row that are not zero."""
+        return np.stack([np.sum(values * spread[self._at, column[:, None]], axis=1) for column in self._at.T], axis=1)
+
+    def _entries(self) -> Iterator[tuple[Floats, int]]:
+        """List of each entry (i, j) of each factor the values it multiplies, and the place of what it feeds."""
+        start = 0
+        for block in self.blocks:
+            for j in range(block.width):
+                for i in range(j, block.width):
+                    yield block.values[:, i], start + j
+            start += block.width
+
+
+def triangle_size(q: int) -> int:
+    """Return entries of a lower triangle of q rows."""
+    return q * (q + 1) // 2
+
+
+def curvature(likelihood: Laplace, at: Floats, free: Sequence[int]) -> Floats:
+    """Return the inverse of the observed information of some parameters, by differences of the gradient.
+
+    A flat direction counts as very wide.
+    """
+    information = np.empty((len(free), len(free)))
+    for row, k in enumerate(free):
+        step = np.zeros(len(at))
+        step[k] = _STEP
+        information[row] = (likelihood.at(at - step).gradient - likelihood.at(at + step).gradient)[free] / (2 * _STEP)
+    values, vectors = np.linalg.eigh((information + information.T) / 2)
+    return np.asarray((vectors / np.maximum(values, 1e-3)) @ vectors.T)
+
+
+def _log_choose(n: Floats, k: Floats) -> Floats:
+    return np.where(n > 1, -betaln(n - k + 1, k + 1) - np.log(n + 1), 0.0)
+
+
+def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ()) -> tuple[Laplace, Floats]:
+    """Return the likelihood of a fitted binomial model, and its parameters (coefficients, then factors).
+
+    Parameters
+    ----------
+    frame
+        The rows the model was fitted to.
+    first
+        For each block the term to come first, whose standard deviation is then a parameter of its own.
+
+    Raises
+    ------
+    ForetellError
+        The model is not binomial, or has too many random effects.
+    """
+    if not model.is_logistic or not model.blocks:
+        raise ForetellError(
+            "Only a binomial model with random terms, fitted by the Laplace approximation, can be followed away from "
+            "its maximum: take Wald intervals for this one."
+        )
+    data, text = formulas.prepare_formula(frame, model.formula)
+    columns = formulas.slopes(data, text)
+    blocks, theta = [], []
+    for number, block in enumerate(model.blocks):
+        lead = first[number] if number < len(first) else None
+        order = sorted(range(len(block.terms)), key=lambda k: block.terms[k] != (lead or block.terms[0]))
+        codes, names = formulas.levels(data, block.group)
+        blocks.append(Block(codes, np.column_stack([columns[block.terms[k]] for k in order]), names))
+        theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
+    hits, responses = formulas.response(data, text, model.weights)
+    likelihood = Laplace(model.design(data, text), hits, responses, blocks, formulas.offset(data, text))
+    return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), *theta])
+
+
+def root(covariance: Floats) -> Floats:
+    """Return a lower triangle whose product with its transpose is the covariance, which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    upper: Floats = np.linalg.qr((vectors * np.sqrt(np.clip(values, 0.0, None))).T)[1]
+    triangle = upper.T
+    return np.asarray(triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0), dtype=np.float64)

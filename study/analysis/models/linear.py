@@ -1,0 +1,204 @@
+"""Fit linear mixed models with random terms that `glmm` does not know: ``(x || g)``, ``(0 + x | g)``.
+
+The profiled likelihood of Bates, Maechler, Bolker & Walker (2015, doi:10.18637/jss.v067.i01, section 3) is maximised
+over the relative covariance factors; coefficients and the residual variance follow in closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import glmm
+import numpy as np
+import pandas as pd
+from scipy.linalg import block_diag, cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from core.errors import ForetellError
+from study.analysis.models import formula as formulas
+from study.analysis.models.laplace import triangle_size
+from study.analysis.models.records import Floats
+
+MOST_EFFECTS = 2000
+"""Random effects in all: their matrix is held dense."""
+STARTS = (1.0, 0.3)
+"""Standard deviations, in units of the residual one, from which the searches start."""
+SMALL = 1e-3
+"""Relative standard deviation from which down the search asks whether 0 is as likely."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One set of correlated effects: names, (n, q) values and the level of each row."""
+
+    group: str
+    names: Sequence[str]
+    values: Floats
+    codes: Any
+    levels: Sequence[str]
+
+    @property
+    def design(self) -> Floats:
+        """(n, levels times q) the columns of each level side by side."""
+        q = self.values.shape[1]
+        wide = np.zeros((len(self.codes), len(self.levels) * q))
+        rows = np.arange(len(self.codes))
+        for k in range(q):
+            wide[rows, self.codes * q + k] = self.values[:, k]
+        return wide
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """Everything that follows from the factors."""
+
+    deviance: float
+    beta: Floats
+    variance: float
+    covariance: Floats
+    modes: Floats
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """The profiled deviance (or REML criterion) as a function of the factors' entries, column by column."""
+
+    design: Floats
+    outcome: Floats
+    blocks: Sequence[_Block]
+    reml: bool
+
+    @cached_property
+    def _products(self) -> tuple[Floats, Floats, Floats]:
+        wide = np.hstack([block.design for block in self.blocks])
+        return wide.T @ wide, wide.T @ self.design, wide.T @ self.outcome
+
+    def factors(self, theta: Floats) -> list[Floats]:
+        """Return the lower triangles."""
+        blocks_of, start = [], 0
+        for block in self.blocks:
+            q = block.values.shape[1]
+            triangle = np.zeros((q, q))
+            triangle.T[np.triu_indices(q)] = theta[start : start + triangle_size(q)]
+            blocks_of.append(triangle)
+            start += triangle_size(q)
+        return blocks_of
+
+    def deviance(self, theta: Floats) -> float:
+        """Return -2 log L, or the REML criterion."""
+        return self.solve(theta).deviance
+
+    def solve(self, theta: Floats) -> _Solution:
+        """Return coefficients, variance and effects at given factors (their equations 17 to 42)."""
+        squares, crossed, wide_y = self._products
+        factors = self.factors(theta)
+        relative = block_diag(*(np.kron(np.eye(len(b.levels)), f) for b, f in zip(self.blocks, factors, strict=True)))
+        inner = relative.T @ squares @ relative
+        inner[np.diag_indices_from(inner)] += 1.0
+        root = cholesky(inner, lower=True)
+        by_y = solve_triangular(root, relative.T @ wide_y, lower=True)
+        by_x = solve_triangular(root, relative.T @ crossed, lower=True)
+        upper = cholesky(self.design.T @ self.design - by_x.T @ by_x)
+        beta = cho_solve((upper, False), self.design.T @ self.outcome - by_x.T @ by_y)
+        rest = float(self.outcome @ self.outcome - by_y @ by_y - np.sum((upper @ beta) ** 2))
+        n, p = self.design.shape
+        free = n - p if self.reml else n
+        deviance = 2 * float(np.sum(np.log(np.diag(root)))) + free * (1 + np.log(2 * np.pi * rest / free))
+        if self.reml:
+            deviance += 2 * float(np.sum(np.log(np.abs(np.diag(upper)))))
+        variance = rest / free
+        modes = relative @ solve_triangular(root, by_y - by_x @ beta, lower=True, trans="T")
+        return _Solution(deviance, beta, variance, variance * cho_solve((upper, False), np.eye(p)), modes)
+
+
+def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
+    """Carry a fit with random intercepts to the random terms of a formula.
+
+    Parameters
+    ----------
+    plain
+        What `glmm` made of the same fixed effects with an intercept for each grouping.
+
+    Raises
+    ------
+    ForetellError
+        Too many random effects.
+    """
+    blocks = [
+        _Block(group, names, values, *formulas.levels(frame, group))
+        for group, names, values in formulas.blocks(frame, formula)
+    ]
+    effects = sum(len(b.levels) * b.values.shape[1] for b in blocks)
+    if effects > MOST_EFFECTS:
+        raise ForetellError(
+            f"The model {formula!r} has {effects:,} random effects; with '||' or '0 +' at most {MOST_EFFECTS:,} are "
+            "possible. Write correlated terms with an intercept, as in (x | id)."
+        )
+    kept = ~np.asarray(plain.aliased, dtype=bool)
+    design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
+    outcome = np.asarray(plain.y, dtype=np.float64) - formulas.offset(frame, formula)
+    profile = _Profile(design, outcome, blocks, reml)
+    theta, arrived = _search(profile)
+    return _describe_fit(plain, kept, profile, theta, arrived)
+
+
+def _search(profile: _Profile) -> tuple[Floats, bool]:
+    """Return the factors of the lowest deviance, those that are as good at 0 set to 0, and whether the search ended."""
+    bounds: list[tuple[float | None, None]] = []
+    scales = []
+    for block in profile.blocks:
+        size = np.maximum(np.sqrt(np.mean(block.values**2, axis=0)), 1e-12)
+        is_diagonal = np.equal(*np.triu_indices(len(size)))
+        scales.append(np.where(is_diagonal, 1 / size[np.triu_indices(len(size))[0]], 0.0))
+        bounds += [(0.0 if flag else None, None) for flag in is_diagonal]
+    unit = np.concatenate(scales)
+    options = {"ftol": 1e-14, "gtol": 1e-7, "maxiter": 1000}
+    ends = [minimize(profile.deviance, s * unit, method="L-BFGS-B", bounds=bounds, options=options) for s in STARTS]
+    best = min(ends, key=lambda end: float(end.fun))
+    fine = {"xatol": 1e-7, "fatol": 1e-10, "maxiter": 2000}
+    last = minimize(profile.deviance, best.x, method="Nelder-Mead", bounds=bounds, options=fine)
+    theta, value = np.asarray(last.x, dtype=np.float64), float(last.fun)
+    for k in np.flatnonzero((unit > 0) & (np.abs(theta) < SMALL * unit)):
+        trial = theta.copy()
+        trial[k] = 0.0
+        if profile.deviance(trial) < value + 1e-6:
+            theta = trial
+    return theta, bool(last.success)
+
+
+def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arrived: bool) -> Any:
+    solution = profile.solve(theta)
+    covariances = [solution.variance * factor @ factor.T for factor in profile.factors(theta)]
+    beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)
+    beta[kept], vcov[np.ix_(kept, kept)] = solution.beta, solution.covariance
+    singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * solution.variance for c in covariances)
+    return replace(
+        plain,
+        beta=beta,
+        vcov=vcov,
+        se=np.sqrt(np.diag(vcov)),
+        coef_df=np.full(len(kept), np.nan),  # Satterthwaite's are of the plain fit
+        loglik=-solution.deviance / 2,
+        df=int(kept.sum()) + sum(triangle_size(len(c)) for c in covariances) + 1,
+        dispersion=solution.variance,
+        re_groups=[(block.group, list(block.names)) for block in profile.blocks],
+        varcorr=[c.T[np.triu_indices(len(c))] for c in covariances],
+        stddev_se=np.zeros(0),
+        ranef_blocks=_modes(profile.blocks, solution.modes),
+        diagnostics={**plain.diagnostics, "converged": arrived, "singular": singular},
+        warnings=[w for w in plain.warnings if w["kind"] != "singular"],
+    )
+
+
+def _modes(blocks: Sequence[_Block], modes: Floats) -> list[dict[str, Any]]:
+    parts, start = [], 0
+    for block in blocks:
+        q = block.values.shape[1]
+        size = len(block.levels) * q
+        values = modes[start : start + size].reshape(-1, q)
+        parts.append({"group": block.group, "terms": list(block.names), "levels": list(block.levels), "values": values})
+        start += size
+    return parts

@@ -1,0 +1,54 @@
+"""A fitted model as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isinf, isnan, sqrt
+
+from study.analysis.models.records import Coefficient, MixedModel
+from study.analysis.models.sentences import p_text
+
+SMALL = 1e-3
+"""Numbers below this are printed with three significant digits instead of four decimals."""
+
+
+def lines(model: MixedModel) -> list[str]:
+    """Return coefficients, random effects with their correlations, the likelihood, and the warnings."""
+    statistic = "t" if any(c.df is not None for c in model.coefficients) else "z"
+    head = ["term", "estimate", "SE", *(["df"] if statistic == "t" else []), statistic, "p"]
+    rows = [_coefficient(model, c, statistic) for c in model.coefficients]
+    text = _align_columns([head, *rows])
+    for effect in model.random:
+        se = "" if effect.se is None else f" (SE {_number(effect.se)})"
+        text.append(f"SD {effect.group} {effect.term}: {_number(effect.sd)}{se}")
+    for pair in model.correlations():
+        value = "none" if pair["correlation"] is None else f"{pair['correlation']:.3f}"
+        text.append(f"correlation {pair['group']} {' and '.join(pair['terms'])}: {value}")
+    if model.family == "gaussian":
+        text.append(f"SD residual: {_number(sqrt(model.dispersion))}")
+    name = "REML criterion" if model.reml else "logLik"
+    text.append(f"{name} {model.loglik:.4f}, df {model.df}, n {model.n}, AIC {model.aic:.2f}, BIC {model.bic:.2f}")
+    return [*text, *model.messages]
+
+
+def _coefficient(model: MixedModel, c: Coefficient, statistic: str) -> list[str]:
+    """Return an estimate that goes to infinity as such; a p as articles print it."""
+    df = [] if statistic == "z" else ["–" if c.df is None else f"{c.df:.1f}"]
+    return [c.term, _number(model.limit(c)), _number(c.se), *df, _number(c.z), p_text(c.p)]
+
+
+def _number(value: float | None) -> str:
+    if value is None or isnan(value):
+        return "–"
+    if isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.4f}" if abs(value) >= SMALL or value == 0 else f"{value:.3g}"
+
+
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    made = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        made.append("  ".join([row[0].ljust(widths[0]), *cells[1:]]))
+    return made

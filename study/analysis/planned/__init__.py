@@ -1,0 +1,1 @@
+"""The planned analysis: nested tests, contrasts, placebos and interim analyses."""

@@ -1,0 +1,224 @@
+"""The analysis as it was planned: exclusions by rule and counted, then the models and contrasts that were named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from scipy.stats import norm
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study import conditions
+from study.analysis.planned import nested, placebos
+from study.analysis.planned.bounds import bounds
+from study.analysis.planned.contrasts import Contrast, describe_untestable
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.responses.reading import Responses
+from study.plan.preregistration import AnalysisPlan, Exclusions
+
+if TYPE_CHECKING:
+    from study.analysis.models.records import InterimAnalysis
+
+
+INTERIM = "planned analysis, interim data"
+"""Label of results before the collection is complete."""
+
+
+@dataclass(frozen=True)
+class PlannedData:
+    """The data that the plan leaves to analyse.
+
+    Attributes
+    ----------
+    data
+        The responses that stayed.
+    exclusions
+        rule, people, `responses` left out: what researchers excluded during the collection, then every rule of the
+        plan, in its order, also those that hit nobody.
+    stopping
+        Whether the collection came to its planned end, and by which: all its participants, or an interim analysis.
+    final
+        Whether it did.
+    level
+        The p below which a planned test counts as evidence: the plan's alpha, or what its interim analyses leave for
+        the last one. Intervals cover 1 - level.
+    """
+
+    plan: AnalysisPlan
+    data: Responses
+    exclusions: pd.DataFrame
+    stopping: str
+    final: bool
+    level: float
+
+    @property
+    def label(self) -> str:
+        """Whether the data are those that were planned."""
+        return "planned" if self.final else INTERIM
+
+
+@dataclass(frozen=True)
+class PlannedAnalysis(PlannedData):
+    """The results of the plan.
+
+    Attributes
+    ----------
+    analysis
+        The planned models with their tests.
+    contrasts
+        The planned contrasts of the largest model, as of `study.analysis.planned.contrasts.table`; those between
+        conditions and trial types that have responses.
+    """
+
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
+
+    @property
+    def untestable(self) -> str | None:
+        """A sentence on the planned contrasts that have no responses, if any."""
+        return describe_untestable(self.data.every, list_contrasts(self.plan))
+
+
+def execute(
+    data: Responses, plan: AnalysisPlan, *, looks: Sequence[InterimAnalysis] | None = None, progress: Progress = silent
+) -> PlannedAnalysis:
+    """Do what the plan says.
+
+    Parameters
+    ----------
+    looks
+        The interim analyses that were made of these responses, in their order; None where that is not known.
+
+    Raises
+    ------
+    ForetellError
+        A rule needs a column that the responses do not have, or nobody is left.
+    """
+    return fit_plan(keep(data, plan, looks), progress=progress)
+
+
+def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None = None) -> PlannedData:
+    """Leave out what the plan leaves out, before any model is fitted.
+
+    Raises
+    ------
+    ForetellError
+        A rule needs a column that the responses do not have, or nobody is left.
+    """
+    every, counts = exclude(data.every, plan.exclusions)
+    misled = every["condition"].isin(conditions.list_separate_conditions())
+    kept = every[~misled]
+    if kept["participant"].nunique() < 2:
+        raise ForetellError(
+            f"The plan's exclusions leave {kept['participant'].nunique()} participants of "
+            f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
+        )
+    true, placebos_kept = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
+    stayed = replace(data, frame=true, placebos=placebos_kept)
+    counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
+    final, sentence = _stopping(every, plan, looks)
+    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks))
+
+
+def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
+    """Return the planned models and contrasts of what the plan leaves."""
+    data, plan = kept.data, kept.plan
+    analysis = nested.analyze(data, fixed=plan.models, progress=progress)
+    asked = list_contrasts(plan)
+    table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
+    return PlannedAnalysis(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
+
+
+def list_contrasts(plan: AnalysisPlan) -> list[Contrast]:
+    """List the contrasts that a plan names."""
+    return [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
+
+
+def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> float:
+    """Return the two-sided p of the last interim bound, the final one's if none is known; without bounds, alpha."""
+    if plan.stopping is None:
+        return plan.alpha
+    declared = plan.stopping.looks
+    each = bounds([n / declared[-1] for n in declared], plan.alpha, plan.stopping.spending)
+    return 2 * float(norm.sf(looks[-1].bound if looks else each[-1]))
+
+
+def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows left and what each rule removed (rule, people, responses); the first rule that applies counts."""
+    rows, kept = [], frame
+    for rule, out in _list_participant_rules(frame, rules):
+        hit = kept["participant"].isin(out)
+        rows.append((rule, kept.loc[hit, "participant"].nunique(), int(hit.sum())))
+        kept = kept[~hit]
+    for rule, column, low, high in _list_response_rules(rules):
+        hit = ~_column(kept, column, rule).between(low, high) & kept[column].notna()
+        rows.append((rule, 0, int(hit.sum())))
+        kept = kept[~hit]
+    return kept, pd.DataFrame(rows, columns=["rule", "people", "responses"])
+
+
+def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
+    """List each rule about participants in words, and those it excludes."""
+    people = frame.groupby("participant")
+    if rules.fewest_responses is not None:
+        counts = people.size()
+        yield f"fewer than {rules.fewest_responses} responses", list(counts.index[counts < rules.fewest_responses])
+    if rules.most_fast is not None and rules.fastest_ms is not None:
+        rule = f"more than {rules.most_fast:.0%} of responses faster than {rules.fastest_ms:g} ms"
+        fast = (_column(frame, "rt_ms", rule) < rules.fastest_ms).groupby(frame["participant"]).mean()
+        yield rule, list(fast.index[fast > rules.most_fast])
+    if rules.least_accuracy is not None:
+        right = frame[frame["trial_type"] == "std_correct"].groupby("participant")["correct"].mean()
+        rule = f"accuracy below {rules.least_accuracy:.0%} where the AI is right"
+        yield rule, list(right.index[right < rules.least_accuracy])
+
+
+def _list_response_rules(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
+    """List each rule about single responses in words, its column, and what it keeps (both ends included)."""
+    if rules.fastest_ms is not None:
+        yield f"responses faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
+    if rules.slowest_ms is not None:
+        yield f"responses slower than {rules.slowest_ms:g} ms", "rt_ms", 0.0, rules.slowest_ms
+
+
+def _column(frame: pd.DataFrame, name: str, rule: str) -> pd.Series[float]:
+    if name not in frame:
+        raise ForetellError(f"The plan excludes {rule!r}, but the responses have no column {name!r}: name it.")
+    return frame[name]
+
+
+def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> tuple[bool, str]:
+    if plan.participants is None:
+        return True, "The plan sets no sample size."
+    if looks and looks[-1].is_final:
+        return True, _describe_ending(looks[-1])
+    fewest = int(frame.groupby("condition")["participant"].nunique().min())
+    if fewest < plan.participants:
+        return False, (
+            f"Collection is not complete: {fewest} of the {plan.participants} planned participants in the smallest "
+            f"condition (after exclusions){_unless(plan, looks)}."
+        )
+    return True, f"The planned {plan.participants} participants per condition were reached after exclusions."
+
+
+def _describe_ending(look: InterimAnalysis) -> str:
+    """Describe how an interim analysis ended the collection. Its bias: Jennison & Turnbull (1999), chapter 8."""
+    beyond = "beyond" if look.is_crossed else "within"
+    said = f"{look.sentence} Its |z| was {abs(look.z):.2f}, {beyond} the bound of {look.bound:.2f}: that test decides."
+    if look.is_last:
+        return said
+    return (
+        f"{said} The p-values and intervals here are not adjusted for the interim analyses, and effects are "
+        "overestimated after early stopping."
+    )
+
+
+def _unless(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> str:
+    if plan.stopping is None:
+        return ""
+    if looks is None:
+        return ", unless a planned interim analysis closed the collection; only the server that collected it can tell"
+    return f". {len(looks)} of {len(plan.stopping.looks)} interim analyses were made, and none closed the collection"

@@ -1,0 +1,210 @@
+"""Contrasts between cells of the design, tested on the link scale and corrected for their number by Holm's method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
+
+from core.errors import ForetellError
+from core.names import lower_first
+from study.analysis.models import estimability, marginal
+from study.analysis.models.records import Floats, MixedModel
+from study.analysis.responses.reading import CONDITION_OF_FACTORS
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.conditions import format_condition
+
+FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
+"""The two factors' values of each condition."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One condition against another.
+
+    Attributes
+    ----------
+    more, less
+        Names of conditions: `more` minus `less` is estimated.
+    trial_types
+        Averaged over these.
+    """
+
+    more: str
+    less: str
+    trial_types: tuple[str, ...] = TRIAL_TYPES
+
+    @property
+    def name(self) -> str:
+        """The contrast's name: ``"saliency - none, std_correct"``."""
+        kinds = "" if self.trial_types == TRIAL_TYPES else f", {' and '.join(self.trial_types)}"
+        return f"{self.more} - {self.less}{kinds}"
+
+
+DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more in ("saliency", "examples", "both"))
+"""The contrasts of a study in all four conditions: each explanation against none, for each trial type."""
+
+
+def list_default(frame: pd.DataFrame) -> list[Contrast]:
+    """List the contrasts of a study without a plan: each condition against the first, for each trial type."""
+    first, *others = (name for name in FACTORS if name in set(frame["condition"]))
+    return [Contrast(more, first, (kind,)) for kind in list_trial_types(frame) for more in others]
+
+
+def list_trial_types(frame: pd.DataFrame) -> list[str]:
+    """List the trial types that have responses."""
+    present = set(frame["trial_type"])
+    return [kind for kind in TRIAL_TYPES if kind in present]
+
+
+def select_testable(frame: pd.DataFrame, wanted: Sequence[Contrast]) -> list[Contrast]:
+    """Select the contrasts whose conditions and trial types have responses; one over all types needs any of them."""
+    return [one for one in wanted if not _find_absent(frame, one)]
+
+
+def describe_untestable(frame: pd.DataFrame, wanted: Sequence[Contrast]) -> str | None:
+    """Say which contrasts are left out because nobody responded in their conditions or trial types; None for none."""
+    absent = {one: lost for one in wanted if (lost := _find_absent(frame, one))}
+    if not absent:
+        return None
+    causes = ", ".join(dict.fromkeys(cause for lost in absent.values() for cause in lost))
+    count = f"{len(absent)} planned contrast{'s are' if len(absent) > 1 else ' is'}"
+    return f"{count} not tested, because nobody responded with: {causes}."
+
+
+def _find_absent(frame: pd.DataFrame, contrast: Contrast) -> list[str]:
+    """Name a contrast's conditions and trial types without responses."""
+    people, kinds = set(frame["condition"]), set(frame["trial_type"])
+    lost = [lower_first(format_condition(name)) for name in (contrast.more, contrast.less) if name not in people]
+    if contrast.trial_types != TRIAL_TYPES:
+        lost += [TYPE_LABELS[kind] for kind in contrast.trial_types if kind not in kinds]
+    return lost
+
+
+def table(
+    model: MixedModel,
+    contrasts: Sequence[Contrast] = DEFAULT,
+    *,
+    level: float = 0.95,
+    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+) -> pd.DataFrame:
+    """Estimate each contrast with its interval and test.
+
+    Parameters
+    ----------
+    cells
+        The columns of the design, besides the trial type, that make each condition.
+
+    Returns
+    -------
+    pandas.DataFrame
+        contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p); of a
+        binomial model also accuracy_less, accuracy_more (probabilities, averaged over participants, categories and
+        trial types), points (their difference in percentage points), points_low, points_high (delta method). A
+        contrast that these data do not determine has no estimate, interval and p
+        (`study.analysis.models.estimability`).
+
+    Raises
+    ------
+    ForetellError
+        An unknown condition or trial type.
+    """
+    half = float(_tail(model).ppf((1 + level) / 2))
+    return estimate(model, contrasts, level=level, cells=cells).join(_points(model, contrasts, cells, half))
+
+
+def estimate(
+    model: MixedModel,
+    contrasts: Sequence[Contrast],
+    *,
+    level: float = 0.95,
+    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+) -> pd.DataFrame:
+    """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
+    weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
+    estimate, se = estimability.estimate_combinations(weights, model)
+    tail = _tail(model)
+    half = tail.ppf((1 + level) / 2) * se
+    p = 2 * tail.sf(np.abs(estimate / se))
+    rows = {
+        "contrast": [contrast.name for contrast in contrasts],
+        "estimate": estimate,
+        "se": se,
+        "low": estimate - half,
+        "high": estimate + half,
+        "z": estimate / se,
+        "p": p,
+        "p_holm": holm(p),
+    }
+    return pd.DataFrame(rows)
+
+
+def _tail(model: MixedModel) -> Any:
+    """Return the distribution of the test statistics."""
+    dfs = [c.df for c in model.coefficients if c.df is not None]
+    return t(min(dfs)) if dfs else norm  # of linear models the fewest degrees of freedom: the careful ones
+
+
+def _points(
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float
+) -> pd.DataFrame:
+    """Express the contrasts in percentage points; `half` standard errors on each side."""
+    if model.family != "binomial":
+        return pd.DataFrame(index=range(len(contrasts)))
+    rows = []
+    for contrast in contrasts:
+        more, less = (_population(model, cells[name], contrast) for name in (contrast.more, contrast.less))
+        se = float(estimability.compute_standard_errors((more[1] - less[1])[None, :], model)[0])
+        points = more[0] - less[0]
+        rows.append((less[0], more[0], 100 * points, 100 * (points - half * se), 100 * (points + half * se)))
+    return pd.DataFrame(rows, columns=["accuracy_less", "accuracy_more", "points", "points_low", "points_high"])
+
+
+def _population(model: MixedModel, factors: Mapping[str, Any], contrast: Contrast) -> tuple[float, Floats]:
+    """Average a condition's probability over a contrast's trial types, with its derivative."""
+    parts = [marginal.population(_cell(kind, factors), model) for kind in _list_kinds(model, contrast)]
+    return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
+
+
+def holm(p: Floats) -> Floats:
+    """Correct p-values for their number (Holm, 1979); NaN remains and does not count.
+
+    Not by statsmodels: its correction collects garbage, 0.2 s in a process that holds pages and networks.
+    """
+    tested = np.flatnonzero(~np.isnan(p))
+    ordered = tested[np.argsort(p[tested], kind="stable")]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[ordered] = np.minimum(np.maximum.accumulate(p[ordered] * np.arange(len(ordered), 0, -1)), 1.0)
+    return adjusted
+
+
+def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[str, Any]]) -> Floats:
+    for name in (contrast.more, contrast.less):
+        if name not in cells:
+            raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(cells)}.")
+    for kind in contrast.trial_types:
+        if kind not in TRIAL_TYPES:
+            raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
+    more, less = (
+        np.mean(
+            [model.design_with_dropped(_cell(kind, cells[name]))[0] for kind in _list_kinds(model, contrast)], axis=0
+        )
+        for name in (contrast.more, contrast.less)
+    )
+    return np.asarray(more - less, dtype=np.float64)
+
+
+def _list_kinds(model: MixedModel, contrast: Contrast) -> Sequence[str]:
+    """List a contrast's trial types; one over all of them is over those that the data have."""
+    known = model.levels.get("trial_type", TRIAL_TYPES)
+    return (
+        [kind for kind in TRIAL_TYPES if kind in known] if contrast.trial_types == TRIAL_TYPES else contrast.trial_types
+    )
+
+
+def _cell(kind: str, factors: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({"trial_type": [kind], **factors})

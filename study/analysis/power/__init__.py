@@ -1,0 +1,1 @@
+"""Power: simulated studies, and the effects that they assume."""

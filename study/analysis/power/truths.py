@@ -1,0 +1,216 @@
+"""Sources of simulated studies: the paper's estimates, a pilot's, or theories of how participants respond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from core.errors import ForetellError
+from study.analysis.models import marginal
+from study.analysis.models.records import MixedModel
+from study.analysis.planned.contrasts import FACTORS
+from study.bundle import TRIAL_TYPES, Trial
+from study.plan.simulated_participants import (
+    PARTICIPANT_SD,
+    ShownExplanations,
+    compute_expected_accuracy,
+    sample_mixture,
+)
+
+Floats = NDArray[np.float64]
+
+TABLE_1: Mapping[str, tuple[float, float, float]] = {
+    "": (-1.06, 0.09, 4.64),
+    "saliency": (1.01, -0.29, -1.71),
+    "examples": (0.46, -0.24, -2.01),
+    "saliency:examples": (-0.53, 0.11, 1.18),
+}
+"""Folke et al. (2021), Table 1: each factor's effect at adversarial incorrect, and what standard incorrect and
+standard correct add to it, log-odds."""
+CATEGORY_SD = 0.6
+"""Between categories, crossed with trial types: with `PARTICIPANT_SD` it reproduces the paper's standard errors."""
+
+
+ACCURACY_COLUMNS = ["condition", "trial_type", "accuracy"]
+
+
+class Truth(Protocol):
+    """A world in which a study can be run."""
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Tabulate participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
+        ...
+
+    def accuracy(self) -> pd.DataFrame:
+        """Tabulate condition, trial_type and the expected share of correct predictions, ``accuracy``."""
+        ...
+
+
+@dataclass(frozen=True)
+class AdditiveTruth:
+    """Log-odds that add up: the interaction model with known coefficients.
+
+    Attributes
+    ----------
+    coefficients
+        As `TABLE_1`: for each product of factors its effect at the first trial type, and the others' additions.
+    person_sd, category_sd
+        Standard deviations of the random intercepts.
+    person_slope_sd, category_slope_sd
+        By how much participants differ in the effect of each trial type, and categories in that of each explanation.
+    conditions
+        Names of the conditions run.
+    categories, per_type
+        Target categories, and trials of each type in each of them.
+    """
+
+    coefficients: Mapping[str, tuple[float, float, float]]
+    person_sd: float = PARTICIPANT_SD
+    category_sd: float = CATEGORY_SD
+    conditions: Sequence[str] = tuple(FACTORS)
+    categories: int = 30
+    per_type: int = 1
+    person_slope_sd: float = 0.0
+    category_slope_sd: float = 0.0
+
+    def scale(self, factor: float) -> AdditiveTruth:
+        """Return the same world with every effect of an explanation `factor` times as large."""
+        scaled = {
+            name: (v[0] * factor, v[1] * factor, v[2] * factor) if name else v for name, v in self.coefficients.items()
+        }
+        return replace(self, coefficients=scaled)
+
+    def with_slopes(self, sds: Mapping[str, float]) -> AdditiveTruth:
+        """Return the same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
+        return replace(
+            self,
+            person_slope_sd=sds.get("participant", self.person_slope_sd),
+            category_slope_sd=sds.get("category", self.category_slope_sd),
+        )
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Simulate one study; every participant responds to every trial."""
+        trials = list(product(range(self.categories), range(len(TRIAL_TYPES)), range(self.per_type)))
+        category, kind = np.array([t[0] for t in trials]), np.array([t[1] for t in trials])
+        people = len(self.conditions) * per_condition
+        fixed = np.repeat(np.stack([self._cells(name)[kind] for name in self.conditions]), per_condition, axis=0)
+        own = rng.normal(0, self.person_sd, (people, 1)) + rng.normal(0, self.category_sd, self.categories)[category]
+        names = np.repeat(self.conditions, per_condition)
+        if self.person_slope_sd or self.category_slope_sd:
+            own = own + self._slopes(names, category, kind, rng)
+        right = rng.random((people, len(trials))) < expit(fixed + own)
+        return _frame(right, names, category, kind)
+
+    def accuracy(self) -> pd.DataFrame:
+        """Integrate the accuracy of each cell over participants and categories."""
+        rows = []
+        for name in self.conditions:
+            of_type = np.array([0.0, 1.0, 1.0]) * self.person_slope_sd**2  # the reference level is the intercept's
+            of_explanation = sum(FACTORS[name].values()) * self.category_slope_sd**2
+            variance = self.person_sd**2 + self.category_sd**2 + of_type + of_explanation
+            accuracies, _ = marginal.average_probability(self._cells(name), variance)
+            rows += [(name, kind, float(p)) for kind, p in zip(TRIAL_TYPES, accuracies, strict=True)]
+        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
+
+    def _slopes(
+        self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
+    ) -> Floats:
+        """Draw each participant's and each category's own effects (participants, trials)."""
+        by_type = rng.normal(0, self.person_slope_sd, (len(names), len(TRIAL_TYPES)))
+        by_type[:, 0] = 0.0  # the reference level is the intercept's
+        total = by_type[:, kind]
+        for factor in ("saliency", "examples"):
+            shown = np.array([FACTORS[str(name)][factor] for name in names])
+            total = total + shown[:, None] * rng.normal(0, self.category_slope_sd, self.categories)[category]
+        return np.asarray(total, dtype=np.float64)
+
+    def _cells(self, condition: str) -> Floats:
+        """Return (3,) log-odds of each trial type."""
+        on = {name for name, flag in FACTORS[condition].items() if flag} | {""}
+        effects = [np.array(v) for name, v in self.coefficients.items() if set(name.split(":")) <= on]
+        total = np.sum(effects, axis=0)
+        return np.asarray(total[0] + np.array([0.0, total[1], total[2]]), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Theories:
+    """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`)."""
+
+    mixture: Mapping[str, float]
+    trials: Sequence[Trial]
+    conditions: Sequence[str] = tuple(FACTORS)
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Simulate one study; every participant responds to every trial."""
+        names = np.repeat(self.conditions, per_condition)
+        crowd = sample_mixture(self.mixture, len(names), rng)
+        p = [
+            [
+                person.p_ai(t, ShownExplanations(bool(factors["saliency"]), bool(factors["examples"])))
+                for t in self.trials
+            ]
+            for person, factors in ((person, FACTORS[str(name)]) for person, name in zip(crowd, names, strict=True))
+        ]
+        right = rng.random((len(names), len(self.trials))) < np.array(p)
+        category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
+        kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
+        return _frame(right, names, category, kind)
+
+    def accuracy(self) -> pd.DataFrame:
+        """Average the accuracy that the mixture implies, by quadrature over participants, over the trials of a type."""
+        mixture = {name: weight for name, weight in self.mixture.items() if weight > 0}
+        rows = []
+        for name, kind in product(self.conditions, TRIAL_TYPES):
+            shown = ShownExplanations(*map(bool, FACTORS[name].values()))
+            each = [compute_expected_accuracy(mixture, t, shown) for t in self.trials if t.trial_type == kind]
+            rows.append((name, kind, float(np.mean(each)) if each else float("nan")))
+        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
+
+
+def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:
+    """Return a pilot's interaction model as the truth.
+
+    Raises
+    ------
+    ForetellError
+        The pilot leaves a coefficient without a finite estimate.
+    """
+    known = {c.term: c.estimate for c in model.coefficients if c.term not in model.diverging}
+    others = [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]]
+    truths = {}
+    for name in TABLE_1:
+        terms = [name or "(Intercept)", *(f"{kind}:{name}" if name else kind for kind in others)]
+        lost = [term for term in terms if term not in known]
+        if lost:
+            raise ForetellError(
+                f"The pilot does not determine {lost[0]}: use the paper's estimates or simulated participants."
+            )
+        truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
+    sd = {effect.group: effect.sd for effect in model.random}
+    return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)
+
+
+def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Floats, kind: Floats) -> pd.DataFrame:
+    people, trials = right.shape
+    factors = np.array([[FACTORS[str(c)][f] for f in ("saliency", "examples")] for c in conditions])
+    return pd.DataFrame(
+        {
+            "participant": pd.Categorical.from_codes(
+                np.repeat(np.arange(people), trials), [f"p{i:05d}" for i in range(people)]
+            ),
+            "category": pd.Categorical.from_codes(
+                np.tile(category, people), [f"c{j:04d}" for j in range(int(category.max()) + 1)]
+            ),
+            "trial_type": pd.Categorical.from_codes(np.tile(kind, people), list(TRIAL_TYPES)),
+            "saliency": np.repeat(factors[:, 0], trials),
+            "examples": np.repeat(factors[:, 1], trials),
+            "correct": right.ravel().astype(np.int64),
+        }
+    )

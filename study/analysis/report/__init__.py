@@ -1,0 +1,1 @@
+"""The results as files: tables, figures and a page that opens alone."""

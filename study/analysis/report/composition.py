@@ -1,0 +1,149 @@
+"""What the report consists of: its title, the facts of the study, and its sections in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.names import lower_first
+from study.analysis.exploratory.analysis import ExploratoryResult
+from study.analysis.models.sentences import alpha_text, coverage_text
+from study.analysis.planned.analysis import PlannedAnalysis
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report import captions, figures, headline
+from study.analysis.report.document import SHOWN, Part, Section
+from study.analysis.responses.accuracies import order
+from study.analysis.responses.reading import Responses
+from study.bundle import Manifest
+from study.conditions import format_condition
+
+TITLE = "Do explanations help participants predict the AI?"
+
+
+def write_title(manifest: Manifest | None) -> str:
+    """Write the report's title, with the name of the study if it is known."""
+    return TITLE if manifest is None else f"{manifest.name}: {lower_first(TITLE)}"
+
+
+def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest | None) -> dict[str, str]:
+    """List what a reader must know of the study before its results."""
+    facts = {} if manifest is None else {"Study": f"{manifest.name}, version {manifest.study_hash[:12]}"}
+    if data.dates is not None:
+        facts["Dates of the responses (UTC)"] = " to ".join(map(_write_date, dict.fromkeys(data.dates)))
+    facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}
+    facts["Analysis"] = _describe_plan(plan, manifest)
+    return facts if plan is None else {**facts, "Status": plan.stopping}
+
+
+def _write_date(day: str) -> str:
+    known = date.fromisoformat(day)
+    return f"{known.day} {known:%B %Y}"
+
+
+def _count_participants(data: Responses) -> str:
+    people = data.frame.groupby("condition")["participant"].nunique()
+    each = ", ".join(f"{lower_first(format_condition(name))}: {people[name]:,}" for name in order(data.frame))
+    return f"{data.frame['participant'].nunique():,} ({each})"
+
+
+def _count_responses(data: Responses) -> str:
+    return (
+        f"{len(data.frame):,}, to {data.frame['category'].nunique():,} predicted classes; "
+        f"{data.dropped:,} rows left out"
+    )
+
+
+def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
+    if plan is None:
+        return "No analysis plan was given: everything here is exploratory."
+    what = f"models, contrasts, exclusions and stopping rule (alpha = {alpha_text(plan.plan.alpha)})"
+    if manifest is None:
+        return (
+            f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
+            "frozen with was not named."
+        )
+    return (
+        f"Planned: {what}, frozen with this version of the study before its first participant. Whether the plan was "
+        "also registered elsewhere is not known here."
+    )
+
+
+def list_sections(
+    analysis: NestedAnalysis,
+    tables: Mapping[str, pd.DataFrame],
+    figure: go.Figure,
+    results: Sequence[ExploratoryResult],
+    *,
+    label: str,
+    level: float,
+    simulated: bool,
+) -> list[Section]:
+    """List the sections: what the label says first, then the exploratory results.
+
+    Parameters
+    ----------
+    tables
+        By the names of their files.
+    figure
+        Figure 1.
+    level
+        That of the intervals of contrasts.
+    """
+    name = list(analysis.models)[-1]
+    sections = [
+        _show_contrasts(tables["contrasts"], name, label, level, simulated=simulated),
+        Section("figure1", figures.TITLE, label, captions.FIGURE_1, [Part(tables["figure1"])], figure),
+        Section(
+            "models",
+            "Nested models",
+            label,
+            captions.explain_models(analysis.random),
+            [Part(tables["models"], captions.MODELS)],
+        ),
+        Section(
+            "table1",
+            f"Table 1: the {name} model",
+            label,
+            captions.explain_table_1(analysis.largest),
+            [Part(tables["table1"])],
+        ),
+    ]
+    if "exclusions" in tables:
+        sections.append(Section("exclusions", "Exclusions", label, "", [Part(tables["exclusions"])]))
+    return sections + [
+        Section(each.name, each.title, "exploratory", each.says, [_show_result(each, level)], each.figure)
+        for each in results
+    ]
+
+
+def _show_result(result: ExploratoryResult, level: float) -> Part:
+    """Fold a long table, except that of random slopes, which the main result rests on."""
+    if result.name == "slopes":
+        return Part(result.table, coverage=coverage_text(level))
+    rows = len(result.table)
+    return Part(result.table, summary=f"{rows} rows, as in exploratory_{result.name}.csv" if rows > SHOWN else "")
+
+
+def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *, simulated: bool) -> Section:
+    """Show accuracies and differences first, then the same contrasts in log-odds."""
+    if table.empty:
+        return Section(
+            "contrasts", "Contrasts", label, "The plan names no contrast between conditions that have responses.", []
+        )
+    coverage = coverage_text(level)
+    return Section(
+        "contrasts",
+        "Contrasts",
+        label,
+        f"{captions.explain_contrasts(level)} {captions.explain_estimates(model)}",
+        [
+            Part(table[list(captions.ACCURACY_COLUMNS)], captions.CONTRASTS, coverage),
+            Part(
+                table[list(captions.LOG_ODDS_COLUMNS)], captions.CONTRASTS, coverage, "In log-odds, as in contrasts.csv"
+            ),
+        ],
+        headline.forest(table, level, simulated=simulated),
+    )

@@ -1,0 +1,75 @@
+"""Figure 1: how well participants predict the AI, by condition and trial type."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from study import plots
+from study.analysis.responses import accuracies
+from study.analysis.responses.notices import MODES
+from study.analysis.responses.reading import Responses
+from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.conditions import format_condition
+
+TITLE = "Figure 1: accuracy by condition and trial type"
+SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
+SPREAD = 0.2
+HOVERED = ["condition", "low", "high", "participants", "responses"]
+
+
+def accuracy_figure(data: Responses) -> tuple[go.Figure, pd.DataFrame]:
+    """Draw figure 1 and return the numbers behind it."""
+    numbers = accuracies.accuracy(data.frame)
+    return draw(numbers, simulated=data.has_simulated), numbers
+
+
+def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
+    """Draw a table of `study.analysis.responses.accuracies.accuracy`; simulated data are marked as such."""
+    conditions = list(dict.fromkeys(numbers["condition"]))
+    figure = go.Figure()
+    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):
+        cell = numbers[numbers["trial_type"] == trial_type]
+        if len(cell):
+            figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
+    _lay_out(figure, conditions)
+    if simulated:
+        plots.mark(figure, MODES["sim"])
+    return figure
+
+
+def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
+    color, symbol = plots.TYPE_STYLES[trial_type]
+    return go.Scatter(
+        x=x,
+        y=cell["accuracy"],
+        error_y=plots.whiskers(cell, "accuracy", color),
+        mode="markers+text",
+        cliponaxis=False,
+        marker={"color": color, "size": 12, "symbol": symbol},
+        name=TYPE_LABELS[trial_type],
+        text=[f"{value:.0%}" for value in cell["accuracy"]],
+        textposition=SIDES[trial_type],
+        textfont={"color": plots.INK, "size": 13},
+        customdata=cell.assign(condition=cell["condition"].map(format_condition))[HOVERED].to_numpy(),
+        hovertemplate=(
+            "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
+            "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + TYPE_LABELS[trial_type] + "</extra>"
+        ),
+    )
+
+
+def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
+    figure.add_hline(y=0.5, line=plots.DOTTED, annotation_text="chance", annotation_position="top left")
+    plots.apply_layout(figure, "Correct predictions of the AI", percent=True)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(conditions))),
+        ticktext=plots.label("condition", conditions),
+        tickangle=0,
+        tickfont_size=11,  # of two lines side by side, on a phone too
+        range=[-0.95, len(conditions) - 0.1],
+        title="Explanation shown",
+        showgrid=False,
+    )
+    figure.update_yaxes(range=[0, 1.03])

@@ -1,0 +1,102 @@
+"""The main result: each contrast in percentage points with its interval, and a forest plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.names import upper_first
+from study import plots
+from study.analysis.models.sentences import LEVEL, coverage_text, describe_p
+from study.analysis.responses.notices import MODES
+from study.analysis.words.wording import write_whole_contrast
+
+ROW = 36
+"""Height of one line of the forest plot, px."""
+
+
+def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
+    """Write a sentence for each contrast of `study.analysis.planned.contrasts.table`: accuracy, difference, p."""
+    return [_sentence(row, level) for row in contrasts.to_dict("records")]
+
+
+def _sentence(row: dict[str, object], level: float) -> str:
+    points, low, high, p = (_float(row[name]) for name in ("points", "points_low", "points_high", "p_holm"))
+    name = write_whole_contrast(str(row["contrast"]))
+    if np.isnan(points):
+        return f"{name}: cannot be estimated from these data."
+    accuracy = f"accuracy {_float(row['accuracy_more']):.1%} vs {_float(row['accuracy_less']):.1%}"
+    difference = f"{name}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
+    if np.isnan(low):
+        return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
+    corrected = describe_p(None if np.isnan(p) else p)
+    interval = f"{coverage_text(level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
+    return f"{difference} ({interval}; Holm-corrected {corrected})."
+
+
+def _float(value: object) -> float:
+    return float(value)  # type: ignore[arg-type]
+
+
+def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
+    """Plot each contrast in percentage points with its interval, grouped by trial types.
+
+    Left of the dotted line explanations lower accuracy. Names have two lines, so that a phone has room for both names
+    and intervals; simulated data are marked as such.
+    """
+    shown = contrasts[contrasts["points"].notna()]
+    bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
+    names = [write_whole_contrast(str(name)) for name in shown["contrast"]]
+    places, ticks = _place_rows(names)
+    color = plots.PALETTE[0]
+    figure = go.Figure(
+        go.Scatter(
+            x=bars["points"],
+            y=places,
+            error_x=plots.whiskers(bars, "points", color),
+            mode="markers",
+            marker={"color": color, "size": 10},
+            text=names,
+            customdata=bars[["low", "high"]].to_numpy(),
+            hovertemplate=(
+                "%{text}: %{x:+.1f} points [%{customdata[0]:.1f}, %{customdata[1]:.1f}]"
+                f"<extra>{coverage_text(level)} CI</extra>"
+            ),
+        )
+    )
+    figure.add_vline(x=0, line=plots.DOTTED, layer="below")
+    plots.apply_layout(figure, "", percent=False)
+    figure.update_layout(height=100 + ROW * len(ticks), margin={"l": 10, "r": 20, "t": 20, "b": 50})
+    if simulated:
+        plots.mark(figure, MODES["sim"])
+    figure.update_xaxes(
+        title="Difference in accuracy<br>(percentage points)", gridcolor=plots.GRID, nticks=6, tickangle=0
+    )
+    return figure.update_yaxes(
+        tickvals=list(ticks),
+        ticktext=list(ticks.values()),
+        **plots.LABELS,
+        showgrid=False,
+        range=[-0.6, len(ticks) - 0.4],
+        title=None,
+    )
+
+
+def _place_rows(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
+    """Place contrasts from the top, under a heading for each group of trial types: heights, and labels by height."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        kinds = name.partition(", ")[2]
+        groups.setdefault(upper_first(kinds), []).append(name)
+    top = len(names) + len(groups) - 1
+    ticks: dict[int, str] = {}
+    heights: dict[str, int] = {}
+    for kinds, group in groups.items():
+        ticks[top - len(ticks)] = f"<b>{kinds.replace(' (', '<br>(')}</b>"
+        for name in group:
+            heights[name] = top - len(ticks)
+            ticks[heights[name]] = name.partition(", ")[0].replace(" vs ", "<br>vs ")
+    return [heights[name] for name in names], ticks

@@ -1,0 +1,54 @@
+"""Responses to a folder of results, as planned where there is a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.types import Progress, silent
+from study.analysis.models.records import InterimAnalysis
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import nested
+from study.analysis.report import files as report
+from study.analysis.report.files import HeadlineResult
+from study.analysis.responses.reading import Responses
+from study.bundle import Manifest
+from study.plan.preregistration import AnalysisPlan
+
+
+def write(
+    data: Responses,
+    out: Path,
+    seed: int = 0,
+    *,
+    plan: AnalysisPlan | None = None,
+    manifest: Manifest | None = None,
+    looks: Sequence[InterimAnalysis] | None = None,
+    progress: Progress = silent,
+) -> HeadlineResult:
+    """Write models, tables, figures and reports into `out`.
+
+    Parameters
+    ----------
+    out
+        Folder for the results; made if absent.
+    seed
+        Random seed of exploratory analyses that draw at random.
+    plan
+        Executed as written; without one the paper's analysis is made and everything labelled exploratory.
+    manifest
+        Of the study that was responded to, where it is known.
+    looks
+        The interim analyses that were made of it; None where that is not known.
+
+    Raises
+    ------
+    ForetellError
+        The responses cannot be analysed.
+    """
+    done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
+    analysis = done.analysis if done else nested.analyze(data, progress=progress)
+    stayed = done.data if done else data
+    headline = report.compute_headline(analysis, stayed, done)
+    report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, finding=headline, progress=progress)
+    return headline

@@ -1,0 +1,1 @@
+"""The responses of a study: read, checked, counted, and averaged over participants."""

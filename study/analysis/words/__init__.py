@@ -1,0 +1,1 @@
+"""Codes, headings and numbers of tables as people read them."""
