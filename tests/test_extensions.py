@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from core.names import format_name
+from study.network.sources import open_classifier, set_named
 from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +73,32 @@ def glow(query):
 def plain(model, images, targets):
     """Brightness, by a function that knows nothing of Foretell."""
     return images.sum(1)
+
+
+def count(inspected, progress):
+    """Count the images of each label, by a function without a record."""
+    import pandas
+
+    labels = pandas.Series(inspected.images.labels)
+    return labels.groupby(labels).size().rename_axis("label").reset_index(name="images")
 '''
+LAYERS = """
+import sys
+from dashboard.shared import cache
+from streamlit.testing.v1 import AppTest
+from tests.dashboard.views.conftest import script, settled
+cache.SCENE_COUNT = 48
+question, topic = sys.argv[1:]
+app = AppTest.from_function(script, default_timeout=120)
+for name, value in {"view": "Layers", "question": question, "layers.images": "48"}.items():
+    app.query_params[name] = value
+app = settled(app.run())
+assert not app.exception, app.exception[0].value
+assert not app.error, app.error[0].value
+assert app.segmented_control(key="topic").value == topic
+assert len(app.dataframe[0].value), "no table is shown"
+print(len(app.get("plotly_chart")), *(one.value for one in app.caption), sep="\\n")
+"""
 LISTED = """
 from study.plan.config import IMAGE_SETS
 print(IMAGE_SETS["listed"].__module__)
@@ -126,6 +154,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy2(source, folder / name)
     for name in (
         "a-method",
+        "a-layer-question",
         "a-condition",
         "a-dataset",
         "a-measure",
@@ -194,12 +223,16 @@ def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple
 
 @pytest.fixture(scope="module")
 def packaged(copy: Path) -> Path:
-    """The copy, and next to it an installed package that offers two methods, one with a record."""
+    """The copy, and next to it an installed package that offers two methods, one with a record, and a question."""
     (copy / "carried.py").write_text(CARRIED, encoding="utf-8")
     info = copy / "carried-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: carried\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[foretell.methods]\nglow = carried:glow\nplain = carried:plain\n")
+    offered = {"methods": ("glow", "plain"), "layer_questions": ("count",)}
+    lines = [
+        f"[foretell.{group}]\n" + "".join(f"{name} = carried:{name}\n" for name in of) for group, of in offered.items()
+    ]
+    (info / "entry_points.txt").write_text("".join(lines))
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__", "frozen"))
     return copy
 
@@ -213,6 +246,58 @@ def test_a_new_method_is_estimated_drawn_and_offered(packaged: Path, tmp_path: P
     assert (f"The time that {method} takes for its heatmaps is not in this estimate." in checked) != known
     drawn = run(packaged, tmp_path, "-c", EXPLORE, format_name(method), "known" if known else "unknown")
     assert drawn.startswith("in its family" if known else "in no family")
+
+
+def test_a_new_question_is_answered_by_the_command(copy: Path, tmp_path: Path) -> None:
+    """Against the network's own layer. Catches a command that knows the questions by a list of its own."""
+    given = ("--layer", "features.0", "--setting", "split=adversarial", "--setting", "size=48", "--param", "above=0.1")
+    command = ("-m", "dashboard.cli", "layers")
+    printed = run(copy, tmp_path, *command, "sparsity", *given, "--out", str(tmp_path / "out"))
+    assert "active" in printed
+    table = pd.read_csv(tmp_path / "out" / "scenes.sparsity.csv").set_index("layer")
+    classifier = open_classifier("scenes", tmp_path)
+    images, outputs = set_named("scenes", {"split": "adversarial", "size": 48}), []
+    with classifier.exclusive() as module:
+        hook = module.get_submodule("features.0").register_forward_hook(lambda *given: outputs.append(given[2]))
+        module(torch.stack([classifier.preprocess(images.open(i)) for i in range(48)]))
+        hook.remove()
+    expected = [float(outputs[0].mean()), float((outputs[0] > 0.1).float().mean())]
+    assert table.loc["features.0", ["mean", "active"]].tolist() == pytest.approx(expected, rel=1e-4)
+    assert "sparsity: Measure the mean activation" in run(copy, tmp_path, *command, "--list")
+
+
+def test_a_new_question_has_figure_reading_and_publications_on_the_page(packaged: Path, tmp_path: Path) -> None:
+    """Catches a topic, a sentence, a figure or a cost that stands elsewhere than in the question's record."""
+    figures, *said = run(packaged, tmp_path, "-c", LAYERS, "Sparsity", "Representations").splitlines()
+    assert figures == "1"
+    assert (
+        "Share of activations above the threshold, over images, channels and places. The lower, the sparser. Method: "
+        "[Glorot, Bordes & Bengio 2011](https://proceedings.mlr.press/v15/glorot11a.html)." in said
+    )
+    assert not [one for one in said if one.startswith("The cost cannot be estimated")]
+
+
+def test_a_packages_question_is_answered_and_offered_without_a_record(packaged: Path, tmp_path: Path) -> None:
+    """Catches an error where a question has no record, and a result that does not depend on the package's code."""
+    figures, *said = run(packaged, tmp_path, "-c", LAYERS, "Count", "Other").splitlines()
+    assert figures == "0"
+    assert "The cost cannot be estimated in advance." in said
+    run(
+        packaged,
+        tmp_path,
+        "-m",
+        "dashboard.cli",
+        "layers",
+        "count",
+        "--setting",
+        "size=40",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    assert pd.read_csv(tmp_path / "out" / "scenes.count.csv")["images"].sum() == 40
+    facts = json.loads((tmp_path / "out" / "scenes.count.json").read_text())
+    assert facts["package"] == "carried 1.0"
+    assert len(facts["package_digest"]) == 64
 
 
 def test_a_new_method_explains_a_photograph(copy: Path, tmp_path: Path) -> None:

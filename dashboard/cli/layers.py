@@ -33,15 +33,13 @@ def layers(
     import pandas as pd
 
     from core.errors import ForetellError
-    from core.parameters import summary
     from study.inquiry.layers import QUESTIONS
     from study.inquiry.layers.inspection import LayerQuery
     from study.inquiry.layers.question_files import inspect_files, shorten_table
     from study.inquiry.layers.record import record_of
 
     if list_questions:
-        for name in QUESTIONS:
-            say(f"{name}: {summary(QUESTIONS[name])}")
+        _list_questions()
         return
     if question is None:
         raise ForetellError(f"Give a question: {', '.join(QUESTIONS)}.")
@@ -64,3 +62,17 @@ def layers(
     for line in (*dict.fromkeys(table.get("note", [])), *map(str, files)):
         if line:
             say(line)
+
+
+def _list_questions() -> None:
+    from core.errors import ForetellError
+    from core.parameters import summary
+    from study.inquiry.layers import QUESTIONS
+
+    for name in QUESTIONS:
+        try:
+            say(f"{name}: {summary(QUESTIONS[name])}")
+        except ForetellError as error:  # an installed package that fails takes nothing else with it
+            say(f"{name}: {error}")
+    for sentence in QUESTIONS.conflicts:
+        say(sentence)

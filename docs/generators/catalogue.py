@@ -30,6 +30,7 @@ HEAD = """\
 Everything that a study file, a command or the Explore page names. Adding an entry takes one file and one line:
 [a method](../how-to/add-a-method.md), [a condition](../how-to/add-a-condition.md),
 [an image set](../how-to/add-a-dataset.md), [a model](../how-to/add-a-model.md),
+[a question about layers](../how-to/add-a-layer-question.md),
 [an exploratory analysis](../how-to/add-an-exploratory-analysis.md).
 """
 

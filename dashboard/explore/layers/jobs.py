@@ -12,7 +12,7 @@ import pandas as pd
 from PIL import Image
 
 from core.classifier import Classifier
-from core.parameters import list_parameters, parse_parameters
+from core.parameters import list_parameters
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest
@@ -21,7 +21,7 @@ from data.types import ImageSet
 from study.inquiry.concepts.interventions import draw_rows
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.inspection import LayerInspection, LayerQuery
-from study.inquiry.layers.question_files import draw_result
+from study.inquiry.layers.question_files import ask_question, draw_result
 from study.inquiry.layers.record import record_of
 from study.workspace.workspace import home
 
@@ -55,13 +55,10 @@ class LayerRequest:
 
     def compute(self, progress: Progress) -> LayerResult:
         """Compute the table; finished blocks stay in the cache for a run that was stopped."""
-        question = QUESTIONS[self.query.question]
-        given = parse_parameters(question, self.query.parameters)
         images = self.images.only(draw_rows(len(self.images), self.query.seed, self.count))
         parts = home() / "cache" / "inspections"
         inspected = LayerInspection(self.classifier, images, self.query, self.compared, parts)
-        table = question(inspected, progress, **given)
-        return LayerResult(table, inspected.facts, draw_result(inspected))
+        return LayerResult(ask_question(inspected, progress), inspected.facts, draw_result(inspected))
 
     @property
     def task(self) -> Task:

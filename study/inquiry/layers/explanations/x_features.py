@@ -79,7 +79,7 @@ def plot_x_features(table: pd.DataFrame) -> go.Figure:
 @layer_question(
     topic=Topic.EXPLANATIONS,
     asks="few features behind a class",
-    reading=("What each x-feature adds to the logit of held-out images of the class, more than to that of others."),
+    reading="What each x-feature adds to the logit of held-out images of the class, more than to that of others.",
     publications={"Qi et al. 2018": "https://arxiv.org/abs/1709.05360"},
     layered=True,
     labels={

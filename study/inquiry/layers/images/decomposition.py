@@ -14,13 +14,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.special import stdtrit
 from torch import Tensor
 
-from core.concepts.deconvolution import (
-    DeconvolutionSettings,
-    LayerStack,
-    add_layer,
-    decompose,
-    draw_filters,
-)
+from core.concepts.deconvolution import DeconvolutionSettings, LayerStack, add_layer, decompose, draw_filters
 from core.errors import ForetellError
 from core.types import Progress
 from data.types import ImageSet

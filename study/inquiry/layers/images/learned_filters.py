@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from core.concepts.deconvolution import (
-    Decomposition,
-    LayerStack,
-    reconstruct,
-)
+from core.concepts.deconvolution import Decomposition, LayerStack, reconstruct
 from core.rendering import tile_images
 from study.inquiry.layers.inspection import LayerInspection
 

@@ -14,14 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.concepts.deconvolution import (
-    Decomposition,
-    LayerStack,
-    add_layer,
-    decompose,
-    draw_filters,
-    project_strongest,
-)
+from core.concepts.deconvolution import Decomposition, LayerStack, add_layer, decompose, draw_filters, project_strongest
 from core.concepts.pyramid import Maps, build_pyramids, intersect_histograms, select_whole
 from core.concepts.support_vectors import FOLDS, choose_penalty, fit_support_vectors
 from core.errors import ForetellError

@@ -20,9 +20,7 @@ from core.types import Progress
 from data.types import ImageSet
 from study import plots
 from study.inquiry.layers.costs import Planned, Work, read_each_layer
-from study.inquiry.layers.figures import (
-    add_limits,
-)
+from study.inquiry.layers.figures import add_limits
 from study.inquiry.layers.inspection import LayerInspection, blocks
 from study.inquiry.layers.record import Topic, layer_question
 

@@ -11,11 +11,7 @@ from core.layers.layers import means_of
 from core.layers.similarity import svcca
 from core.types import Progress
 from study.inquiry.layers.costs import read_each_layer
-from study.inquiry.layers.figures import (
-    SHARE_COLOURS,
-    draw_heat,
-    list_in_first_order,
-)
+from study.inquiry.layers.figures import SHARE_COLOURS, draw_heat, list_in_first_order
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import Topic, layer_question
 

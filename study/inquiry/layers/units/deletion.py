@@ -11,12 +11,7 @@ from core.attribution.places import select_layer
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.types import Progress, silent
 from study.inquiry.layers.costs import leave_out_each_unit
-from study.inquiry.layers.figures import (
-    LOSS_COLOURS,
-    MOST_ROWS,
-    draw_heat,
-    list_in_first_order,
-)
+from study.inquiry.layers.figures import LOSS_COLOURS, MOST_ROWS, draw_heat, list_in_first_order
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks

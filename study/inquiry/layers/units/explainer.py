@@ -14,11 +14,7 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from core.attribution.places import select_layer
-from core.concepts.explainer import (
-    ExplainerSettings,
-    check_settings,
-    train_explainer,
-)
+from core.concepts.explainer import ExplainerSettings, check_settings, train_explainer
 from core.concepts.explanatory_graph import list_places
 from core.concepts.part_measures import measure_instability
 from core.errors import ForetellError

@@ -9,10 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.cam import enlarge_maps
-from core.concepts.explainer import (
-    TrainedExplainer,
-    keep_places,
-)
+from core.concepts.explainer import TrainedExplainer, keep_places
 from core.rendering import Scale, overlay, tile_images
 from study.inquiry.layers.inspection import LayerInspection
 

@@ -16,9 +16,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study import plots
 from study.inquiry.layers.costs import leave_out_each_unit
-from study.inquiry.layers.figures import (
-    MOST_ROWS,
-)
+from study.inquiry.layers.figures import MOST_ROWS
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
