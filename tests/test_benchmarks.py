@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from scipy import stats
 
-from benchmarks import contexts, faithfulness, pointing
+from benchmarks import contexts, coverage, faithfulness, pointing
 from benchmarks.rows import Rows, join_rows
 from core.attribution import METHODS
 from core.classifier import Classifier
@@ -30,6 +30,18 @@ MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 def test_a_benchmark_can_be_imported(name: str) -> None:
     """Catches one that names something renamed since: benchmarks are run by hand, and seldom."""
     importlib.import_module(f"benchmarks.{name}")
+
+
+# Coverage
+
+
+def test_intervals_of_accuracies_cover_the_accuracy_of_their_own_cell() -> None:
+    """Catches truths of another condition or trial type, and the percentiles of before, which covered .85 of these."""
+    cells = coverage.measure_cells(300, 5)
+    assert len({(cell["condition"], cell["trial_type"]) for cell in cells}) == len(cells) == 12
+    assert min(cell["coverage"] for cell in cells) > 0.95 - 4 * max(cell["error"] for cell in cells)
+    for cell in cells:
+        assert cell["error"] == pytest.approx(np.sqrt(cell["coverage"] * (1 - cell["coverage"]) / 300), abs=1e-4)
 
 
 # Rows

@@ -87,7 +87,7 @@ class ResearcherDoor:
         if account.is_administrator:
             return None
         if permission is Permission.ADMINISTER or not study:
-            return "Only an administrator may do this. Ask for it whoever runs the server."
+            return "Only an administrator may do this. Ask one."
         if not members.has_members(db, study):
             if account.sees_unassigned and permission is not Permission.MANAGE_MEMBERS:
                 return None

@@ -1,7 +1,7 @@
 """Image sets and networks of a workspace as the researcher's door changes them.
 
-They belong to whoever added them: the audit trail says who that was. Those of before, and those that a user of this
-machine put there, belong to the administrators.
+They belong to the account that added them, which the audit trail names. Those of earlier versions, and those that a
+user of this machine put there, belong to the administrators.
 """
 
 from __future__ import annotations

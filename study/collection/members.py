@@ -142,7 +142,7 @@ class Members(ResearcherDoor):
         ------
         ForetellError
             Not a member, or they can log in already (only an administrator replaces a forgotten password), or they
-            are a member of a study of another owner: whoever makes the link could log in there.
+            are a member of a study of another owner, where the maker of the link could then log in.
         """
         account = parse_address(address)
         theirs = {row["study"] for row in self.workspace.store.read(lambda db: members.of_account(db, account))}

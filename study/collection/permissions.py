@@ -127,7 +127,7 @@ DOOR: Mapping[str, Rule] = {
     "run_interim_analysis": Rule(P.SEE_OUTCOMES),
     "load_interim_analyses": Rule(P.SEE_OUTCOMES, "study_hash"),
     "count_exclusions": Rule(P.SEE_OUTCOMES, "study_hash"),
-    # Study files. A new study belongs to whoever makes it.
+    # Study files. A new study belongs to the account that makes it.
     "save_study_file": Rule(P.DESIGN, "path"),
     "copy_study": OWN,
     "copy_pilot": Rule(P.DESIGN, "path"),

@@ -61,6 +61,7 @@ ACTIONS = {
     "Unblind and log",
     "Exclude this participant",
     "Withdraw and erase",
+    "Collect and log",
     "Send and log",
 }
 """All buttons of the Monitor that act."""
@@ -77,11 +78,11 @@ ACTIONS = {
         (
             "editor",
             {"Close the study", "Pause"},
-            {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+            {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Collect and log", "Send and log"},
         ),
         (
             "manager",
-            {"Exclude this participant", "Withdraw and erase", "Send and log"},
+            {"Exclude this participant", "Withdraw and erase", "Collect and log", "Send and log"},
             {"Close the study", "Pause", "Unblind and log"},
         ),
         (
