@@ -16,11 +16,10 @@ from torch import Tensor
 from torch.autograd.graph import get_gradient_edge
 
 from core.attribution import calls
-from core.attribution.cam import enlarge_maps
 from core.attribution.layout import Layout
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query
-from core.attribution.places import select_place
+from core.attribution.places import enlarge_maps, select_place
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.gradients import differentiate

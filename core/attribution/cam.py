@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, read_maps, select_layer
+from core.attribution.places import LayerName, enlarge_maps, read_maps, select_layer
 from core.attribution.records import Family
 from core.attribution.signs import EVIDENCE, SUPPORT, Sign
 from core.classifier import Classifier
@@ -146,9 +145,3 @@ def remedy(layer: str, sign: CamSign) -> str:
     if sign == "signed":
         return f"Nothing in layer {layer!r} is evidence for or against this class."
     return f"Nothing in layer {layer!r} is evidence for this class. Try sign='signed'."
-
-
-def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:
-    """Enlarge (B, h, w) to (B, H, W)."""
-    size = list(inputs.shape[2:])
-    return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

@@ -14,12 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attribution.activations import hook_layer, refuse_unknown
-from core.attribution.cam import enlarge_maps
 from core.attribution.common import prepare_inputs
 from core.attribution.cost import Cost
 from core.attribution.layout import Layout
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, find_layout, read_mean_maps, select_place
+from core.attribution.places import LayerName, enlarge_maps, find_layout, read_mean_maps, select_place
 from core.attribution.records import Family
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks

@@ -15,12 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer
-from core.attribution.cam import enlarge_maps
 from core.attribution.cost import gradients
 from core.attribution.layout import Layout
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, find_layout, select_place
+from core.attribution.places import LayerName, enlarge_maps, find_layout, select_place
 from core.attribution.propagation import mark_of
 from core.attribution.records import Family
 from core.attribution.relevance import Composite, Relevance

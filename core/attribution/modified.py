@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer, make_unreached_error
-from core.attribution.cam import enlarge_maps, grad_cam_map
+from core.attribution.cam import grad_cam_map
 from core.attribution.common import gradient_and_logits
 from core.attribution.cost import gradients
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, select_layer, select_place
+from core.attribution.places import LayerName, enlarge_maps, select_layer, select_place
 from core.attribution.records import Family
 from core.attribution.rectifiers import RectifierRule, Rectifiers
 from core.attribution.signs import MODIFIED

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_script, refuse_unknown
 from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout
@@ -97,6 +98,12 @@ def read_maps(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: st
     return Reading(
         layout.to_maps(read.activation).contiguous(), layout.to_maps(read.gradient).contiguous(), read.logits
     )
+
+
+def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:
+    """Enlarge (B, h, w) to (B, H, W)."""
+    size = list(inputs.shape[2:])
+    return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]
 
 
 def read_mean_maps(classifier: Classifier, layer: str) -> Tensor:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.cam import CamSign, enlarge_maps, remedy, support_unless_signed
+from core.attribution.cam import CamSign, remedy, support_unless_signed
 from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import LayerName, read_maps, read_mean_maps, select_layer
+from core.attribution.places import LayerName, enlarge_maps, read_maps, read_mean_maps, select_layer
 from core.attribution.records import Family
 from core.classifier import Classifier
 from core.device import chunk_size

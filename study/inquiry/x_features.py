@@ -12,8 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.cam import enlarge_maps
-from core.attribution.places import select_layer
+from core.attribution.places import enlarge_maps, select_layer
 from core.concepts.x_feature_measures import (
     FAITHFUL,
     FEW,
