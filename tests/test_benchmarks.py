@@ -223,7 +223,7 @@ def test_it_goes_on_where_it_was_stopped(
             raise KeyboardInterrupt
         return gradient(*given, **options)
 
-    monkeypatch.setattr("core.attribution.gradients.gradient", stopping)
+    monkeypatch.setattr("core.attribution.gradients.plain.gradient", stopping)
     with pytest.raises(KeyboardInterrupt):
         faithfulness.main(words)
     faithfulness.main(words)

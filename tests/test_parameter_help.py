@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from core.attribution import METHODS
-from core.attribution.opening import open_method
+from core.attribution.outside.opening import open_method
 from core.parameters import list_parameters, parse_parameters, read_descriptions, summary
 from core.uncertainty import SAMPLERS
 from study.inquiry.layers import QUESTIONS

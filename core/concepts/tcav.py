@@ -10,8 +10,8 @@ import torch
 from scipy.stats import ttest_ind_from_stats
 from torch import Tensor
 
-from core.attribution.activations import activation_and_gradient, refuse_unknown
 from core.attribution.common import in_parts, prepare_inputs
+from core.attribution.places.activations import activation_and_gradient, refuse_unknown
 from core.classifier import Classifier
 from core.concepts.vector import Activations
 from core.device import draw_seed

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution.erasure import Units, compute_erased_logits
+from core.attribution.maps.erasure import Units, compute_erased_logits
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.errors import ForetellError

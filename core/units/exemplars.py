@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.attribution.rectifiers import Rectifiers
+from core.attribution.gradients.rectifiers import Rectifiers
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks, stream
 from core.errors import ForetellError

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import read_output, refuse_unknown
-from core.attribution.places import find_layout
+from core.attribution.places.activations import read_output, refuse_unknown
+from core.attribution.places.place import find_layout
 from core.classifier import Classifier
 from core.errors import ForetellError
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.attribution.cost import Cost, Pace, pace
-from core.attribution.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.method import HeatmapMethod
+from core.attribution.outside.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.records import cost_of, sign_of
 from core.attribution.signs import Sign
 from core.classifier import Classifier

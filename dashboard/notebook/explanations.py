@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from core.attribution.external import ImageRecord, records_for
 from core.attribution.method import HeatmapMethod
+from core.attribution.outside.external import ImageRecord, records_for
 from core.classifier import Classifier
 from core.sheet import embed_png
 from core.types import Certificate, Explanation

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from core.attribution.cost import Cost, pace
-from core.attribution.external import reads_heatmaps
+from core.attribution.outside.external import reads_heatmaps
 from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.device import one_thread

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from core.attribution.external import ImageRecord
+from core.attribution.outside.external import ImageRecord
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from core.views import view

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.external import ImageRecord
+from core.attribution.outside.external import ImageRecord
 from core.classifier import Classifier
 from core.faithfulness.curves import deletion, insertion
 from core.rendering import PixelArray, overlay, scale_of

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from core.attribution.activations import refuse_unknown
-from core.attribution.places import select_layer
+from core.attribution.places.activations import refuse_unknown
+from core.attribution.places.place import select_layer
 from core.classifier import Classifier
 from core.concepts.effect import compute_observed_effect
 from core.concepts.tcav import tcav

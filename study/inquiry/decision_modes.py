@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.activations import Reading, activation_and_gradient
+from core.attribution.places.activations import Reading, activation_and_gradient
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.distillation.modes import DecisionModes, ModeEvidence, find_modes

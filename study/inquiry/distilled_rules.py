@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.decoding import read_batches
 from core.distillation.factors import Clause, Column, encode_factors
 from core.distillation.rules import Rules, fit_rules

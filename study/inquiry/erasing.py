@@ -11,8 +11,8 @@ import torch
 from scipy.stats import t as student
 from torch import Tensor
 
-from core.attribution.erasure import Units, relative_surprise, surprise
-from core.attribution.places import select_layer
+from core.attribution.maps.erasure import Units, relative_surprise, surprise
+from core.attribution.places.place import select_layer
 from core.device import stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate

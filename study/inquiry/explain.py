@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution.external import ImageRecord, digest_of, records_for
 from core.attribution.method import HeatmapMethod, versions
-from core.attribution.opening import file_name
+from core.attribution.outside.external import ImageRecord, digest_of, records_for
+from core.attribution.outside.opening import file_name
 from core.classifier import Classifier
 from core.device import chunk_size, one_thread
 from core.errors import ForetellError
@@ -41,7 +41,8 @@ MOST_AT_ONCE = 32
 class ExplanationQuery:
     """Images, a network, methods and a target; ``parameters`` are texts, checked against each method's declaration.
 
-    Methods are named as `core.attribution.opening.open_method` takes them, files relative to the working folder.
+    Methods are named as `core.attribution.outside.opening.open_method` takes them, files relative to the working
+    folder.
     """
 
     model: str

@@ -13,7 +13,7 @@ from PIL import Image
 from scipy.special import stdtrit
 from torch import Tensor
 
-from core.attribution.places import enlarge_maps, select_layer
+from core.attribution.places.place import enlarge_maps, select_layer
 from core.concepts.explainer import (
     ExplainerSettings,
     TrainedExplainer,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.class_names import shorten_names
 from core.errors import ForetellError
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single

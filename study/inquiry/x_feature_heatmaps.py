@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from core.attribution.places import find_layout, select_layer
+from core.attribution.places.place import find_layout, select_layer
 from core.concepts.x_feature_maps import trace_x_features
 from core.concepts.x_features import XFeatures
 from core.errors import ForetellError

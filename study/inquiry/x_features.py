@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.places import enlarge_maps, select_layer
+from core.attribution.places.place import enlarge_maps, select_layer
 from core.concepts.x_feature_measures import (
     FAITHFUL,
     FEW,

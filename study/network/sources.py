@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
-from core.attribution.external import digest_of
 from core.attribution.method import HeatmapMethod
+from core.attribution.outside.external import digest_of
 from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.device import default_device, find_device

@@ -8,8 +8,16 @@ import torch
 from scipy.optimize import brentq
 from torch import nn
 
-from core.attribution.anchors import DRAW, AnchorSamples, PrecisionProof, anchors, find_best_anchors, kl_bound, search
 from core.attribution.players import Cells
+from core.attribution.surrogates.anchors import (
+    DRAW,
+    AnchorSamples,
+    PrecisionProof,
+    anchors,
+    find_best_anchors,
+    kl_bound,
+    search,
+)
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit

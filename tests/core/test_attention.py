@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attribution import METHODS
-from core.attribution.attention import read_attentions
-from core.attribution.attention_rollout import attention_rollout
-from core.attribution.transformer_attribution import transformer_attribution
+from core.attribution.maps.attention import read_attentions
+from core.attribution.maps.attention_rollout import attention_rollout
+from core.attribution.maps.transformer_attribution import transformer_attribution
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, attentive, pictures, unit

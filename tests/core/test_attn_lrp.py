@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attribution.attn_lrp import attn_lrp
-from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import Epsilon
+from core.attribution.relevance.attn_lrp import attn_lrp
+from core.attribution.relevance.network import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance.rules import Epsilon
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import attentive, awkward

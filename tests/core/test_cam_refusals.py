@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
+from core.attribution.maps.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit

@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.cam import grad_cam
-from core.attribution.gradients import gradient
+from core.attribution.gradients.plain import gradient
+from core.attribution.maps.cam import grad_cam
 from core.classifier import Classifier
 from core.device import in_chunks
 from core.errors import ForetellError

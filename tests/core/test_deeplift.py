@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.deeplift import deep_shap, deeplift
-from core.attribution.differences import Differences, contributions
+from core.attribution.relevance.deeplift import deep_shap, deeplift
+from core.attribution.relevance.differences import Differences, contributions
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import ToyA, awkward, pictures, raw

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.attribution.hsic import estimate_dependence
-from core.attribution.sobol import draw_designs, total_indices
+from core.attribution.perturbation.hsic import estimate_dependence
+from core.attribution.perturbation.sobol import draw_designs, total_indices
 from core.classifier import Classifier
 from core.errors import ForetellError
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.attribution.gradients import gradient
+from core.attribution.gradients.plain import gradient
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import pictures, unit

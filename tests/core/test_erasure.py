@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.erasure import channel_importance, erasure, surprise
+from core.attribution.maps.erasure import channel_importance, erasure, surprise
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit

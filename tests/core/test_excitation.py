@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.excitation import contrastive_excitation, excitation_backpropagation
+from core.attribution.relevance.excitation import contrastive_excitation, excitation_backpropagation
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import raw

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.expected_gradients import expected_gradients
-from core.attribution.gradients import integrated_gradients
+from core.attribution.gradients.expected_gradients import expected_gradients
+from core.attribution.gradients.plain import integrated_gradients
 from core.attribution.references import SOURCES
 from core.classifier import Classifier
 from core.device import stream

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from core.attribution import METHODS
-from core.attribution.external import digest_of
-from core.attribution.opening import open_method
+from core.attribution.outside.external import digest_of
+from core.attribution.outside.opening import open_method
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation

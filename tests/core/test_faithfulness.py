@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.expected_mask import bayesian_teaching
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES

@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.external import ImageRecord, records_for
-from core.attribution.folders import HeatmapFolder
-from core.attribution.opening import open_method
+from core.attribution.outside.external import ImageRecord, records_for
+from core.attribution.outside.folders import HeatmapFolder
+from core.attribution.outside.opening import open_method
 from core.class_names import ClassNames
 from core.classifier import Classifier
 from core.errors import ForetellError

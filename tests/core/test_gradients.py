@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.gradients import gradient, input_x_gradient, integrated_gradients
+from core.attribution.gradients.plain import gradient, input_x_gradient, integrated_gradients
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, ToyA, awkward, pictures, raw, unit

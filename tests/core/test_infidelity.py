@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from core.attribution.gradients import input_x_gradient, integrated_gradients
+from core.attribution.gradients.plain import input_x_gradient, integrated_gradients
 from core.errors import ForetellError
 from core.faithfulness.infidelity import _present, infidelity
 from core.masked import scores

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.lime import coalitions, lime, local_model, proximity
 from core.attribution.players import Cells
+from core.attribution.surrogates.lime import coalitions, lime, local_model, proximity
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.gradients import input_x_gradient, integrated_gradients
+from core.attribution.gradients.plain import input_x_gradient, integrated_gradients
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.erasure import log_odds_erasure

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.attn_lrp import attn_lrp
-from core.attribution.gradients import input_x_gradient
-from core.attribution.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
-from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, ZBox
+from core.attribution.gradients.plain import input_x_gradient
+from core.attribution.relevance.attn_lrp import attn_lrp
+from core.attribution.relevance.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
+from core.attribution.relevance.network import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance.rules import AlphaBeta, Epsilon, Flat, Gamma, ZBox
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import norm
 from torch import nn
 
-from core.attribution.expected_mask import bayesian_teaching
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError

@@ -6,8 +6,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.learned_masks import FadedImage, descend, full_size
-from core.attribution.meaningful_perturbation import first_disc, meaningful_perturbation, regular, shift_mask
+from core.attribution.perturbation.learned_masks import FadedImage, descend, full_size
+from core.attribution.perturbation.meaningful_perturbation import (
+    first_disc,
+    meaningful_perturbation,
+    regular,
+    shift_mask,
+)
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError

@@ -9,10 +9,10 @@ from captum.attr import Deconvolution, GuidedBackprop, GuidedGradCam
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.cam import grad_cam
-from core.attribution.gradients import gradient
-from core.attribution.modified import deconvnet, guided_backpropagation, guided_grad_cam
-from core.attribution.rectifiers import Rectifiers
+from core.attribution.gradients.modified import deconvnet, guided_backpropagation, guided_grad_cam
+from core.attribution.gradients.plain import gradient
+from core.attribution.gradients.rectifiers import Rectifiers
+from core.attribution.maps.cam import grad_cam
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit

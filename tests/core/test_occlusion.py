@@ -5,7 +5,7 @@ import torch
 from captum.attr import Occlusion
 from torch import nn
 
-from core.attribution.occlusion import Windows, occlusion
+from core.attribution.perturbation.occlusion import Windows, occlusion
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, ToyA, awkward, pictures, raw, unit

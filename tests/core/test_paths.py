@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.gradients import integrated_gradients
+from core.attribution.gradients.plain import integrated_gradients
 from core.attribution.paths import PATHS, PathName, along
 from core.classifier import Classifier
 from core.errors import ForetellError

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.attribution.expected_mask import bayesian_teaching
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.errors import ForetellError

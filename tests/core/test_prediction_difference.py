@@ -7,8 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.occlusion import Windows
-from core.attribution.prediction_difference import NUGGET, Odds, Part, Texture, parts, prediction_difference
+from core.attribution.perturbation.occlusion import Windows
+from core.attribution.perturbation.prediction_difference import (
+    NUGGET,
+    Odds,
+    Part,
+    Texture,
+    parts,
+    prediction_difference,
+)
 from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError

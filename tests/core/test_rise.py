@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.rise import GridMasks, estimate, rise
+from core.attribution.perturbation.rise import GridMasks, estimate, rise
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import iterate_masked_logits, iterate_masked_scores

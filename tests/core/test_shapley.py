@@ -9,8 +9,8 @@ from captum.attr import ShapleyValues
 from torch import nn
 
 from core.attribution.players import Cells, all_coalitions
-from core.attribution.shapley import kernel_shap, shapley_exact, shapley_sampling
-from core.attribution.shapley_values import (
+from core.attribution.surrogates.shapley import kernel_shap, shapley_exact, shapley_sampling
+from core.attribution.surrogates.shapley_values import (
     draw_pairs,
     exact,
     kernel_error,

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution import smoothgrad as family
 from core.attribution.common import output_gradient
-from core.attribution.smoothgrad import smoothgrad, vargrad
+from core.attribution.gradients import smoothgrad as family
+from core.attribution.gradients.smoothgrad import smoothgrad, vargrad
 from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError

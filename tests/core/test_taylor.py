@@ -6,7 +6,7 @@ from PIL import Image
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.taylor import ELSEWHERE, taylor_decomposition
+from core.attribution.relevance.taylor import ELSEWHERE, taylor_decomposition
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.sources import load

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.modified import deconvnet
+from core.attribution.gradients.modified import deconvnet
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.units.exemplars import find_receptive_field, projection, top_activations

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.attribution.excitation import LOSING, WINNING, trace_excitation
+from core.attribution.relevance.excitation import LOSING, WINNING, trace_excitation
 from core.classifier import Classifier
 from core.concepts.x_feature_maps import start_search, trace_x_features
 from core.concepts.x_features import XFeatures

@@ -9,7 +9,7 @@ from functools import cached_property
 import streamlit as st
 from torch import Tensor
 
-from core.attribution.external import ImageRecord, reads_heatmaps
+from core.attribution.outside.external import ImageRecord, reads_heatmaps
 from core.classifier import Classifier
 from core.names import format_probability
 from core.views import View, view

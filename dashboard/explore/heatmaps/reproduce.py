@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 {imports}
-from core.attribution.external import ImageRecord, reads_heatmaps
-from core.attribution.opening import open_method
+from core.attribution.outside.external import ImageRecord, reads_heatmaps
+from core.attribution.outside.opening import open_method
 from core.views import view
 from study.network.sources import open_classifier
 

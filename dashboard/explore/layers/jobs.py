@@ -12,7 +12,7 @@ import pandas as pd
 from PIL import Image
 
 from core.attribution.cost import Cost
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.attribution.records import cost_of
 from core.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters

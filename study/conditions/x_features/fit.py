@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.classifier import Classifier
 from core.concepts.x_feature_measures import FAITHFUL, FEW, divide_images, measure_faithfulness
 from core.concepts.x_features import XFeatures, XFeatureSettings, fit_x_features

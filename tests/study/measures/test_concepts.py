@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
-from core.attribution.activations import activation_and_gradient
+from core.attribution.places.activations import activation_and_gradient
 from core.concepts.sensitivity import derivatives, directions_of
 from core.concepts.tcav import tcav
 from core.device import draw_seed
