@@ -16,8 +16,8 @@ from scipy import stats
 from benchmarks import contexts, coverage, faithfulness, pointing
 from benchmarks.rows import Rows, join_rows
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.geometry import Geometry
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 from core.sources import load
 from data.scenes.splits import picture
 from tests.conftest import ROOT

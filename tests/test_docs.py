@@ -256,7 +256,7 @@ def test_the_method_of_the_how_to_is_right(
     written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closed form: covering a part of a linear network loses exactly what the part gave."""
-    from core.classifier import Classifier
+    from core.network.classifier import Classifier
     from tests.core.networks import SIDE, pictures, unit
 
     written("add-a-method.md", "core/attribution/squares.py", "example_squares")

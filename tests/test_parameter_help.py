@@ -111,7 +111,7 @@ def test_other_documentation_describes_nothing(text: str) -> None:
 MINE = '''
 from typing import Annotated
 from core.attribution.method import heatmap_method
-from core.masked import Fill
+from core.network.masked import Fill
 
 def plain(model, images, targets, *, times: float = 1.0, noted: Annotated[int, "In the type."] = 1):
     return images.sum(1) * times

@@ -12,8 +12,8 @@ from torch import Tensor
 from core.attribution.relevance.excitation import LOSING, WINNING, trace_excitation
 from core.attribution.relevance.linear_maps import dense
 from core.attribution.relevance.rules import AlphaBeta, Flow
-from core.classifier import Classifier
 from core.concepts.x_features import XFeatures
+from core.network.classifier import Classifier
 
 
 def trace_x_features(classifier: Classifier, inputs: Tensor, x_features: XFeatures, source: str, layer: str) -> Tensor:

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from core.attribution.method import HeatmapMethod
 from core.attribution.outside.opening import open_registered
-from core.classifier import Classifier
-from core.device import draw_seed
 from core.errors import ForetellError
 from core.faithfulness.agreement import correlate_ranks, rank_pixels
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.parameters import parse_parameters
 from core.types import Progress, silent
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from core.attribution.common import prepare_inputs
 from core.attribution.method import HeatmapMethod
 from core.attribution.outside.opening import open_registered
-from core.classifier import Classifier
-from core.device import draw_seed, stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
 from core.parameters import parse_parameters
 from core.types import Progress, silent
 

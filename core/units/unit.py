@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from core.attribution.places.activations import read_output, refuse_unknown
 from core.attribution.places.place import find_layout
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 READING = "reading images"
 """What is reported while a set of images is read."""

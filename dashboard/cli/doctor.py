@@ -75,7 +75,7 @@ def _find_version(package: str) -> str:
 
 def _torchvision() -> str:
     from core import loading
-    from core.device import default_device
+    from core.network.device import default_device
 
     module = loading.import_torchvision()
     repaired = " (operators declared for a CPU build of torch)" if loading.has_declared_operators() else ""

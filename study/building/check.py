@@ -16,9 +16,9 @@ import numpy as np
 from core.attribution.cost import Cost, pace
 from core.attribution.outside.external import reads_heatmaps
 from core.attribution.records import cost_of
-from core.classifier import Classifier
-from core.device import one_thread
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import one_thread
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.analysis.models import random_effects

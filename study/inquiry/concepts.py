@@ -14,11 +14,11 @@ import torch
 
 from core.attribution.places.activations import refuse_unknown
 from core.attribution.places.place import select_layer
-from core.classifier import Classifier
 from core.concepts.effect import compute_observed_effect
 from core.concepts.tcav import tcav
 from core.concepts.vector import LEAST
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.concept_results import EffectQuery, EffectResults, write_effects

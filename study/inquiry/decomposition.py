@@ -25,8 +25,8 @@ from core.concepts.deconvolution import (
     draw_filters,
     reconstruct,
 )
+from core.drawing.rendering import tile_images
 from core.errors import ForetellError
-from core.rendering import tile_images
 from core.types import Progress
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from core.attribution.maps.erasure import Units, relative_surprise, surprise
 from core.attribution.places.place import select_layer
-from core.device import stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.erasure import log_odds_erasure
+from core.network.device import stream
 from core.types import Progress, silent
 from study.inquiry.chosen_methods import open_methods
 from study.inquiry.layers import LayerInspection

@@ -18,11 +18,11 @@ from torch import Tensor
 from core.attribution.method import HeatmapMethod, versions
 from core.attribution.outside.external import ImageRecord, digest_of, records_for
 from core.attribution.outside.opening import file_name
-from core.classifier import Classifier
-from core.device import chunk_size, one_thread
+from core.drawing.views import view
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, one_thread
 from core.types import Explanation, Progress, silent
-from core.views import view
 from study.inquiry.chosen_methods import assign_parameters, open_methods, refuse_uncovered
 from study.inquiry.heatmap_files import DrawnImage, read_stored_key, write_map
 from study.inquiry.image_files import find_images, open_image

@@ -23,12 +23,12 @@ from core.concepts.explainer import (
 )
 from core.concepts.explanatory_graph import list_places
 from core.concepts.part_measures import measure_instability
+from core.drawing.rendering import Scale, overlay, tile_images
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import compute_logits_with, maps_of
-from core.rendering import Scale, overlay, tile_images
 from core.shares import share_of
 from core.types import Progress
-from core.views import view
 from study.inquiry.layers import LayerInspection
 from study.inquiry.part_graph import find_landmarks
 

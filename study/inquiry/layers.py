@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from core.classifier import Classifier
-from core.decoding import read_batches
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from core.parameters import parse_parameters
 from core.registry import Registry
 from core.types import Progress, silent

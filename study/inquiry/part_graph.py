@@ -27,12 +27,12 @@ from core.concepts.explanatory_graph import (
     normalise_activations,
 )
 from core.concepts.part_measures import estimate_gain, measure_instability
+from core.drawing.rendering import tile_images
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.fonts import find_font
 from core.layers.layers import maps_of
-from core.rendering import tile_images
 from core.types import Progress
-from core.views import view
 from study.inquiry.layers import LayerInspection, blocks
 from study.inquiry.targets import TOP, ClassName, resolve_class
 

@@ -24,11 +24,11 @@ from core.concepts.x_feature_measures import (
     measure_orthogonality,
 )
 from core.concepts.x_features import XFeatures, XFeatureSettings, check_settings, fit_x_features
+from core.drawing.rendering import Scale, overlay, tile_images
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import maps_of, means_of
-from core.rendering import Scale, overlay, tile_images
 from core.types import Progress
-from core.views import view
 from study.inquiry.layers import LayerInspection
 from study.inquiry.targets import TOP, ClassName, resolve_class
 from study.inquiry.x_feature_heatmaps import Heatmap, JudgedFeatures, check_heatmap, draw_heatmaps

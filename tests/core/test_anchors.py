@@ -18,8 +18,8 @@ from core.attribution.surrogates.anchors import (
     kl_bound,
     search,
 )
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 WHITE = torch.ones(1, 3, SIDE, SIDE)

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from core.attribution.relevance.attn_lrp import attn_lrp
 from core.attribution.relevance.network import Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance.rules import Epsilon
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import attentive, awkward
 from tests.core.tokens import hf_vit, timm_swin, timm_vit, torchvision_vit
 

@@ -12,8 +12,8 @@ from core.attribution.maps.cam import cam, grad_cam, grad_cam_plus_plus, layer_c
 from core.attribution.maps.score_cam import score_cam
 from core.attribution.places.activations import activation_and_gradient
 from core.attribution.places.place import select_layer
-from core.classifier import Classifier
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import ATTENTION, CHEAP, assert_same, snapshot
 

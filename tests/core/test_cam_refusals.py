@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from core.attribution.maps.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_cam import Pooled, pooled
 

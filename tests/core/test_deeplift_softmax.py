@@ -10,7 +10,7 @@ from torch import nn
 from benchmarks import checks
 from core.attribution.relevance.deeplift import deep_shap, deeplift
 from core.attribution.relevance.differences import Differences
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.sources import load
 from tests.core.scenes import answered
 from tests.core.test_deeplift import Lambda, explained

@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.maps.erasure import channel_importance, erasure, surprise
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

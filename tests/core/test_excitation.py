@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from core.attribution.relevance.excitation import contrastive_excitation, excitation_backpropagation
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import raw
 
 

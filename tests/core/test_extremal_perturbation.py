@@ -16,8 +16,8 @@ from core.attribution.perturbation.extremal_perturbation import (
     off_area,
 )
 from core.attribution.perturbation.learned_masks import FadedImage
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 CORNER = (slice(0, 6), slice(0, 6))

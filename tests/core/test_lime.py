@@ -7,8 +7,8 @@ from torch import nn
 
 from core.attribution.players import Cells
 from core.attribution.surrogates.lime import coalitions, lime, local_model, proximity
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

@@ -9,9 +9,9 @@ from scipy.stats import norm
 from torch import nn
 
 from core.attribution.perturbation.expected_mask import bayesian_teaching
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from tests.core.networks import SIDE, awkward, pictures, unit

@@ -13,9 +13,9 @@ from core.attribution.perturbation.meaningful_perturbation import (
     regular,
     shift_mask,
 )
-from core.classifier import Classifier
-from core.device import draw_seed, stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

@@ -13,8 +13,8 @@ from core.attribution.gradients.modified import deconvnet, guided_backpropagatio
 from core.attribution.gradients.plain import gradient
 from core.attribution.gradients.rectifiers import Rectifiers
 from core.attribution.maps.cam import grad_cam
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_cam import ARANGE, resnet, toy_b  # noqa: F401 - a fixture
 from tests.core.test_contracts import assert_same, snapshot

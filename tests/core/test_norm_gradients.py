@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.places.activations import activation_and_gradient
-from core.gradients import differentiate
+from core.network.gradients import differentiate
 from core.units.maximise import maximise
 from core.units.unit import Unit
 from tests.conftest import ROOT
@@ -23,7 +23,7 @@ OWN_FUNCTIONS = {
     "core/attribution/perturbation/learned_masks.py": "from the masked image to the mask",
     "core/concepts/deconvolution.py": "own features",
     "core/concepts/x_features.py": "own features",
-    "core/gradients.py": "the guard",
+    "core/network/gradients.py": "the guard",
 }
 """Files that differentiate something else than the user's network, too."""
 

@@ -16,9 +16,9 @@ from core.attribution.perturbation.prediction_difference import (
     parts,
     prediction_difference,
 )
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

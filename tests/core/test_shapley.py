@@ -20,8 +20,8 @@ from core.attribution.surrogates.shapley_values import (
     prefixes,
     size_weights,
 )
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, ToyA, awkward, pictures, unit
 
 SAME = {"rtol": 1e-10, "atol": 1e-10}

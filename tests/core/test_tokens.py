@@ -15,9 +15,9 @@ from core.attribution.maps.erasure import channel_importance
 from core.attribution.places.activations import activation_and_gradient
 from core.attribution.places.layout import Layout
 from core.attribution.places.place import find_layout, read_maps, select_place
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
 from core.units.unit import Unit, find_layer_shape
 from tests.core.tokens import PATCH, SIDES, hf_vit, planted, red_patch, timm_swin, timm_vit, torchvision_vit
 

@@ -10,9 +10,9 @@ from core.attribution import METHODS
 from core.attribution.maps.erasure import channel_importance
 from core.attribution.places.layout import Layout
 from core.attribution.places.place import find_layout, read_maps, select_place
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
 from tests.core.tokens import Logits, wrap
 
 pytest.importorskip("transformers")

@@ -19,9 +19,9 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.monte_carlo import moments
 from core.attribution.records import Family
 from core.attribution.references import Pick, ReferenceSource, describe_references, picker
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.types import Explanation
 
 BLOCK = 64

@@ -22,10 +22,10 @@ from core.attribution.places.activations import hook_layer, make_unreached_error
 from core.attribution.places.place import LayerName, enlarge_maps, select_layer, select_place
 from core.attribution.records import Family
 from core.attribution.signs import MODIFIED
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
-from core.interception import hides_calls
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
+from core.network.interception import hides_calls
 from core.types import Explanation
 
 ELSEWHERE = "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."

@@ -16,7 +16,7 @@ from core.attribution.paths import PathName, Quadrature, along, select_path
 from core.attribution.records import Family
 from core.attribution.signs import INFLUENCE, SLOPE, Sign
 from core.errors import ForetellError
-from core.masked import scores, select_output
+from core.network.masked import scores, select_output
 from core.types import Explanation
 
 MOST_STEPS = 1024

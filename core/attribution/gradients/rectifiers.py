@@ -14,7 +14,7 @@ from typing import Any, Literal
 from torch import Tensor
 from torch.autograd.function import Function
 
-from core.interception import Call, Interception
+from core.network.interception import Call, Interception
 
 RectifierRule = Literal["plain", "deconvnet", "guided"]
 RectifierForm = tuple[Tensor, float]

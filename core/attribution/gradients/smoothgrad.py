@@ -18,8 +18,8 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.monte_carlo import moments
 from core.attribution.records import Family
 from core.attribution.signs import SLOPE, VARYING
-from core.device import stream
 from core.errors import ForetellError
+from core.network.device import stream
 from core.types import Explanation
 
 Copies = Annotated[int, "Number of noisy copies of the image."]

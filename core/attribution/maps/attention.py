@@ -20,10 +20,10 @@ from core.attribution.places.layout import Layout
 from core.attribution.places.place import enlarge_maps, select_place
 from core.attribution.relevance import calls
 from core.attribution.relevance.lrp import refuse_hidden
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
-from core.interception import Call, Interception
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
+from core.network.interception import Call, Interception
 
 ELSEWHERE = "Use a method for any network, such as grad_cam, integrated_gradients or bayesian_teaching."
 SAME_VALUES = frozenset(("dropout", "to", "type", "type_as", "float", "double", "contiguous", "clone"))

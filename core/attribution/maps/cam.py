@@ -16,8 +16,8 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.places.place import LayerName, enlarge_maps, read_maps, select_layer
 from core.attribution.records import Family
 from core.attribution.signs import EVIDENCE, SUPPORT, Sign
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Explanation
 
 CamSign = Annotated[

@@ -20,9 +20,9 @@ from core.attribution.places.activations import hook_layer, refuse_unknown
 from core.attribution.places.layout import Layout
 from core.attribution.places.place import LayerName, enlarge_maps, find_layout, read_mean_maps, select_place
 from core.attribution.records import Family
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks
 from core.types import Explanation, Progress, silent
 
 INPUT = "input"

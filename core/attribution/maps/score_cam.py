@@ -13,9 +13,9 @@ from core.attribution.maps.cam import CamSign, remedy, support_unless_signed
 from core.attribution.method import Query, heatmap_method
 from core.attribution.places.place import LayerName, enlarge_maps, read_maps, read_mean_maps, select_layer
 from core.attribution.records import Family
-from core.classifier import Classifier
-from core.device import chunk_size
-from core.masked import Fill, iterate_masked_scores
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
+from core.network.masked import Fill, iterate_masked_scores
 from core.types import Explanation
 
 

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from core.attribution.common import prepare_inputs
 from core.attribution.method import HeatmapMethod, Query
-from core.classifier import Classifier
+from core.drawing.views import View
 from core.errors import ForetellError
-from core.geometry import Geometry
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 from core.types import Explanation, Progress, silent
-from core.views import View
 
 SHARED = ("classifier", "images", "targets", "generator", "progress", "records")
 

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from core.attribution.method import Query
 from core.attribution.outside.external import ExternalMethod, ImageRecord, check_heatmaps
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.files import FileLimits, find_file
+from core.network.classifier import Classifier
 from core.parameters import list_parameters, split_hint
 from core.types import Explanation
 from core.userfiles import execute_file, split_python

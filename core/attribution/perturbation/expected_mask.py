@@ -15,9 +15,9 @@ from torch import Tensor
 from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, iterate_masked_logits
+from core.network.classifier import Classifier
+from core.network.masked import Chunk, Fill, iterate_masked_logits
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import SMALLEST, posterior_mask

@@ -20,9 +20,9 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.perturbation.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.records import Family
 from core.attribution.signs import Sign
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Output
+from core.network.classifier import Classifier
+from core.network.masked import Output
 from core.types import Explanation
 
 KEPT = Sign("part of the area that alone keeps {}", None, "_enough")

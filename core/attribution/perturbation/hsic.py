@@ -15,7 +15,7 @@ from core.attribution.players import GridSide
 from core.attribution.records import Family
 from core.attribution.signs import Sign
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, Output, iterate_masked_scores
+from core.network.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.masks import BLOCK
 from core.types import Explanation
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.classifier import Classifier
-from core.gradients import differentiate
-from core.masked import Output, iterate_masked_scores, select_output
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
+from core.network.masked import Output, iterate_masked_scores, select_output
 
 Reference = Annotated[
     Literal["blur", "mean", "black"],

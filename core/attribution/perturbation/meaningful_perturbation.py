@@ -18,10 +18,10 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.perturbation.learned_masks import FadedImage, Iterations, Reference, descend, full_size
 from core.attribution.records import Family
 from core.attribution.signs import Sign
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
-from core.masked import Output
+from core.network.classifier import Classifier
+from core.network.device import stream
+from core.network.masked import Output
 from core.types import Explanation
 
 NEEDED = Sign("part of what has to go to lose {}", None, "_needed")

@@ -17,9 +17,9 @@ from torch import Tensor
 from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, Output, iterate_masked_scores, scores
+from core.network.classifier import Classifier
+from core.network.masked import Chunk, Fill, Output, iterate_masked_scores, scores
 from core.types import Explanation
 
 Stride = Annotated[int, "Distance from one window to the next, px; 0 is half the window."]

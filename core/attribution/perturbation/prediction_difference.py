@@ -19,10 +19,10 @@ from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.perturbation.occlusion import Stride, Windows, count_windows
 from core.attribution.records import Family
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
-from core.masked import Chunk, scores
+from core.network.classifier import Classifier
+from core.network.device import stream
+from core.network.masked import Chunk, scores
 from core.types import Explanation
 
 BLOCK = 16

@@ -16,9 +16,9 @@ from torch.nn import functional as F
 from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
-from core.device import CPU, stream
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, Output, iterate_masked_scores
+from core.network.device import CPU, stream
+from core.network.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
 from core.types import Explanation

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from core.classifier import Classifier
-from core.device import exact_arithmetic
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.device import exact_arithmetic
+from core.network.gradients import differentiate
 
 Hook = Callable[[nn.Module, Any, Any], Tensor | None]
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from core.attribution.places.activations import hook_layer
 from core.attribution.places.layout import Layout, best_token_layout, correlate, list_layouts, list_stripes
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks
 
 DRAWS = 2
 MOVED = 0.15

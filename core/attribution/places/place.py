@@ -19,9 +19,9 @@ from core.attribution.places.activations import (
 )
 from core.attribution.places.layout import EXTRA, MAPS, TOKENS, Layout
 from core.attribution.places.measured_layout import make_probes, measure_layout, mixes_places
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 
 SAME = 1e-3
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.interception import Call
+from core.network.interception import Call
 
 NAMES = {
     "shape": "flatten reshape view view_as reshape_as permute transpose swapaxes swapdims movedim moveaxis t T mT "

@@ -19,8 +19,8 @@ from core.attribution.records import Family
 from core.attribution.references import ReferenceSource, describe_references, picker
 from core.attribution.relevance.differences import DeepLiftRule, Differences, contributions
 from core.attribution.relevance.lrp import differentiable
-from core.device import stream
 from core.errors import ForetellError
+from core.network.device import stream
 from core.types import Explanation, Progress, silent
 
 LogitKind = Annotated[

@@ -27,8 +27,8 @@ from core.attribution.relevance.linear_maps import LinearMap
 from core.attribution.relevance.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance.rules import per
 from core.errors import ForetellError
-from core.gradients import differentiate
-from core.interception import Call
+from core.network.gradients import differentiate
+from core.network.interception import Call
 
 DeepLiftRule = Annotated[
     Literal["rescale", "reveal_cancel", "mixed"],

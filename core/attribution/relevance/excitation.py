@@ -25,10 +25,10 @@ from core.attribution.relevance.network import Composite, Relevance
 from core.attribution.relevance.propagation import mark_of
 from core.attribution.relevance.rules import AlphaBeta, Flow
 from core.attribution.signs import CONTRAST, SUPPORT
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks
+from core.network.gradients import differentiate
 from core.types import Explanation
 
 WINNING = AlphaBeta(1, 0)

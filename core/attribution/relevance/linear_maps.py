@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import grad as gradients
 
-from core.cpu import multiply
+from core.network.cpu import multiply
 
 MapKind = Literal["dense", "convolution", "other"]
 """Kinds of layers in a composite; ``"other"`` adds up without trained weights (pooling, residual sums)."""

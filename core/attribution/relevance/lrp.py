@@ -21,9 +21,9 @@ from core.attribution.records import Family
 from core.attribution.relevance.network import STABILISER, Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance.rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
 from core.attribution.signs import SUPPORT
-from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
-from core.interception import hides_calls
+from core.network.classifier import PROBE_SIDE, Classifier
+from core.network.interception import hides_calls
 from core.types import Explanation
 
 Bias = Annotated[

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from core.attribution.relevance.linear_maps import LinearMap, summing
 from core.attribution.relevance.propagation import Bounds, Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance.rules import Epsilon, Flow, Rule, per, stabilise
-from core.gradients import differentiate
+from core.network.gradients import differentiate
 
 STABILISER = 1e-6
 """Added to the sums of residual connections and poolings, which have no trained weights."""

@@ -28,7 +28,7 @@ from core.attribution.relevance.linear_maps import (
     summing,
 )
 from core.errors import ForetellError
-from core.interception import Call, Interception, read
+from core.network.interception import Call, Interception, read
 
 Bounds = tuple[Tensor, Tensor]
 

@@ -17,8 +17,8 @@ from core.attribution.common import INCOMPLETE, residual
 from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
-from core.classifier import Classifier
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 from core.types import Explanation, Progress
 
 HALVINGS = 20

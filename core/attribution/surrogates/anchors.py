@@ -18,9 +18,9 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.players import Cells, GridSide
 from core.attribution.records import Family
 from core.attribution.signs import Sign
-from core.device import stream
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, iterate_masked_logits, scores
+from core.network.device import stream
+from core.network.masked import Chunk, Fill, iterate_masked_logits, scores
 from core.types import Explanation
 
 FIXED = Sign("kept by the rule that fixes the prediction {}", None, "_enough")

@@ -15,9 +15,9 @@ from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game, GridSide
 from core.attribution.records import Family
-from core.device import stream
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, Output
+from core.network.device import stream
+from core.network.masked import Chunk, Fill, Output
 from core.types import Explanation
 
 FAITHFUL = 0.5

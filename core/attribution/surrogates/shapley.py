@@ -26,10 +26,10 @@ from core.attribution.surrogates.shapley_values import (
     marginals,
     prefixes,
 )
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
-from core.masked import Chunk, Fill, Output
+from core.network.classifier import Classifier
+from core.network.device import stream
+from core.network.masked import Chunk, Fill, Output
 from core.types import Explanation
 
 MOST_PLAYERS = 16

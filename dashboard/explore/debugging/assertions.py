@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.names import format_name
+from core.network.classifier import Classifier
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.debugging.rates import draw_rates

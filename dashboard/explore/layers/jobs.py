@@ -14,7 +14,7 @@ from PIL import Image
 from core.attribution.cost import Cost
 from core.attribution.places.place import select_layer
 from core.attribution.records import cost_of
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters
 from core.training.record import TrainingSettings, list_epochs
 from core.types import Progress

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import chunk_size
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 
 
 def read_batches(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from core.sheet import ImageItem, Sheet, Words, render_png
+from core.drawing.sheet import ImageItem, Sheet, Words, render_png
 from core.types import Explanation
 
 FOR = np.array([230, 97, 1], dtype=np.float32)

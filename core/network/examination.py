@@ -7,8 +7,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
+from core.network.classifier import PROBE_SIDE, Classifier
 
 SAME, MOST = 1e-3, 0.05
 """Differences between two passes that give a warning and an error, as shares of the distance between images."""

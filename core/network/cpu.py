@@ -1,8 +1,8 @@
 """Fast float32 networks on a CPU: oneDNN's own programs in place of PyTorch's choice.
 
 All names of PyTorch that it does not document are used here and nowhere else. Where one is gone, or oneDNN is not
-there, the network itself runs, with the same numbers and more slowly: `core.inference` tries each fused program before
-it is used, and `onednn_takes` says whether a convolution can be given to oneDNN.
+there, the network itself runs, with the same numbers and more slowly: `core.network.inference` tries each fused program
+before it is used, and `onednn_takes` says whether a convolution can be given to oneDNN.
 
 - `fuse_layers`: convolutions and linear layers, each with what follows it. PyTorch's layers lay their weights out again
   at every call, and the sum or the activation behind a layer goes through memory once more. These are the programs that
@@ -28,7 +28,7 @@ from torch.autograd.function import once_differentiable
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn.modules.utils import _pair
 
-from core.interception import Call, Interception
+from core.network.interception import Call, Interception
 
 BATCH = 8
 """Inputs for which weights are laid out: results are correct for any number, speed is best near this one."""

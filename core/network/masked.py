@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import chunk_size
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 
 Output = Annotated[Literal["logit", "probability"], "Output of the class that is explained: its logit or probability."]
 Fill = Annotated[Literal["mean", "black"], "Colour of masked parts: the data's mean colour, or black."]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.examination import probe_inputs
+from core.network.classifier import Classifier
+from core.network.examination import probe_inputs
 
 PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 TOLERANCE = 0.02

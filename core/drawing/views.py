@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.geometry import Geometry
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 
 ALIKE = 0.8
 """Smallest correlation of the greys of the part drawn with those of the input that it is drawn for."""

@@ -16,9 +16,9 @@ from torch import Tensor, fx, nn
 from torch.fx.experimental.optimization import fuse
 from torch.nn.modules.conv import _ConvNd
 
-from core.cpu import fuse_layers
-from core.device import exact_arithmetic
-from core.self_attention import split_attention
+from core.network.cpu import fuse_layers
+from core.network.device import exact_arithmetic
+from core.network.self_attention import split_attention
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest logit, that folding may make in float32."""

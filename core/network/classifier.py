@@ -14,13 +14,13 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core import weights
 from core.class_names import ClassNames, is_imagenet, number_repeated_names
-from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
-from core.geometry import Geometry, measure_geometry
-from core.head import split_head
-from core.inference import make_faster_copy, make_prediction_copy, unwrap_compiled, use_precision
+from core.network import weights
+from core.network.device import chunk_size, exact_arithmetic, in_chunks
+from core.network.geometry import Geometry, measure_geometry
+from core.network.head import split_head
+from core.network.inference import make_faster_copy, make_prediction_copy, unwrap_compiled, use_precision
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -75,7 +75,7 @@ class Classifier:
         self.copied_from: Classifier | None = None
         """The classifier of whose network this one's is a copy with other weights."""
         self.warnings: tuple[str, ...] = ()
-        """Warnings for every heatmap of this network: what `core.examination` found."""
+        """Warnings for every heatmap of this network: what `core.network.examination` found."""
         self._lock = threading.RLock()
         self._geometries: dict[tuple[int, int], Geometry | None] = {}
         weights.refuse_bad_weights(self._module, name)
@@ -263,7 +263,7 @@ class Classifier:
         return hashlib.sha256(f"{whole}|{self.precision}".encode()).hexdigest()
 
     def predict_in(self, precision: torch.dtype) -> None:
-        """Predict with factors of this type from now on; `core.precision` checks whether the logits allow it."""
+        """Predict with factors of this type from now on; `core.network.precision` checks that the logits allow it."""
         self.precision = precision
         self.name = f"{self.name} ({str(precision).removeprefix('torch.')})"
         for form in ("_predictor", "_trunk", "fingerprint"):
