@@ -125,7 +125,7 @@ def _sqlite() -> str:
 
 
 def _sso() -> str:
-    from study.collection.provider import FILE, provider_of
+    from study.collection.access.provider import FILE, provider_of
     from study.workspace.workspace import find_folder
 
     provider = provider_of(find_folder())

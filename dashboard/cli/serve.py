@@ -37,7 +37,7 @@ def serve(
 
     Example: python foretell.py serve --port 8600 --no-browser
     """
-    from study.collection.provider import provider_of
+    from study.collection.access.provider import provider_of
     from study.participation.prolific import signatures_of
     from study.workspace.workspace import ROOT, home
 

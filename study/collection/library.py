@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from core.errors import ForetellError
 from core.files import FileLimits
 from core.types import Progress
-from study.collection.accounts import name_author
-from study.collection.door import ResearcherDoor
-from study.collection.permissions import Permission
+from study.collection.access.accounts import name_author
+from study.collection.access.door import ResearcherDoor
+from study.collection.access.permissions import Permission
 from study.participation.refusals import Refusal
 from study.store import Connection, audit
 from study.store.rows import Row

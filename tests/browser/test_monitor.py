@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from study.bundle import Bundle
-from study.collection.frames import pseudonym
+from study.collection.tables.frames import pseudonym
 from study.service import Service
 from study.store import audit
 from tests.browser.hand import VISITORS, Hand

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from study.collection.frames import pseudonym
+from study.collection.access.permissions import Role
 from study.collection.library import MOST_BYTES
-from study.collection.permissions import Role
+from study.collection.tables.frames import pseudonym
 from study.plan.studyfiles import folder_of
 from study.service import Service
 from tests.browser.participation import query

@@ -21,7 +21,7 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.uploads import read_upload
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.inquiry import ready_rules
 from study.inquiry.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
 from study.inquiry.debugging import DebuggingResults

@@ -21,7 +21,7 @@ from dashboard import pages
 from dashboard.cli import main as cli
 from dashboard.server import gate
 from dashboard.server.gate import COOKIE
-from study.collection.access import LINK_NS, LOGIN_NS
+from study.collection.access.logins import LINK_NS, LOGIN_NS
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.errors import ForetellError
 from dashboard.results.responses import study_frames
 from dashboard.shared import service
-from study.collection.permissions import ROLES
+from study.collection.access.permissions import ROLES
 from study.simulate import simulate
 from tests.conftest import write_bundle
 from tests.study.participants import take_part

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from core.errors import ForetellError
-from study.collection.accounts import ADMINISTRATOR, Account, name_author
-from study.collection.permissions import ROLES, Role
-from study.collection.provider import Provider, parse_address, provider_of
-from study.collection.tokens import LINK_KEY, hash_token
+from study.collection.access.accounts import ADMINISTRATOR, Account, name_author
+from study.collection.access.permissions import ROLES, Role
+from study.collection.access.provider import Provider, parse_address, provider_of
+from study.collection.access.tokens import LINK_KEY, hash_token
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, logins, members

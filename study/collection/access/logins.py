@@ -13,10 +13,10 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
-from study.collection.accounts import ADMINISTRATOR, Account
-from study.collection.invitations import UNKNOWN_LINK, Invitations
-from study.collection.provider import is_address, plain
-from study.collection.tokens import LINK_KEY, hash_token
+from study.collection.access.accounts import ADMINISTRATOR, Account
+from study.collection.access.invitations import UNKNOWN_LINK, Invitations
+from study.collection.access.provider import is_address, plain
+from study.collection.access.tokens import LINK_KEY, hash_token
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, logins

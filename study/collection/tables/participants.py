@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from study.bundle import Manifest
-from study.collection.columns import Column, tabulate
-from study.collection.frames import pseudonym
+from study.collection.tables.columns import Column, tabulate
+from study.collection.tables.frames import pseudonym
 from study.participation.messages import SHOWN, list_seen
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses

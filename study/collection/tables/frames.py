@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from study.bundle import Trial
-from study.collection.columns import Column, tabulate
+from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.errors import ForetellError
-from study.collection.access import Access
-from study.collection.accounts import name_author
-from study.collection.door import ResearcherDoor
-from study.collection.invitations import NO_LOGIN
-from study.collection.permissions import ROLES, Permission, Role
-from study.collection.provider import parse_address
+from study.collection.access.accounts import name_author
+from study.collection.access.door import ResearcherDoor
+from study.collection.access.invitations import NO_LOGIN
+from study.collection.access.logins import Access
+from study.collection.access.permissions import ROLES, Permission, Role
+from study.collection.access.provider import parse_address
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, members
 

@@ -1,4 +1,4 @@
-"""The researcher's door: every call of a public function is checked against `study.collection.permissions.DOOR`."""
+"""The researcher's door: each call of a public function is checked against `permissions.DOOR`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from core.errors import ForetellError
 from core.text import read_text
 from study.bundle import Bundle
-from study.collection.accounts import ADMINISTRATOR, Account
-from study.collection.permissions import DOOR, ROLES, Permission, Role, Rule
+from study.collection.access.accounts import ADMINISTRATOR, Account
+from study.collection.access.permissions import DOOR, ROLES, Permission, Role, Rule
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, members, repository

@@ -1,6 +1,6 @@
 """Who may do what: the permissions of each role, and the permission that each function of the researcher's door needs.
 
-This table is all there is: `study.collection.door` enforces it, and refuses a function without an entry.
+This table is all there is: `study.collection.access.door` enforces it, and refuses a function without an entry.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from study.collection.access import Access
-from study.collection.door import ResearcherDoor
-from study.collection.permissions import Role
+from study.collection.access.door import ResearcherDoor
+from study.collection.access.logins import Access
+from study.collection.access.permissions import Role
 from study.store import logins, members
 
 
