@@ -33,7 +33,7 @@ from benchmarks.planted import (
 )
 from benchmarks.rows import Rows, run_by_method
 from core.attribution import METHODS
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Explanation
 
 PATCHES = 3

@@ -24,9 +24,9 @@ from benchmarks.machine import in_turns
 from benchmarks.networks import make_random_classifier
 from benchmarks.rows import Rows, run_by_method
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import chunk_size, default_device, exact_arithmetic
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, default_device, exact_arithmetic
 from core.types import Explanation
 
 NETWORKS = ("resnet50", "mobilenet_v2", "vit_b_16", "swin_t")

@@ -17,10 +17,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.machine import arguments, hand_over
-from core.classifier import Classifier
 from core.concepts.effect import compute_causal_effect, compute_observed_effect
 from core.concepts.tcav import tcav
 from core.concepts.vae import agreement, compute_decoded_effect, compute_reencoded_effect, fit_vae
+from core.network.classifier import Classifier
 from data.bars.generator import COLOURS
 from data.bars.network import CATEGORIES, train, transforms
 from data.bars.observer import best_observer

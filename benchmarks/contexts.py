@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.faithfulness.effects import effect, share
 from core.faithfulness.pointing import relevance_mass
-from core.masked import Output
+from core.network.classifier import Classifier
+from core.network.masked import Output
 from data.scenes.generator import Scene
 from data.scenes.interventions import other_contexts, other_objects
 from data.scenes.splits import picture

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.machine import arguments, hand_over
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.robustness.counterfactual import GRID, find_counterfactual
 from data.types import ImageSet
 from study.network.sources import open_classifier, open_set

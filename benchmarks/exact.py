@@ -21,10 +21,10 @@ from torch.nn.functional import adaptive_avg_pool2d
 from benchmarks.machine import arguments, hand_over
 from benchmarks.zoo import CHEAP, RESAMPLES, stage
 from core.attribution import METHODS
-from core.attribution.opening import open_method
-from core.classifier import Classifier
+from core.attribution.outside.opening import open_method
 from core.errors import ForetellError
 from core.faithfulness.agreement import correlate_ranks
+from core.network.classifier import Classifier
 from data.scenes.generator import Scene
 from study.network.sources import open_classifier
 

@@ -35,8 +35,8 @@ from benchmarks.pointing import (
 )
 from benchmarks.rows import Row, Rows
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.sources import load
 from study.network.sources import open_classifier
 from study.workspace.workspace import home

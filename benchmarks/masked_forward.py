@@ -17,12 +17,12 @@ from torch import Tensor
 from benchmarks.machine import in_turns, on_accelerator, report
 from benchmarks.networks import make_random_classifier
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import chunk_size, exact_arithmetic
 from core.errors import ForetellError
-from core.inference import make_faster_copy, make_fused_copy
-from core.masked import iterate_masked_logits
-from core.precision import PRECISIONS, lower_precision
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, exact_arithmetic
+from core.network.inference import make_faster_copy, make_fused_copy
+from core.network.masked import iterate_masked_logits
+from core.network.precision import PRECISIONS, lower_precision
 from core.teaching.masks import MaskPrior
 from study.network.sources import open_classifier
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from benchmarks.machine import report
 from core import loading
 from core.attribution import METHODS
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 
 BUDGETS_MIB = (32, 128, 512)
 PARAMETERS: dict[str, dict[str, Any]] = {"occlusion": {"window": 32, "stride": 16}, "gradient": {}}

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from core import loading
-from core.classifier import Classifier
-from core.device import default_device
+from core.network.classifier import Classifier
+from core.network.device import default_device
 
 
 def make_random_classifier(name: str) -> Classifier:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.device import chunk_size
+from core.network.device import chunk_size
 
 Run = Callable[[], Tensor | None]
 Build = Callable[[nn.Module, Tensor, list[int], dict[str, Any]], Run]

@@ -18,8 +18,8 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.classifier import Classifier
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources.clip import ZeroShot, build_head
 
 CLASSES = 10

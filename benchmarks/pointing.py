@@ -21,11 +21,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.pointing import pointing_hit
 from core.faithfulness.ranking import ranks
-from core.geometry import Geometry
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 
 TOLERANCE = 15.0
 """Tolerance, px of the photograph."""

@@ -28,8 +28,8 @@ from benchmarks.machine import report
 from benchmarks.weightspace import WeightSpace
 from core import loading
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import default_device
+from core.network.classifier import Classifier
+from core.network.device import default_device
 from core.teaching.examples import choose_examples
 from core.teaching.kfac import KroneckerPrior, Moments, fit_prior, with_bias
 from core.teaching.scoring import score_sets

@@ -18,7 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from benchmarks.machine import arguments, hand_over
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.robustness.frequencies import accuracy_by_radius
 from core.training.modifications import MODIFICATIONS
 from core.training.spectrum import record_waves

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.uncertainty [--networks resnet50] [--passes 100]``. Bare passes run on as many copies of the
 image at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_fused`` with the
-program that `core.inference` makes of it to predict. A sampler with noise in late layers computes the earlier ones
-once; one with noise in every layer pays for the random numbers. Weights are random.
+program that `core.network.inference` makes of it to predict. A sampler with noise in late layers computes the earlier
+ones once; one with noise in every layer pays for the random numbers. Weights are random.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from benchmarks.machine import arguments, hand_over, in_turns
 from benchmarks.networks import make_random_classifier
-from core.classifier import Classifier
-from core.device import chunk_size
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 from core.uncertainty import SAMPLERS
 
 NETWORKS = ("mobilenet_v2", "resnet18", "resnet50")

@@ -22,9 +22,9 @@ from torch import Tensor
 from benchmarks.machine import arguments, hand_over
 from benchmarks.rows import Row, Rows
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.pointing import relevance_mass
+from core.network.classifier import Classifier
 from data.scenes.generator import Scene
 from data.scenes.splits import picture
 from data.scenes.zoo.effects import HIGH, LOW

@@ -104,7 +104,7 @@ SECTIONS = {
         "sources",
         "architecture",
     ],
-    "docs/reference/README": ["study-file", "commands", "catalogue", "../data-dictionary", "api/index"],
+    "docs/reference/README": ["study-file", "commands", "catalogue", "extensions", "../data-dictionary", "api/index"],
     "docs/decisions/README": ["0*"],
 }
 """The navigation: the pages below each page. It is added at build time, so that the pages read well elsewhere."""

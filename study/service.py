@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from study.collection.access import Access
+from study.collection.access.logins import Access
 from study.collection.researcher import Researcher
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.participant import Ack, Participant, SimulatedTrial

@@ -16,8 +16,8 @@ from benchmarks.checks import EXACT, MOST, PLANS, Finding
 from benchmarks.definitions import enlarge, shrink
 from benchmarks.planted import ARCHITECTURES, draw_images, mark_quarter
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.sources import load
 from core.types import Certificate, Explanation
 from tests.core import networks

@@ -13,11 +13,11 @@ import torch
 from PIL import Image
 from scipy import stats
 
-from benchmarks import contexts, faithfulness, pointing
+from benchmarks import contexts, coverage, faithfulness, pointing
 from benchmarks.rows import Rows, join_rows
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.geometry import Geometry
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 from core.sources import load
 from data.scenes.splits import picture
 from tests.conftest import ROOT
@@ -30,6 +30,18 @@ MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 def test_a_benchmark_can_be_imported(name: str) -> None:
     """Catches one that names something renamed since: benchmarks are run by hand, and seldom."""
     importlib.import_module(f"benchmarks.{name}")
+
+
+# Coverage
+
+
+def test_intervals_of_accuracies_cover_the_accuracy_of_their_own_cell() -> None:
+    """Catches truths of another condition or trial type, and the percentiles of before, which covered .85 of these."""
+    cells = coverage.measure_cells(300, 5)
+    assert len({(cell["condition"], cell["trial_type"]) for cell in cells}) == len(cells) == 12
+    assert min(cell["coverage"] for cell in cells) > 0.95 - 4 * max(cell["error"] for cell in cells)
+    for cell in cells:
+        assert cell["error"] == pytest.approx(np.sqrt(cell["coverage"] * (1 - cell["coverage"]) / 300), abs=1e-4)
 
 
 # Rows
@@ -211,7 +223,7 @@ def test_it_goes_on_where_it_was_stopped(
             raise KeyboardInterrupt
         return gradient(*given, **options)
 
-    monkeypatch.setattr("core.attribution.gradients.gradient", stopping)
+    monkeypatch.setattr("core.attribution.gradients.plain.gradient", stopping)
     with pytest.raises(KeyboardInterrupt):
         faithfulness.main(words)
     faithfulness.main(words)

@@ -40,6 +40,7 @@ from tests.study import test_conditions
 from tests.study.analysis import simulated
 from tests.study.studies import TINY
 
+Written = Callable[[str, str, str], None]
 ROOT = Path(__file__).parents[1]
 OWN = ("*.md", "docs/**/*.md", "docs/notebooks/*.ipynb", "benchmarks/*.md")
 PAGES = sorted({path for pattern in OWN for path in ROOT.glob(pattern) if "_build" not in path.parts})
@@ -61,7 +62,7 @@ def example(page: str, file: str) -> str:
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
     """Writes an example to an importable file: ``written(page, file, module)``."""
     folder = tmp_path / "importable"
     folder.mkdir()
@@ -246,21 +247,19 @@ CONTRACTS = {
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_the_method_of_the_how_to_keeps_every_contract(
-    contract: str, written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
+    contract: str, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written("add-a-method.md", "core/attribution/squares.py", "example_squares")
+    written("add-a-method.md", "core/attribution/perturbation/squares.py", "example_squares")
     name, check = register(monkeypatch, METHODS, "add-a-method.md", "example_squares"), CONTRACTS[contract]
     check(name, *([{}] if "parameters" in inspect.signature(check).parameters else []))
 
 
-def test_the_method_of_the_how_to_is_right(
-    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_method_of_the_how_to_is_right(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closed form: covering a part of a linear network loses exactly what the part gave."""
-    from core.classifier import Classifier
+    from core.network.classifier import Classifier
     from tests.core.networks import SIDE, pictures, unit
 
-    written("add-a-method.md", "core/attribution/squares.py", "example_squares")
+    written("add-a-method.md", "core/attribution/perturbation/squares.py", "example_squares")
     name = register(monkeypatch, METHODS, "add-a-method.md", "example_squares")
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 2))
     with torch.no_grad():
@@ -273,7 +272,7 @@ def test_the_method_of_the_how_to_is_right(
 
 
 def test_the_condition_of_the_how_to_is_run_by_simulated_people(
-    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
+    written: Written, monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
 ) -> None:
     written("add-a-condition.md", "study/conditions/one_example.py", "example_condition")
     name = register(monkeypatch, CONDITIONS, "add-a-condition.md", "example_condition")
@@ -288,7 +287,7 @@ def test_the_condition_of_the_how_to_is_run_by_simulated_people(
 
 
 def test_the_image_set_of_the_how_to_reads_counts_and_refuses(
-    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    written: Written, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     written("add-a-dataset.md", "data/sets/listed.py", "example_listed")
     name = register(monkeypatch, IMAGE_SETS, "add-a-dataset.md", "example_listed")
@@ -337,7 +336,7 @@ def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypa
 
 
 def test_the_simulated_person_of_the_how_to_takes_part(
-    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
+    written: Written, monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
 ) -> None:
     written("add-a-model.md", "study/plan/simulated_participants.py", "example_people")
     name = register(monkeypatch, THEORIES, "add-a-model.md", "example_people")

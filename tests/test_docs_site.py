@@ -104,7 +104,7 @@ def test_the_api_reference_has_the_public_functions(site: tuple[Path, str]) -> N
     """A reference that came out empty because nothing could be imported."""
     folder, _ = site
     page = (folder / "docs" / "reference" / "api" / "core.attribution.html").read_text(encoding="utf-8")
-    assert 'id="core.attribution.gradients.integrated_gradients"' in page
+    assert 'id="core.attribution.gradients.plain.integrated_gradients"' in page
     assert "arXiv:1703.01365" in page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
 COPIED = ("core", "data", "study", "dashboard", "foretell.py", ".streamlit")
 
+WITHIN = {"study.inquiry.layers.training.attributes:RELATIVES"}
+"""Registries of what belongs to an entry of another one."""
 PAGE = """
 from streamlit.testing.v1 import AppTest
 home = AppTest.from_file("dashboard/pages.py", default_timeout=120).run()
@@ -219,6 +222,15 @@ def run(folder: Path, home: Path, *arguments: str) -> str:
 def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """Catches a second place that must know a name: an extension of one file and one line would not be found."""
     assert expected in run(copy, tmp_path, *arguments)
+
+
+def test_the_page_of_extension_points_has_every_registry() -> None:
+    """Catches a registry that a newcomer is not told of, and one that the page still names."""
+    extensions = runpy.run_path(str(ROOT / "docs" / "generate.py"))["extensions"]
+    known = {point.table for point in extensions.POINTS}
+    found = set(extensions.find_registries())
+    assert len(found) > 10
+    assert found - known <= WITHIN
 
 
 @pytest.fixture(scope="module")

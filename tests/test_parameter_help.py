@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from core.attribution import METHODS
-from core.attribution.opening import open_method
+from core.attribution.outside.opening import open_method
 from core.parameters import list_parameters, parse_parameters, read_descriptions, summary
 from core.uncertainty import SAMPLERS
 from study.inquiry.layers import QUESTIONS
@@ -111,7 +111,7 @@ def test_other_documentation_describes_nothing(text: str) -> None:
 MINE = '''
 from typing import Annotated
 from core.attribution.method import heatmap_method
-from core.masked import Fill
+from core.network.masked import Fill
 
 def plain(model, images, targets, *, times: float = 1.0, noted: Annotated[int, "In the type."] = 1):
     return images.sum(1) * times

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import stream
+from core.network.classifier import Classifier
+from core.network.device import stream
 
 Baseline = Annotated[
     Literal["black", "mean", "zero", "blur", "noise"],

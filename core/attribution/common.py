@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.cpu import Onednn
-from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.cpu import Onednn
+from core.network.device import chunk_size, in_chunks
+from core.network.gradients import differentiate
 from core.types import Progress
 
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from core.attribution.common import output_gradient
-from core.classifier import Classifier
-from core.device import chunk_size
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 
 TIMED = 8
 """Inputs of the timed passes: enough to measure what a batch saves."""

@@ -15,9 +15,9 @@ from core.attribution.common import in_parts, prepare_inputs
 from core.attribution.cost import CostRule
 from core.attribution.records import Family, MethodRecord
 from core.attribution.signs import EVIDENCE, Sign
-from core.classifier import Classifier
-from core.device import draw_seed
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.parameters import join_signatures
 from core.types import Certificate, Explanation, Progress, silent
 

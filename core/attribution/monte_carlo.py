@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.method import Query
-from core.device import chunk_size, in_chunks
+from core.network.device import chunk_size, in_chunks
 
 DrawSamples = Callable[[Tensor], Iterable[Tensor]]
 """``sampled(rows)``: for each image the values (n, ...) of the draws ``rows`` (n,). Every draw comes from its own

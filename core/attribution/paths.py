@@ -15,9 +15,9 @@ from torch import Tensor
 
 from core.attribution.baselines import BLUR, blur_inputs
 from core.attribution.common import output_gradient
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks
 
 Quadrature = Literal["midpoint", "gauss_legendre"]
 PathName = Literal["straight", "blur"]

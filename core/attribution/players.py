@@ -13,9 +13,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Output, iterate_masked_scores, scores
+from core.network.classifier import Classifier
+from core.network.masked import Output, iterate_masked_scores, scores
 from core.types import Progress
 
 GridSide = Annotated[int, "Cells per side of the grid that the image is divided into."]

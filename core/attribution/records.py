@@ -19,7 +19,7 @@ from core.parameters import list_parameters
 
 if TYPE_CHECKING:
     from core.attribution.cost import Cost, CostRule
-    from core.classifier import Classifier
+    from core.network.classifier import Classifier
 
 
 class Family(StrEnum):

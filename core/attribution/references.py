@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import colour, noise
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 ReferenceSource = Annotated[
     Literal["colours", "noise"],

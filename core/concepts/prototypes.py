@@ -16,8 +16,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 SPAN = 3
 """Side of the part that is shown, in patches: the patch itself, and those around it."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.concepts.tcav import draw_random_sets, read_layer
 from core.concepts.vector import concept_vector
-from core.device import draw_seed
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.types import Progress, silent
 
 

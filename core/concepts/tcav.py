@@ -10,12 +10,12 @@ import torch
 from scipy.stats import ttest_ind_from_stats
 from torch import Tensor
 
-from core.attribution.activations import activation_and_gradient, refuse_unknown
 from core.attribution.common import in_parts, prepare_inputs
-from core.classifier import Classifier
+from core.attribution.places.activations import activation_and_gradient, refuse_unknown
 from core.concepts.vector import Activations
-from core.device import draw_seed
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.types import Progress, silent
 
 KNOWN = 0.7

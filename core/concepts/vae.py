@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, silu
 
-from core.classifier import Classifier
 from core.concepts.effect import ConceptEffect, compute_causal_effect
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 
 LATENT = 6

@@ -9,11 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.attribution.excitation import LOSING, WINNING, trace_excitation
-from core.attribution.linear_maps import dense
-from core.attribution.relevance_rules import AlphaBeta, Flow
-from core.classifier import Classifier
+from core.attribution.relevance.excitation import LOSING, WINNING, trace_excitation
+from core.attribution.relevance.linear_maps import dense
+from core.attribution.relevance.rules import AlphaBeta, Flow
 from core.concepts.x_features import XFeatures
+from core.network.classifier import Classifier
 
 
 def trace_x_features(classifier: Classifier, inputs: Tensor, x_features: XFeatures, source: str, layer: str) -> Tensor:

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from core.attribution.baselines import baselines
 from core.attribution.common import prepare_inputs
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.ranking import fitting, ranks
-from core.masked import Output, iterate_masked_scores
+from core.network.classifier import Classifier
+from core.network.masked import Output, iterate_masked_scores
 from core.types import Progress, silent
 
 Substrate = Annotated[

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from core.attribution.common import prepare_inputs
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Output, scores
+from core.network.classifier import Classifier
+from core.network.masked import Output, scores
 
 
 def effect(

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from core.attribution.baselines import baselines
 from core.attribution.common import prepare_inputs
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.ranking import fitting, ranks
+from core.network.classifier import Classifier
 
 
 @dataclass(frozen=True)

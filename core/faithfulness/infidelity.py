@@ -15,12 +15,12 @@ from torch import Tensor
 
 from core.attribution.baselines import baselines
 from core.attribution.common import prepare_inputs
-from core.classifier import Classifier
-from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.ranking import fitting
-from core.masked import Output, iterate_masked_scores, scores
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
+from core.network.masked import Output, iterate_masked_scores, scores
 from core.types import Progress, silent
 
 Perturbation = Literal["square", "noise"]

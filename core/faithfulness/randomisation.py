@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import open_registered
-from core.classifier import Classifier
-from core.device import draw_seed
+from core.attribution.outside.opening import open_registered
 from core.errors import ForetellError
 from core.faithfulness.agreement import correlate_ranks, rank_pixels
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.parameters import parse_parameters
 from core.types import Progress, silent
 
@@ -72,8 +72,8 @@ def cascading_randomisation(
 
     Layers are the modules that own parameters, from the last registered to the first; each is drawn again as its class
     does when it is made, or, where it cannot, from a normal distribution of its parameters' own mean and standard
-    deviation. Only copies change. ``method`` is a registered name, or a method of `core.attribution.opening`, with its
-    ``parameters``; every heatmap has draws of its own, so that shared draws do not pass for likeness.
+    deviation. Only copies change. ``method`` is a registered name, or a method of `core.attribution.outside.opening`,
+    with its ``parameters``; every heatmap has draws of its own, so that shared draws do not pass for likeness.
 
     Raises
     ------

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.types import Progress, silent
 
 ELSEWHERE = 20

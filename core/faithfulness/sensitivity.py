@@ -11,10 +11,10 @@ from torch import Tensor
 
 from core.attribution.common import prepare_inputs
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import open_registered
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.attribution.outside.opening import open_registered
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
 from core.parameters import parse_parameters
 from core.types import Progress, silent
 
@@ -66,7 +66,7 @@ def max_sensitivity(
 
     Yeh et al. 2019 (arXiv:1901.09392), section 3, by Monte Carlo as there: ``samples`` uniform draws from the
     ball, so what is found is a lower bound, which more samples raise. ``radius`` is a share of the range
-    max(x) - min(x) of the input. ``method`` is a registered name, or a method of `core.attribution.opening`,
+    max(x) - min(x) of the input. ``method`` is a registered name, or a method of `core.attribution.outside.opening`,
     with its ``parameters``. Its own random draws are the same for every change: what moves is the heatmap, not its
     Monte Carlo noise. Images share the changes.
 

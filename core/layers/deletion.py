@@ -9,10 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution.erasure import Units, compute_erased_logits
-from core.classifier import Classifier
-from core.device import chunk_size
+from core.attribution.maps.erasure import Units, compute_erased_logits
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 from core.types import Progress, silent
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import hook_layer
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks
+from core.attribution.places.activations import hook_layer
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks
 from core.types import Progress, silent
 from core.units.unit import Unit, find_layer_shape, outputs_of
 

@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.common import in_parts, prepare_inputs
-from core.classifier import Classifier
-from core.device import draw_seed
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
+from core.network.gradients import differentiate
 from core.robustness.box import Box, around
 from core.types import Progress, silent
 

@@ -11,8 +11,8 @@ import torch
 from scipy.fft import dct
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness.boundary import margins_within
 from core.types import Progress, silent
 

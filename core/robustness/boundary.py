@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from core.attribution.common import prepare_inputs
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 from core.robustness import ATTACKS
 from core.shares import share_of
 from core.types import Progress, silent

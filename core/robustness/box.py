@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
+from core.network.classifier import PROBE_SIDE, Classifier
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.types import Progress, silent
 
 GRID = 7

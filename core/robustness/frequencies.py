@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 
 

@@ -17,9 +17,9 @@ from scipy.optimize import nnls
 from scipy.stats import chi2
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 from core.shares import Share, share_of
 
 MARGIN = 0.1

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from core.classifier import Classifier
-from core.examination import examine
 from core.files import FileLimits
-from core.precision import lower_precision
+from core.network.classifier import Classifier
+from core.network.examination import examine
+from core.network.precision import lower_precision
 from core.registry import Registry
 from core.sources.spec import parse_spec
 
@@ -63,7 +63,8 @@ def load(
     ------
     ForetellError
         An unknown source or name, a package that is not installed, no weights at hand, no classification head, an
-        output that is not logits (`core.examination`), or ``whole`` for a network that brings its own transforms.
+        output that is not logits (`core.network.examination`), or ``whole`` for a network that brings its own
+        transforms.
     """
     parsed = parse_spec(spec, SOURCES, base or Path(), title=name or "", whole=whole, limits=limits)
     precision = parsed.settings.get("precision")

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.class_names import ClassNames
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources.hub import describe_failure, work_offline_if_unreachable
 from core.sources.outputs import build_classifier, mean_colour
 from core.sources.spec import ModelSpec, import_extra, list_some, suggest_names

@@ -13,9 +13,9 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources.outputs import GreyTransforms, average, build_classifier, mean_colour
 from core.sources.spec import EXPORTED, ModelSpec
 from core.text import read_text

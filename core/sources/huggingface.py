@@ -9,9 +9,9 @@ from PIL import Image
 from torch import Tensor
 
 from core.class_names import number_repeated_names
-from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.sources.hub import describe_failure, work_offline_if_unreachable
 from core.sources.outputs import GreyTransforms, average, build_classifier, count_channels, mean_colour
 from core.sources.spec import ModelSpec, import_extra

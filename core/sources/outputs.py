@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core.classifier import PROBE_SIDE, Classifier
+from core.network.classifier import PROBE_SIDE, Classifier
 
 
 class LogitsOnly(nn.Module):
@@ -75,8 +75,8 @@ def average(values: Sequence[float] | float) -> tuple[float]:
 def build_classifier(network: nn.Module, transforms: Any, categories: Any, **settings: Any) -> Classifier:
     """Return the classifier of a network, which is wrapped only if its output is not a tensor.
 
-    Parameters are those of `core.classifier.Classifier`. A network that returns a tensor stays as it is, and so do
-    the names of its layers and its fingerprint.
+    Parameters are those of `core.network.classifier.Classifier`. A network that returns a tensor stays as it is, and so
+    do the names of its layers and its fingerprint.
     """
     network = network.to(settings.get("device", "cpu")).eval()
     output: Any = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
 from core.loading import imagenet_transforms
+from core.network.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.sources.outputs import build_classifier
 from core.sources.spec import ModelSpec
 from core.userfiles import describe_missing_file, execute_file, split_python

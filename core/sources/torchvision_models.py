@@ -13,9 +13,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources.spec import FORMS, ModelSpec, suggest_names
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from core.device import CPU
+from core.network.device import CPU
 
 SMALLEST = torch.finfo(torch.float64).tiny
 

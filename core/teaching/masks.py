@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
-from core.device import CPU, stream
 from core.errors import ForetellError
+from core.network.device import CPU, stream
 
 BLOCK = 64
 """Masks drawn from one random stream; a fixed number, so that no result depends on the chunk size."""

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.device import stream
 from core.errors import ForetellError
+from core.network.device import stream
 from core.teaching.masks import BLOCK, MaskPrior
 from core.types import Progress, silent
 

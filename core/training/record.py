@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from core.classifier import Classifier
-from core.device import draw_seed, exact_arithmetic
 from core.errors import ForetellError
 from core.faithfulness.randomisation import copy_with_network, reinitialise_classifier
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, exact_arithmetic
 from core.robustness.attacks import compute_loss_gradient
 from core.robustness.boundary import critical_samples
 from core.robustness.frequencies import components

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.device import stream
+from core.network.device import stream
 
 LEVELS = 2**16
 """Equally likely values of a draw, so that four draws cost one random word: a drop probability is a whole number of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from core.cpu import CONVOLUTION, convolve
 from core.errors import ForetellError
-from core.interception import Call, Interception
+from core.network.cpu import CONVOLUTION, convolve
+from core.network.interception import Call, Interception
 from core.uncertainty.draws import Draws, enlargement
 
 DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"})

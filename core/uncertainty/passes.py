@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.common import refuse_shape
-from core.classifier import Classifier
-from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
-from core.interception import hides_calls
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, draw_seed, in_chunks
+from core.network.interception import hides_calls
 from core.parameters import join_signatures
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws

@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from core.units.unit import Unit
 

@@ -6,8 +6,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
+from core.network.classifier import PROBE_SIDE, Classifier
 
 
 def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:

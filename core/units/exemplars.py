@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.attribution.rectifiers import Rectifiers
-from core.classifier import Classifier
-from core.device import chunk_size, in_chunks, stream
+from core.attribution.gradients.rectifiers import Rectifiers
 from core.errors import ForetellError
-from core.gradients import differentiate
-from core.interception import hides_calls
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, in_chunks, stream
+from core.network.gradients import differentiate
+from core.network.interception import hides_calls
 from core.types import Progress, silent
 from core.units.unit import READING, Unit, find_layer_shape, outputs_of, response
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.classifier import Classifier
 from core.errors import ForetellError
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 from core.types import Progress, silent
 from core.units.display import black_and_white
 from core.units.parameterisations import AXES

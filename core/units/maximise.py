@@ -9,9 +9,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import draw_seed, stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
 from core.units.display import convert_to_colours

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.classifier import Classifier
-from core.gradients import differentiate
+from core.network.classifier import Classifier
+from core.network.gradients import differentiate
 from core.units.display import black_and_white
 
 

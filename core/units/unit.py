@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import read_output, refuse_unknown
-from core.attribution.places import find_layout
-from core.classifier import Classifier
+from core.attribution.places.activations import read_output, refuse_unknown
+from core.attribution.places.place import find_layout
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 READING = "reading images"
 """What is reported while a set of images is read."""

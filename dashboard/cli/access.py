@@ -50,7 +50,7 @@ def backup(
         float | None, typer.Option(min=0, help="Exit code 1 if the last response is older than this many hours.")
     ] = None,
 ) -> None:
-    """Save responses, ids, the key and opened bundles to one folder, also during collection.
+    """Save responses, ids, the key, study files and opened bundles to one folder, also during collection.
 
     The folder can identify participants: protect it like the workspace. Exit code 1 if something is damaged, or if
     there are fewer or older responses than you expect; the backup is written all the same.

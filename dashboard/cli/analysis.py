@@ -6,7 +6,7 @@ import json
 import math
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from study.analysis.report.files import HeadlineResult
     from study.bundle import Manifest
     from study.plan.preregistration import AnalysisPlan
+
+CommaMeaning = Annotated[
+    Literal["decimal", "thousands"] | None,
+    typer.Option(help="What commas in a CSV's numbers separate; needed where every number is like 1,234."),
+]
 
 
 def analyze(
@@ -37,6 +42,7 @@ def analyze(
     study: Annotated[
         str | None, typer.Option(help="For a CSV: the built study it belongs to, with its plan and trials.")
     ] = None,
+    comma: CommaMeaning = None,
 ) -> None:
     """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
@@ -56,7 +62,7 @@ def analyze(
             columns = parse_pairs(column or [], "--column", "ours=theirs")
             planned, manifest, looks = _load_plan_and_trials(plan, study)
             with shared_files():
-                data = read(Path(responses), columns)
+                data = read(Path(responses), columns, comma=comma)
                 headline = results.write(
                     data, out, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
                 )
@@ -145,6 +151,7 @@ def glmm(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the model to this file; - for stdout.")
     ] = None,
+    comma: CommaMeaning = None,
 ) -> None:
     """Fit one mixed model to a CSV.
 
@@ -161,7 +168,7 @@ def glmm(
     names = [*(factor or ()), *formulas.groupings(formula)]
     used = formulas.list_names(formula) | {weights or ""}
     frame = coding.with_reference(
-        responses.table(csv, names, optional=len(names) - len(factor or ()), among=used),
+        responses.table(csv, names, optional=len(names) - len(factor or ()), among=used, comma=comma),
         parse_pairs(reference or [], "--reference", "column=level"),
     )
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)

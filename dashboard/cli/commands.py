@@ -122,7 +122,9 @@ COMMANDS = {
     ),
     "account": Command("dashboard.cli.members:account", "print a link that sets a researcher's own password"),
     "backup": Command(
-        "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", needs_workspace=True
+        "dashboard.cli.access:backup",
+        "save responses, key, study files and bundles to a folder",
+        needs_workspace=True,
     ),
     "restore": Command(
         "dashboard.cli.access:restore", "load a backup into an empty workspace and check it", opens_workspace=True

@@ -75,7 +75,7 @@ def _find_version(package: str) -> str:
 
 def _torchvision() -> str:
     from core import loading
-    from core.device import default_device
+    from core.network.device import default_device
 
     module = loading.import_torchvision()
     repaired = " (operators declared for a CPU build of torch)" if loading.has_declared_operators() else ""
@@ -125,7 +125,7 @@ def _sqlite() -> str:
 
 
 def _sso() -> str:
-    from study.collection.provider import FILE, provider_of
+    from study.collection.access.provider import FILE, provider_of
     from study.workspace.workspace import find_folder
 
     provider = provider_of(find_folder())

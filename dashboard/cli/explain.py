@@ -59,7 +59,7 @@ def explain(
 
 def _list_methods() -> None:
     from core.attribution import METHODS
-    from core.attribution.opening import SPELLINGS, open_registered
+    from core.attribution.outside.opening import SPELLINGS, open_registered
     from core.errors import ForetellError
     from core.parameters import summary
 

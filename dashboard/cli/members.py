@@ -22,7 +22,7 @@ def members(
 
     Example: python foretell.py members demo --add ada@example.org --role owner
     """
-    from study.collection.permissions import Role
+    from study.collection.access.permissions import Role
     from study.service import Service
     from study.workspace.workspace import home
 

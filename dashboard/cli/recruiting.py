@@ -145,12 +145,13 @@ def bonus(
 
 def reconcile(
     study: StudyName,
-    statuses: Annotated[Path, typer.Argument(help="The recruiter's list (CSV with Participant id and Status).")],
+    statuses: Annotated[Path, typer.Argument(help="The recruiter's list (CSV of Prolific or MTurk).")],
 ) -> None:
     """Compare the recruiter's list of participants with the responses here, and report differences.
 
-    Quota places of participants who returned or timed out are reallocated. Of several rows of a participant, one that
-    was handed in counts, and they are reported. Exit code 1 if anything differs.
+    The list needs the columns Participant id and Status, as Prolific's has, or WorkerId and AssignmentStatus, as
+    MTurk's has. Quota places of participants who returned or timed out are reallocated. Of several rows of a
+    participant, one that was handed in counts, and they are reported. Exit code 1 if anything differs.
 
     Example: python foretell.py reconcile demo prolific_export.csv
     """

@@ -11,12 +11,15 @@ import threading
 import time
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dashboard.cli.terminal import Bars, say
 from study.plan.mixture import MIXTURE, parse_mixture
+
+if TYPE_CHECKING:
+    from study.service import Service
 
 HOST = "127.0.0.1"
 SIMULATED = 80
@@ -34,18 +37,15 @@ def serve(
 
     Example: python foretell.py serve --port 8600 --no-browser
     """
-    from study.collection.provider import provider_of
+    from study.collection.access.provider import provider_of
     from study.participation.prolific import signatures_of
     from study.workspace.workspace import ROOT, home
 
     _refuse_used_port(host, port)
     provider_of(home())  # a wrong file is said here, in one sentence
     signatures_of(home())
-    _require_sound()
-    if demo:
-        _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
-    link = url + _login_path()
+    link = url + _prepare(demo)
     say(f"Foretell is at {url} (Ctrl-C stops it)")
     if link != url:
         say(f"No password is set. This link opens the researcher's pages once: {link}")
@@ -59,55 +59,46 @@ def serve(
     uvicorn.run("dashboard.app:app", host=host, port=port, **settings())
 
 
-def _require_sound() -> None:
-    """Say in one sentence what is missing from the workspace, before anything is written to it."""
+def _prepare(demo: bool) -> str:
+    """Check the workspace and fill the demo study; return the path of a login link, or "" where none is needed."""
     from study.service import Service
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        service.workspace.require_sound()
-
-
-def _login_path() -> str:
-    """Return the path of a login link if there is no other way to log in as an administrator."""
-    from study.service import Service
-    from study.workspace.workspace import home
-
-    with Service(home()) as service:
+        service.workspace.require_sound()  # one sentence says what is missing, before anything is written
+        if demo:
+            _demo(service)
         has_administrator = {"password", "sso"} & set(service.access.ways())
         return "" if has_administrator else service.access.login_link()
 
 
-def _demo() -> None:
+def _demo(service: Service) -> None:
     """Build, open and fill the demo study with simulated participants, unless that is done already."""
     from study.workspace.provenance import code_digest
     from study.workspace.workspace import ROOT, database, home
 
     study_file = ROOT / "data" / "studies" / "demo.toml"
     done = home() / "demo.done"
-    place = database(home())
-    mark = hashlib.sha256(code_digest().encode() + str(place).encode() + study_file.read_bytes()).hexdigest()
+    mark = hashlib.sha256(code_digest().encode() + str(database(home())).encode() + study_file.read_bytes()).hexdigest()
     # Verifying the bundle itself would load torch, the network and the images: seconds at every start.
-    made = not isinstance(place, Path) or place.is_file()
-    whole = made and any((home() / "bundles").glob("demo-*/manifest.json"))
+    opened = any(study.name == study_file.stem for study in service.researcher.studies())
+    whole = opened and any((home() / "bundles").glob("demo-*/manifest.json"))
     if whole and done.is_file() and done.read_text() == mark:
         return
-    _fill(study_file)
+    _fill(service, study_file)
     done.write_text(mark)
 
 
-def _fill(study_file: Path) -> None:
+def _fill(service: Service, study_file: Path) -> None:
     from study.building.build import build
-    from study.service import Service
     from study.simulate import simulate
     from study.workspace.workspace import home
 
     with Bars() as progress:
         bundle = build(study_file, home(), progress)
-        with Service(home()) as service:
-            places = int(bundle.manifest.config["allocation"]["per_condition"])
-            name = service.researcher.open_study(bundle.folder, places)
-            simulate(service, name, SIMULATED, parse_mixture(MIXTURE), 0, progress)
+        places = int(bundle.manifest.config["allocation"]["per_condition"])
+        name = service.researcher.open_study(bundle.folder, places)
+        simulate(service, name, SIMULATED, parse_mixture(MIXTURE), 0, progress)
 
 
 def _refuse_used_port(host: str, port: int) -> None:

@@ -15,8 +15,8 @@ from core.text import decode_text
 from dashboard.design.schema import rule_at
 from dashboard.shared import service
 from dashboard.studies.workspace_studies import Study, list_studies
-from study.collection.door import name_of_file
-from study.collection.permissions import Permission
+from study.collection.access.door import name_of_file
+from study.collection.access.permissions import Permission
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.studyfiles import folder_of
 from study.plan.typed import find_study_limits

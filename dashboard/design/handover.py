@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core.attribution import METHODS
-from core.attribution.opening import open_registered
+from core.attribution.outside.opening import open_registered
 from core.names import format_name
 from core.parameters import parse_parameters
 from dashboard.design.editor import change

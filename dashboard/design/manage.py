@@ -113,7 +113,7 @@ def _ask_pilot(editor: Editor) -> None:
     pilot = studyfiles.name_pilot(editor.name)
     st.caption(
         f"A pilot is a study of its own, {pilot}, with the same trials and fewer participants. Its responses stay out "
-        f"of this study, and {editor.name} will turn away whoever took part in it, by the ID in their link."
+        f"of this study, and {editor.name} will turn away its participants, by the ID in their link."
     )
     st.number_input("Participants per condition", 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
     st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(editor.path,))

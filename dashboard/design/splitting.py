@@ -24,8 +24,8 @@ from dashboard.shared.tasks import Task
 from study.building.categories import list_some
 from study.building.design import MIN_POOL_IMAGES
 from study.building.splitting import ROLES, split_by_errors
-from study.collection.door import name_of_file
-from study.collection.permissions import Permission
+from study.collection.access.door import name_of_file
+from study.collection.access.permissions import Permission
 from study.network.predictions import predict
 from study.network.sources import UNMATCHED, open_classifier, open_set
 from study.plan.config import ImageSource

@@ -7,7 +7,7 @@ import hashlib
 import streamlit as st
 
 from core.attribution import METHODS
-from core.attribution.opening import is_external, open_registered
+from core.attribution.outside.opening import is_external, open_registered
 from core.names import format_name
 from core.parameters import list_parameters, summary
 from core.types import Progress

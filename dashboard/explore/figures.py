@@ -1,4 +1,4 @@
-"""Images of the Explore page, put together from `core.rendering`."""
+"""Images of the Explore page, put together from `core.drawing.rendering`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from PIL import Image
 from scipy import ndimage
 from torch import Tensor
 
-from core.rendering import AGAINST, FOR, QUANTILE, Scale, heatmap, overlay, scale_of, with_scale
+from core.drawing.rendering import AGAINST, FOR, QUANTILE, Scale, heatmap, overlay, scale_of, with_scale
+from core.drawing.views import View
 from core.types import Explanation
-from core.views import View
 
 SIDE = 448
 """Width of the drawn images, px."""

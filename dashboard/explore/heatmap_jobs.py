@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.attribution.cost import Cost, Pace, pace
-from core.attribution.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.method import HeatmapMethod
+from core.attribution.outside.external import ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.records import cost_of, sign_of
 from core.attribution.signs import Sign
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES
 from core.faithfulness.curves import Curve
 from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
+from core.network.classifier import Classifier
 from core.types import Explanation, Progress
 from dashboard.explore.methods import open_offered
 from dashboard.shared.jobs import Job, pool

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from core.attribution import METHODS
-from core.attribution.folders import PREFIX
-from core.attribution.functions import OWN, explains_itself
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import open_method
-from core.classifier import Classifier
+from core.attribution.outside.folders import PREFIX
+from core.attribution.outside.functions import OWN, explains_itself
+from core.attribution.outside.opening import open_method
 from core.errors import ForetellError
 from core.names import format_name
+from core.network.classifier import Classifier
 from study.workspace.workspace import home
 
 FOLDER = "methods"

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from core.attribution.records import group_methods
-from core.classifier import Classifier
 from core.names import format_name
+from core.network.classifier import Classifier
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
 from dashboard.explore.methods import list_methods, open_offered

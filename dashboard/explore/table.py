@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.classifier import Classifier
-from core.rendering import Scale, scale_of, shared_scales
+from core.drawing.rendering import Scale, scale_of, shared_scales
+from core.drawing.views import View
+from core.network.classifier import Classifier
 from core.types import Certificate, Explanation
-from core.views import View
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 

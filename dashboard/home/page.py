@@ -12,7 +12,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.collection.status import StudyStatus
 from study.workspace.templates import load_templates
 from study.workspace.workspace import home

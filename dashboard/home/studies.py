@@ -17,7 +17,7 @@ from dashboard.studies.workspace_studies import (
     find_next_action,
     list_studies,
 )
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.collection.researcher import Researcher
 from study.workspace.workspace import home
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from dashboard.library import jobs
 from dashboard.library.jobs import ReadSet
 from dashboard.shared import cache, links, matching, service

@@ -21,7 +21,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from dashboard.shared.uploads import make_upload_entry
 from data.types import ImageSet
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.collection.researcher import Researcher
 from study.network.fetching import fetch_network
 from study.network.imagereport import ImageSetReport, report_images

@@ -17,7 +17,7 @@ from dashboard.shared.jobs import pool
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.tasks import Task
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.workspace.imagefolders import format_bytes
 
 SOURCES = {"torchvision": "torchvision", "timm": "timm", "Hugging Face": "hf", "CLIP": "clip", "File": "file"}

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.shared import service
 from dashboard.shared.messages import show_errors
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 
 SCHEDULE: dict[str, Any] = {
     "look": "Analysis",

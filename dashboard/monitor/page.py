@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.monitor import interim_analyses, messages, progress, replay, watching, withdrawal
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.collection.status import StudyStatus
 
 EVERY_S = 5

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
-from study.collection.funnel import QUANTILES
 from study.collection.monitor import Monitor
+from study.collection.tables.funnel import QUANTILES
 
 COLOUR, ON_BAR = "#5265d9", "#ffffff"
 """Of bars, which light and dark pages show (contrast 3), and of the words on them (4.5)."""

@@ -17,8 +17,8 @@ from dashboard.shared import service as door
 from dashboard.shared.closing import offer_close
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.unblinding import ask_reason
+from study.collection.access.permissions import Permission
 from study.collection.monitor import STEP_NS, Monitor, Where
-from study.collection.permissions import Permission
 from study.collection.status import StudyStatus
 from study.conditions import format_condition
 

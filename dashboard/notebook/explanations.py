@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from core.attribution.external import ImageRecord, records_for
 from core.attribution.method import HeatmapMethod
-from core.classifier import Classifier
-from core.sheet import embed_png
+from core.attribution.outside.external import ImageRecord, records_for
+from core.drawing.sheet import embed_png
+from core.drawing.views import View, view
+from core.network.classifier import Classifier
 from core.types import Certificate, Explanation
-from core.views import View, view
 from dashboard.notebook.display import Bars, escape, show_image
 from dashboard.notebook.images import Images, open_images
 from dashboard.notebook.networks import load

@@ -13,11 +13,11 @@ from PIL import Image
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import default_device
 from core.errors import ForetellError
-from core.examination import examine
 from core.loading import imagenet_transforms
+from core.network.classifier import Classifier
+from core.network.device import default_device
+from core.network.examination import examine
 from core.parameters import list_parameters, summary
 from core.sources.outputs import build_classifier
 from dashboard.notebook.images import Images, open_images

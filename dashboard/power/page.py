@@ -8,7 +8,7 @@ from dashboard.power import planning
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies.workspace_studies import list_studies
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.workspace.workspace import home
 
 

@@ -19,7 +19,7 @@ from study.analysis.models.records import InterimAnalysis
 from study.analysis.responses import reading as responses
 from study.analysis.responses.reading import Responses
 from study.bundle import Bundle
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.collection.researcher import Researcher
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.service import Mode

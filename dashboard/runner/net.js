@@ -40,7 +40,7 @@ export class Net {
     for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
       const reply = await this.once(method, path, body);
       if (!TEMPORARY.has(reply.status)) return reply;
-      this.onStatus("offline");
+      this.onStatus(reply.status >= 500 ? "unsaved" : "offline"); // there is a connection: the server stores nothing
       await Promise.race([sleep(wait * (0.75 + Math.random() / 2)), online()]);
     }
   }

@@ -241,7 +241,7 @@ async function withdrawPage() {
 // Read aloud only where something is wrong: "Saved" after every trial would disturb.
 function saveIndicator(state) {
   $("saved").dataset.state = state;
-  $("saved").ariaLive = state === "offline" ? "polite" : "off";
+  $("saved").ariaLive = state === "offline" || state === "unsaved" ? "polite" : "off";
   $("saved").textContent = word(state);
 }
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from core.errors import ForetellError
 from dashboard.shared import service
 from study.bundle import Manifest
-from study.collection.door import name_of_file
-from study.collection.permissions import Permission
+from study.collection.access.door import name_of_file
+from study.collection.access.permissions import Permission
 from study.participation.draft import DraftPage, find_names, find_page, make_draft_manifest, make_state, next_page
 from study.participation.page import PLACEHOLDERS, entry
 from study.participation.refusals import Refusal

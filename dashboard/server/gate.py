@@ -24,6 +24,16 @@ from dashboard.shared.service import COOKIE
 
 LOGIN = "/login"
 RECHECK_S = 5.0
+PAGES = {
+    *("", "explore", "library", "design", "power", "studies", "monitor", "results", "teaching", "accounts"),
+    *("help", "docs", "draft"),
+}
+"""First parts of the addresses that a browser opens behind the login (`dashboard.pages`)."""
+ELSEWHERE = (
+    "There is no page at this address. Foretell needs a host name of its own: it cannot run below a path of another "
+    "site, such as example.org/study/."
+)
+"""For whoever has put it below a path, where a redirect to the login page would lead to the other site."""
 
 
 class Gate:
@@ -128,7 +138,9 @@ def find_account_name(asked: HTTPConnection) -> str:
 
 
 def _refuse(request: Request, code: int, sentence: str) -> Response:
-    """Redirect a browser to the login page; send a program the code."""
+    """Redirect a browser to the login page, unless nothing is at its address; send a program the code."""
     if code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        return RedirectResponse(LOGIN, 303, headers=FRESH)
+        if request.url.path.lstrip("/").split("/")[0] in PAGES:
+            return RedirectResponse(LOGIN, 303, headers=FRESH)
+        code, sentence = 404, ELSEWHERE
     return PlainTextResponse(sentence, code, headers=FRESH)

@@ -16,8 +16,8 @@ from dashboard.server.gate import LOGIN
 from dashboard.server.headers import FRESH, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
-from study.collection.access import LOGIN_NS, SHORTEST, WINDOW_NS
-from study.collection.tokens import LINK_KEY
+from study.collection.access.logins import LOGIN_NS, SHORTEST, WINDOW_NS
+from study.collection.access.tokens import LINK_KEY
 from study.participation.refusals import Refusal
 from study.store import StoreError
 from study.workspace.templates import load_templates

@@ -35,7 +35,7 @@ from dashboard.server.gate import LOGIN
 from dashboard.server.headers import FRESH, is_foreign_origin, source_of
 from dashboard.server.login import let_in, page, refuse
 from dashboard.shared import service
-from study.collection.provider import CALLBACK, Provider
+from study.collection.access.provider import CALLBACK, Provider
 
 SSO = f"{LOGIN}/sso"
 PENDING_PATH = "/"

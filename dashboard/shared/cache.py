@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 import data
 from core.class_names import shorten_names
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources.local import list_fetched_models, list_local_models
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool

@@ -7,8 +7,8 @@ import streamlit as st
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies.saying import LINK_MADE, keep_link, keep_said, show_said
-from study.collection.directory import AccountEntry
-from study.collection.permissions import ROLES
+from study.collection.access.directory import AccountEntry
+from study.collection.access.permissions import ROLES
 
 PLACE = "all accounts"
 """Of what is said here; no study has a name with a space."""

@@ -20,7 +20,7 @@ from study.building.categories import count_of, largest_study
 from study.building.check import StudyCheck, check
 from study.building.workers import build_with, helpers_here
 from study.bundle import Bundle
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.plan.config import StudyConfig
 from study.plan.texts import warn_of_placeholders
 from study.workspace.parallel import workers_here

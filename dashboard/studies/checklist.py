@@ -44,7 +44,7 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
     address
         The URL under which this page is open.
     ways
-        Ways to log in to the researcher's pages (`study.collection.access.Access.ways`).
+        Ways to log in to the researcher's pages (`study.collection.access.logins.Access.ways`).
     piloted
         Participants who completed the study's pilot.
     """

@@ -20,8 +20,8 @@ from dashboard.studies.saying import keep_said, show_said
 from dashboard.studies.workspace_studies import Study
 from study.building.categories import count_of
 from study.bundle import Bundle
+from study.collection.access.permissions import Permission
 from study.collection.guests import ACCESS
-from study.collection.permissions import Permission
 from study.conditions import format_condition
 from study.plan.config import Allocation
 from study.plan.procedure import procedure_of

@@ -12,8 +12,8 @@ import streamlit as st
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies.workspace_studies import Study, count_finished
+from study.collection.access.permissions import Permission
 from study.collection.export import export
-from study.collection.permissions import Permission
 from study.collection.researcher import Researcher
 from study.service import Mode
 

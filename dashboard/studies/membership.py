@@ -10,10 +10,10 @@ from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies.saying import LINK_MADE, keep_link, keep_said, show_said
 from dashboard.studies.workspace_studies import Study
-from study.collection.accounts import Account
-from study.collection.members import Member
-from study.collection.permissions import ROLES, Permission, Role
-from study.collection.provider import parse_address
+from study.collection.access.accounts import Account
+from study.collection.access.members import Member
+from study.collection.access.permissions import ROLES, Permission, Role
+from study.collection.access.provider import parse_address
 
 FIRST: Role = "owner"
 USUAL: Role = "viewer"

@@ -12,7 +12,7 @@ from dashboard.shared.messages import escape_markdown, format_message, show_erro
 from dashboard.shared.sections import choose_section
 from dashboard.studies import building, collection, exporting, membership, simulation, trials
 from dashboard.studies.workspace_studies import COLOURS, Study, draw_overview, list_studies
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.workspace.workspace import home
 
 

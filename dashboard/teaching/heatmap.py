@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.attribution.records import sign_of
 from core.attribution.signs import Sign
-from core.rendering import AGAINST, FOR, NEUTRAL, UNCERTAIN, draw_error
+from core.drawing.rendering import AGAINST, FOR, NEUTRAL, UNCERTAIN, draw_error
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.shared.messages import escape_markdown
 from dashboard.teaching.jobs import HeatmapResult

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from core.drawing.views import View, view
 from core.types import Explanation, Progress
-from core.views import View, view
 from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task

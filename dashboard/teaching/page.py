@@ -9,7 +9,7 @@ from dashboard.shared.messages import format_message, show_errors
 from dashboard.studies import building
 from dashboard.studies.workspace_studies import list_studies
 from dashboard.teaching import lesson
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.workspace.workspace import home
 
 

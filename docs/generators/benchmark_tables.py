@@ -8,6 +8,8 @@ from generators.markdown import MISSING, format_table
 from generators.plots import Series, draw_dots
 
 Result = dict[str, Any]
+SHOWN = 20
+"""Participants per condition whose coverage the page of benchmarks shows; docs/statistics.md has all sizes."""
 
 
 def tabulate_attribution(result: Result) -> list[str]:
@@ -176,18 +178,22 @@ def plot_recovery(result: Result) -> str:
 
 
 def tabulate_coverage(result: Result) -> list[str]:
-    """Tabulate the coverage of every interval that Foretell reports."""
+    """Tabulate the coverage of every interval that Foretell reports, at one size of studies."""
     rows = [
         (one["measure"], f"{one['coverage']:.1%}", f"{one['error']:.1%}", f"{one['intervals']:,}")
-        for one in result["rows"]
+        for one in _select_shown(result)
     ]
     return format_table(["interval", "coverage", "Monte Carlo error", "intervals"], rows)
 
 
 def plot_coverage(result: Result) -> str:
     """Plot the coverage of every interval; false positives are in the table only."""
-    rows = {one["measure"]: one for one in result["rows"] if "false positives" not in one["measure"]}
+    rows = {one["measure"]: one for one in _select_shown(result) if "false positives" not in one["measure"]}
     return _plot_coverage(rows, "error")
+
+
+def _select_shown(result: Result) -> list[dict[str, Any]]:
+    return [one for one in result["rows"] if one["per_condition"] == SHOWN]
 
 
 def _plot_coverage(rows: dict[str, Any], error: str) -> str:

@@ -170,8 +170,8 @@ BENCHMARKS = (
     Benchmark(
         "coverage",
         "Coverage of every reported interval",
-        "The share of simulated studies in which each 95% interval contains the true value "
-        "([details](../docs/statistics.md)).",
+        "The share of simulated studies with 20 participants per condition in which each 95% interval contains the "
+        "true value ([details, and 5, 10 and 40 participants](../docs/statistics.md)).",
         "",
         tables.tabulate_coverage,
         tables.plot_coverage,

@@ -6,7 +6,7 @@ from generators.markdown import format_table
 from study.analysis.responses.reading import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED
 from study.bundle import TRIAL_TYPES
 from study.collection.export import DICTIONARY
-from study.collection.published import NAMES, columns
+from study.collection.tables.published import NAMES, columns
 from study.conditions import CONDITIONS
 
 HEAD = """\

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.power.jobs import TRIAL
+from generators.markdown import format_table
 from study.analysis.models import search, starts
 from study.analysis.models.random_effects import RULE
 
@@ -19,12 +20,33 @@ HEAD = """\
 
 ## Do the intervals cover the truth?
 
-{studies} simulated studies of {participants} participants and {trials} trials, with known true values. A 95% interval
-should contain the true value in 95% of studies. The error is the Monte Carlo standard error over studies. Where
-participants are resampled, the true value is that of new participants on the same trials; percentile intervals of
-{per_condition} participants in a condition are slightly too short, as the table shows. Where a mixed model is fitted,
-categories are drawn for each study. Run it with `python -m benchmarks.coverage`.
+Simulated studies of {trials} trials with {sizes} participants per condition, with known true values. A 95% interval
+should contain the true value in 95% of studies. Where an interval is over participants, the true value is that of new
+participants on the same trials; where a mixed model is fitted, categories are drawn for each study. Run it with
+`python -m benchmarks.coverage`.
+
+### Accuracies
+
+Figure 1 shows the share of correct predictions in each condition and trial type. Responses of one participant are
+alike, so {trials_of_type} responses of a participant say less than as many of different participants. The interval
+therefore starts from how much participants differ (the linearised variance of a ratio: Cochran, 1977, *Sampling
+Techniques*, 3rd ed.), computes how many independent responses would vary as much, and takes Wilson's interval for that
+number, with Student's t in place of the normal distribution because few participants say little about how much they
+differ (Franco, Little, Louis & Slud, 2019, [doi:10.1093/jssam/smy019](https://doi.org/10.1093/jssam/smy019)). It stays
+within 0 and 1, and has a width where all responses are correct.
+
+Coverage of each cell in {cell_studies:,} simulated studies; the Monte Carlo standard error is at most {cell_error:.1%}.
 """
+
+OTHER = """\
+### Other intervals
+
+Coverage over {studies} simulated studies of each size (participants per condition), ± its Monte Carlo standard error
+over studies. A figure more than two errors below 95% belongs to intervals that are too short: some of those of signal
+detection are.
+"""
+
+FALSE_POSITIVES = "false positives"
 
 SLOPES = """\
 ## Random slopes
@@ -121,19 +143,12 @@ def render_page() -> str:
     """Render the whole page."""
     coverage = _result("coverage")
     assert coverage is not None
-    head = HEAD.format(
-        **{k: coverage[k] for k in ("studies", "participants", "trials")}, per_condition=coverage["participants"] // 4
-    )
-    rows = [
-        f"| {row['measure']} | {row['coverage']:.3f} | {row['error']:.3f} | {row['intervals']:,} |"
-        for row in coverage["rows"]
-        if "false positives" not in row["measure"]
-    ]
-    table = ["| interval | coverage | error | intervals |", "|---|---|---|---|", *rows]
     return "\n".join(
         [
-            head,
-            *table,
+            *_accuracies(coverage),
+            "",
+            OTHER.format(studies=coverage["studies"]),
+            *_tabulate_sizes(coverage),
             "",
             *_detection(coverage),
             SLOPES.format(rule=RULE),
@@ -144,6 +159,41 @@ def render_page() -> str:
             "",
         ]
     )
+
+
+def _accuracies(record: dict[str, Any]) -> list[str]:
+    """Tabulate the coverage of each cell of Figure 1 by the number of participants per condition."""
+    cells, sizes = record["cells"], record["sizes"]
+    head = HEAD.format(
+        trials=record["trials"],
+        trials_of_type=record["trials"] // len({cell["trial_type"] for cell in cells}),
+        sizes=_enumerate(sizes),
+        cell_studies=cells[0]["studies"],
+        cell_error=max(cell["error"] for cell in cells),
+    )
+    shares = {(cell["condition"], cell["trial_type"], cell["per_condition"]): cell for cell in cells}
+    rows = [
+        [condition, kind, f"{shares[condition, kind, sizes[0]]['accuracy']:.0%}"]
+        + [f"{shares[condition, kind, size]['coverage']:.1%}" for size in sizes]
+        for condition, kind in dict.fromkeys((cell["condition"], cell["trial_type"]) for cell in cells)
+    ]
+    columns = ["condition", "trial type", "true accuracy", *(f"{size} participants" for size in sizes)]
+    return [head, *format_table(columns, rows)]
+
+
+def _tabulate_sizes(record: dict[str, Any]) -> list[str]:
+    """Tabulate the coverage of every measure, with its error, by the number of participants per condition."""
+    rows = {(row["measure"], row["per_condition"]): row for row in record["rows"]}
+    measures = [name for name in dict.fromkeys(name for name, _ in rows) if FALSE_POSITIVES not in name]
+    table = [
+        [name, *(f"{rows[name, size]['coverage']:.1%} ± {rows[name, size]['error']:.1%}" for size in record["sizes"])]
+        for name in measures
+    ]
+    return format_table(["interval", *(f"{size} participants" for size in record["sizes"])], table)
+
+
+def _enumerate(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:-1])) + f" or {numbers[-1]}"
 
 
 def _few() -> str:
@@ -157,10 +207,11 @@ def _few() -> str:
 
 
 def _detection(record: dict[str, Any]) -> list[str]:
-    row = next(row for row in record["rows"] if "false positives" in row["measure"])
+    rows = [row for row in record["rows"] if FALSE_POSITIVES in row["measure"]]
+    shares = ", ".join(f"{row['coverage']:.1%} ± {row['error']:.1%}" for row in rows)
     return [
-        f"Equal d' with different criteria is called a difference in sensitivity in {row['coverage']:.1%} of "
-        f"comparisons (error {row['error']:.1%}; 5% would be exact).",
+        f"Equal d' with different criteria is called a difference in sensitivity in {shares} of comparisons with "
+        f"{', '.join(str(row['per_condition']) for row in rows)} participants per condition (5% would be exact).",
         "",
     ]
 

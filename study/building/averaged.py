@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.decoding import read_batches
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from core.shares import Z, compare_paired
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import RANKS, measure_sampled_accuracy, rank_of_label

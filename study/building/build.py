@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.device import arithmetic, one_thread
 from core.errors import ForetellError
-from core.geometry import Geometry
+from core.network.device import arithmetic, one_thread
+from core.network.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from core.attribution.cost import Cost, pace
-from core.attribution.external import reads_heatmaps
+from core.attribution.outside.external import reads_heatmaps
 from core.attribution.records import cost_of
-from core.classifier import Classifier
-from core.device import one_thread
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import one_thread
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.analysis.models import random_effects
@@ -212,11 +212,13 @@ def _certain_classes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     """Yield the classes of trials about which the learner's prior is certain, so that no example teaches them."""
     shown = {k for one in plan.trials for k in (one.candidate.target, one.candidate.alternative)}
     names = [repr(sources.classifier.names.short[k]) for k in plan.certain if k in shown]
+    # A prior of a file has its own tau, which a study file may not set.
+    tau = "make its file again with `prior --tau` above 0" if sources.prior else "set tau above 0 under [teaching]"
     if names:
         yield (
-            f"The network gives {', '.join(names)} next to no probability on the images of the learner's prior, which "
-            "is therefore certain of the weights: examples teach the learner nothing about them. Add images that it "
-            "predicts as these classes, or set tau above 0 under [teaching]."
+            f"The network's probability of {', '.join(names)} is almost 0 or 1 on every image of the learner's prior, "
+            "which is therefore certain of the weights: examples teach the learner nothing about such a class. Give "
+            f"the prior images of which the network is less sure, or {tau}."
         )
 
 

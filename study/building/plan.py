@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.attribution.external import ImageRecord
-from core.attribution.folders import HeatmapFolder
+from core.attribution.outside.external import ImageRecord
+from core.attribution.outside.folders import HeatmapFolder
 from core.errors import ForetellError
 from core.teaching.examples import Search, choose_examples
 from core.teaching.kfac import KroneckerPrior, fit_prior

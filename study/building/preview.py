@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.device import one_thread
 from core.errors import ForetellError
+from core.network.device import one_thread
 from core.types import Progress, silent
 from study.building.categories import CategoryShortage, Supply
 from study.building.plan import Planner, predict_sets, refuse_uncovered

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from core.attribution.external import ImageRecord
+from core.attribution.outside.external import ImageRecord
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
-from core.views import view
 from study.building.averaged import AveragedAccuracy, compare
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner, names_of_image

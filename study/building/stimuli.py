@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.external import ImageRecord
-from core.classifier import Classifier
+from core.attribution.outside.external import ImageRecord
+from core.drawing.rendering import PixelArray, overlay, scale_of
+from core.drawing.views import View, view
 from core.faithfulness.curves import deletion, insertion
-from core.rendering import PixelArray, overlay, scale_of
+from core.network.classifier import Classifier
 from core.types import Explanation, Progress, silent
-from core.views import View, view
 from data.types import ImageSet
 from study.building.design import SetPredictions
 from study.building.plan import PlannedTrial, explained_classes, names_of_trial

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.device import arithmetic
+from core.network.classifier import Classifier
+from core.network.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augment_image

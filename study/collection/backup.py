@@ -1,4 +1,4 @@
-"""Backup and restoration of a workspace: databases, key and the opened bundles, everything that `verify` needs."""
+"""Backup and restoration of a workspace: databases, key, study files and the opened bundles that `verify` needs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.participation.open_workspace import OpenWorkspace
+from study.plan.savedfiles import load_study_files, refuse_other_study_files, save_study_files
 from study.store import Place, copies, find_file, witness
 from study.store.witness import Ends
 from study.workspace.workspace import KEY, database
 
 LABEL = "backup.json"
-RESPONSES, IDENTITIES = "foretell.backup", "identity.db"
+RESPONSES, IDENTITIES, STUDY_FILES = "foretell.backup", "identity.db", "studies"
 
 
 class Label(BaseModel):
@@ -47,7 +48,8 @@ class Backup:
 def backup(researcher: Researcher, out: Path) -> Backup:
     """Write everything to the new folder `out` while the study runs; the folder appears when it is complete.
 
-    A damaged image does not keep the responses from being saved: it is among the faults.
+    A damaged image, or a study file that cannot be read, does not keep the responses from being saved: it is among the
+    faults.
 
     Raises
     ------
@@ -68,6 +70,7 @@ def backup(researcher: Researcher, out: Path) -> Backup:
         copies.save(workspace.home / IDENTITIES, part / IDENTITIES)
     shutil.copy2(workspace.key_file, part / KEY)
     names, faults = _save_bundles(researcher.studies(), part / "bundles")
+    faults += save_study_files(workspace.home, part / STUDY_FILES)
     label = Label(format=1, database=_kind(workspace.database), bundles=names)
     (part / LABEL).write_text(label.model_dump_json(indent=2), encoding="utf-8")
     return Backup(part.rename(out), len(names), ends, tuple(faults))
@@ -103,6 +106,7 @@ def restore(folder: Path, home: Path, target: Place | None = None) -> list[str]:
     taken = next((name for name in (KEY, IDENTITIES) if (home / name).exists()), None)
     if taken is not None:
         raise ForetellError(f"{home / taken} already exists. Restore into an empty workspace (FORETELL_HOME).")
+    refuse_other_study_files(folder / STUDY_FILES, home)
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     witness.find_path(home, target).unlink(missing_ok=True)  # belongs to the previous database, which is gone
@@ -113,6 +117,7 @@ def restore(folder: Path, home: Path, target: Place | None = None) -> list[str]:
     for study_hash, place in places.items():
         if not place.exists():
             _copy_bundle(folder / "bundles" / study_hash, place)
+    load_study_files(folder / STUDY_FILES, home)
     workspace = OpenWorkspace(home, target)
     try:
         researcher = Researcher(workspace)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ForetellError
-from study.collection.door import ResearcherDoor, name_of_file
-from study.collection.permissions import Permission
+from study.collection.access.door import ResearcherDoor, name_of_file
+from study.collection.access.permissions import Permission
 from study.participation.refusals import Refusal
 from study.store import Connection, audit, members, repository
 from study.workspace.workspace import bundles, study_files, study_name

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from study.collection import frames, participants
-from study.collection import published as theirs
-from study.collection.columns import describe
 from study.collection.researcher import Researcher
+from study.collection.tables import frames, participants
+from study.collection.tables import published as theirs
+from study.collection.tables.columns import describe
 from study.store.rows import Mode
 from study.workspace.spreadsheets import csv_text
 
@@ -51,7 +51,7 @@ def export(
     """Write the responses to `path`, with the participants (``NAME.people.csv``) and two dictionaries next to it.
 
     A path that ends with ``.parquet`` makes Parquet files of both. With `published`, columns have the names of
-    `study.collection.published`.
+    `study.collection.tables.published`.
     """
     responses, people = tables(researcher, study, modes, published=published)
     path.parent.mkdir(parents=True, exist_ok=True)

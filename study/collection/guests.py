@@ -10,9 +10,9 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.collection import subject
-from study.collection.door import ResearcherDoor
-from study.collection.frames import pseudonym
-from study.collection.permissions import Permission
+from study.collection.access.door import ResearcherDoor
+from study.collection.access.permissions import Permission
+from study.collection.tables.frames import pseudonym
 from study.participation import ending
 from study.participation.payloads import SOURCES
 from study.participation.session import UNDER_WAY

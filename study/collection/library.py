@@ -1,7 +1,7 @@
 """Image sets and networks of a workspace as the researcher's door changes them.
 
-They belong to whoever added them: the audit trail says who that was. Those of before, and those that a user of this
-machine put there, belong to the administrators.
+They belong to the account that added them, which the audit trail names. Those of earlier versions, and those that a
+user of this machine put there, belong to the administrators.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from core.errors import ForetellError
 from core.files import FileLimits
 from core.types import Progress
-from study.collection.accounts import name_author
-from study.collection.door import ResearcherDoor
-from study.collection.permissions import Permission
+from study.collection.access.accounts import name_author
+from study.collection.access.door import ResearcherDoor
+from study.collection.access.permissions import Permission
 from study.participation.refusals import Refusal
 from study.store import Connection, audit
 from study.store.rows import Row

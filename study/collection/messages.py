@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from core.errors import ForetellError
-from study.collection.frames import pseudonym
+from study.collection.access.permissions import Permission
 from study.collection.guests import Guests
-from study.collection.permissions import Permission
+from study.collection.tables.frames import pseudonym
 from study.participation.messages import SENT, list_seen, list_sent
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, repository

@@ -13,8 +13,8 @@ from typing import Literal
 import pandas as pd
 
 from study.bundle import Manifest
-from study.collection.frames import pseudonym
-from study.collection.funnel import list_minutes, tabulate_funnel, tabulate_page_times
+from study.collection.tables.frames import pseudonym
+from study.collection.tables.funnel import list_minutes, tabulate_funnel, tabulate_page_times
 from study.conditions import CONDITIONS
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
@@ -51,11 +51,11 @@ class Monitor:
     throughput
         ``time`` (UTC), ``responses``; every step from the first to the last.
     funnel
-        step, participants, share of the step before (`study.collection.funnel`).
+        step, participants, share of the step before (`study.collection.tables.funnel`).
     minutes
         From consent to completion, of the participants who completed.
     page_times
-        part, participants, minutes by quantile (`study.collection.funnel`).
+        part, participants, minutes by quantile (`study.collection.tables.funnel`).
     incidents
         what, count: conflicting responses, pages that could not store anything, lost connections.
     free_bytes, database_bytes

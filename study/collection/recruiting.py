@@ -17,11 +17,15 @@ from study.plan.procedure import procedure_of
 from study.store import Connection, audit, quota, repository
 from study.store.rows import Row, SessionRow
 
-PARTICIPANT_ID = ("participant id", "participant_id")
-STATUS = ("status",)
-CODE = ("completion code", "completion_code", "entered_code")
+PARTICIPANT_ID = ("participant id", "participant_id", "workerid")
+STATUS = ("status", "assignmentstatus")
+CODE = ("completion code", "completion_code", "entered_code", "answer.surveycode")
+"""Columns of Prolific's list and, the last of each, of MTurk's results of a batch, made by its survey template."""
 PAID = ("APPROVED", "AWAITING REVIEW")
+SUBMITTED = "SUBMITTED"
+"""MTurk's status of what Prolific says is awaiting review."""
 GONE = ("RETURNED", "TIMED-OUT", "REJECTED")
+MOST_NAMES = 20
 NO_CODE = "NOCODE"
 """What Prolific lists as the code of a participant who handed in none."""
 
@@ -91,12 +95,20 @@ def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
     columns = {str(name).strip().lower(): name for name in statuses.columns}
     pid, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
     if pid is None or status is None:
-        raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
+        named = ", ".join(repr(str(name)) for name in list(statuses.columns)[:MOST_NAMES]) or "none"
+        raise ForetellError(
+            "The recruiter's file needs the columns 'Participant id' and 'Status' (Prolific), or 'WorkerId' and "
+            f"'AssignmentStatus' (MTurk), and it has: {named}. Name its columns of ids and of statuses like "
+            f"Prolific's, with the statuses {', '.join((*PAID, *GONE))}."
+        )
     code = next((columns[n] for n in CODE if n in columns), None)
     texts = statuses.fillna("").astype(str).apply(lambda column: column.str.strip())
     rows = texts.assign(
         pid=texts[pid],
-        status=texts[status].str.upper().str.replace("_", "-").replace("AWAITING-REVIEW", "AWAITING REVIEW"),
+        status=texts[status]
+        .str.upper()
+        .str.replace("_", "-")
+        .replace(["AWAITING-REVIEW", SUBMITTED], "AWAITING REVIEW"),
         code="" if code is None else texts[code],
     )[["pid", "status", "code"]]
     ordered = sorted(rows[rows["pid"] != ""].itertuples(index=False, name=None), key=_rank)

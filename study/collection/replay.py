@@ -11,8 +11,8 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
-from study.collection.frames import pseudonym
-from study.collection.outcomes import is_blinded
+from study.collection.tables.frames import pseudonym
+from study.collection.tables.outcomes import is_blinded
 from study.participation.catch import catch_trials
 from study.store import Connection, history
 from study.store.rows import Row, SessionRow

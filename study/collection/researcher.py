@@ -11,20 +11,21 @@ import pandas as pd
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.bundle import Bundle, Manifest
-from study.collection import interim, outcomes, recruiting
+from study.collection import interim, recruiting
+from study.collection.access.directory import AccountDirectory
+from study.collection.access.door import guard
+from study.collection.access.members import Members
 from study.collection.designing import Designing
-from study.collection.directory import AccountDirectory
-from study.collection.door import guard
-from study.collection.frames import response_frame
 from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
 from study.collection.library import Library
-from study.collection.members import Members
 from study.collection.messages import Messages
 from study.collection.monitor import Monitor, build_monitor
-from study.collection.participants import participant_frame
 from study.collection.replay import Replay, build_replay, require_unblinded
 from study.collection.status import StudyStatus, nest_counts
+from study.collection.tables import outcomes
+from study.collection.tables.frames import response_frame
+from study.collection.tables.participants import participant_frame
 from study.participation import entrance
 from study.participation.links import sign_path
 from study.participation.page import entry
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 class Researcher(Messages, Designing, Library, Members, AccountDirectory):
     """The actions of the pages and the command line, each with the permission that it needs.
 
-    Permissions are in `study.collection.permissions`; a function without one cannot be added. `Refusal` (403) is
+    Permissions are in `study.collection.access.permissions`; a function without one cannot be added. `Refusal` (403) is
     raised where the account lacks it.
     """
 

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from study.collection.frames import pseudonym
+from study.collection.tables.frames import pseudonym
 from study.participation.open_workspace import OpenWorkspace
 from study.store import Connection, identities, subject
 from study.store.rows import Row, SessionRow

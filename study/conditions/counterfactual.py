@@ -35,7 +35,7 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     """
     import numpy as np
 
-    from core.rendering import mark_cells
+    from core.drawing.rendering import mark_cells
     from core.robustness.counterfactual import find_counterfactual, number_cells
 
     chosen = material.own_examples[NAME].indices

@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.rendering import PixelArray
+from core.drawing.rendering import PixelArray
+from core.drawing.views import View
+from core.network.classifier import Classifier
 from core.types import Explanation, TeachingSet
-from core.views import View
 from data.types import ImageSet
 
 T = TypeVar("T")

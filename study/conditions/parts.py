@@ -5,7 +5,7 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from core.concepts.prototypes import Part
-from core.rendering import MARK
+from core.drawing.rendering import MARK
 
 Box = tuple[int, int, int, int]
 """Left, top, right and bottom, px."""

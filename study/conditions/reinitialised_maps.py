@@ -22,8 +22,8 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     """Explain the target by a copy of the network whose weights are drawn again."""
     import torch
 
-    from core.classifier import Classifier
     from core.faithfulness.randomisation import reinitialise_classifier
+    from core.network.classifier import Classifier
 
     def untrained() -> Classifier:
         generator = torch.Generator().manual_seed(studio.seed_of("reinitialised"))

@@ -14,10 +14,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from core.attribution.external import ExternalMethod, ImageRecord, digest_of, reads_heatmaps, records_for
 from core.attribution.method import HeatmapMethod
-from core.classifier import Classifier
+from core.attribution.outside.external import ExternalMethod, ImageRecord, digest_of, reads_heatmaps, records_for
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.parameters import parse_parameters
 from core.types import Certificate, Explanation, Progress
 from study.plan.config import Saliency

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Progress
 from data.types import ImageSet, SkippedImage
 from study.network.duplicates import repeats, sketches

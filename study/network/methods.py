@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.attribution.external import reads_heatmaps
-from core.attribution.folders import PREFIX
-from core.attribution.functions import OwnMethod
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import open_method
-from core.classifier import Classifier
+from core.attribution.outside.external import reads_heatmaps
+from core.attribution.outside.folders import PREFIX
+from core.attribution.outside.functions import OwnMethod
+from core.attribution.outside.opening import open_method
 from core.errors import ForetellError
 from core.files import FileLimits
+from core.network.classifier import Classifier
 from core.parameters import parse_parameters
 from core.userfiles import split_python
 from study.bundle import Manifest

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from core.geometry import Geometry
+from core.network.geometry import Geometry
 from study.bundle import Manifest
 
 DRAWING = "drawing"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import entr
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.decoding import read_batches
-from core.device import arithmetic
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
+from core.network.device import arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet

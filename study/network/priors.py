@@ -17,9 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from core.classifier import Classifier
-from core.decoding import read_batches
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from core.teaching.kfac import KroneckerPrior, Moments
 from core.types import Progress, silent
 from data.types import ImageSet

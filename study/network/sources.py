@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
-from core.attribution.external import digest_of
 from core.attribution.method import HeatmapMethod
+from core.attribution.outside.external import digest_of
 from core.class_names import ClassNames
-from core.classifier import Classifier
-from core.device import default_device, find_device
 from core.errors import ForetellError
 from core.files import FileLimits, find_file
+from core.network.classifier import Classifier
+from core.network.device import default_device, find_device
 from core.sources import load
 from data.errors import DataError
 from data.sets.wnids import imagenet_index

@@ -229,7 +229,7 @@ class OpenWorkspace:
         return hmac.new(self.key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
 
     def pseudonyms_of(self, study: str, person: str, first: Source = "link") -> list[str]:
-        """Hash an id as of every source: it is one participant, whichever link they come by."""
+        """Hash an id once for each source: it names the same participant, whichever link they opened."""
         sources = sorted(SOURCES, key=lambda source: source != first)
         return [self.pseudonym_of(study, source, person) for source in sources]
 

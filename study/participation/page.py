@@ -84,7 +84,7 @@ def draft_state(manifest: Manifest, stage: DraftStage, condition: Condition) -> 
 def draft_trial_state(
     manifest: Manifest, page: TrialPage, condition: Condition, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the state of a page of trials of a study that has none yet, JSON-ready.
+    """Return the state of a page of trials before the study has any trials, JSON-ready.
 
     It has one trial in the layout of a condition, whose images are `PLACEHOLDERS`, with these two ``names``; its index
     is 0 in practice and 1 among the other trials.

@@ -19,7 +19,7 @@ from pydantic import (
 
 import data
 from core.attribution import METHODS
-from core.attribution.opening import is_external, open_registered
+from core.attribution.outside.opening import is_external, open_registered
 from core.errors import ForetellError
 from core.files import FileLimits
 from core.parameters import parse_parameters

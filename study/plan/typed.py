@@ -52,7 +52,7 @@ def read_typed(path: Path) -> Values:
     ForetellError
         The list next to the study file is damaged.
     """
-    file = _list_of(path)
+    file = list_of(path)
     try:
         return dict(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -94,18 +94,19 @@ def copy_typed(source: Path, target: Path, before: Mapping[str, Any], after: Map
 
 def move_typed(path: Path, target: Path) -> None:
     """Move the list of a study file that is moved."""
-    if _list_of(path).is_file():
+    if list_of(path).is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
-        _list_of(path).replace(_list_of(target))
+        list_of(path).replace(list_of(target))
 
 
 def _write(path: Path, noted: Values) -> None:
     kept = {place: values for place, values in noted.items() if values}
-    if kept or _list_of(path).is_file():
-        write_whole(_list_of(path), json.dumps(kept, indent=1).encode())
+    if kept or list_of(path).is_file():
+        write_whole(list_of(path), json.dumps(kept, indent=1).encode())
 
 
-def _list_of(path: Path) -> Path:
+def list_of(path: Path) -> Path:
+    """Return the path of a study file's list."""
     return path.with_name(f"{path.stem}{ENDING}")
 
 

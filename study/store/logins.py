@@ -77,7 +77,7 @@ def add_link(
 ) -> None:
     """Allow logging in by a link for a time, and forget expired links.
 
-    An account has one link at a time, and so has whoever uses the command line, who is no ``person``.
+    Each account has one link at a time. The command line has one too, with ``person`` None.
     """
     db.execute(delete(login_link).where(login_link.c.expires_at <= now))
     db.execute(delete(login_link).where(login_link.c.person.is_not_distinct_from(person)))

@@ -6,6 +6,7 @@ import io
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
@@ -14,6 +15,8 @@ from core.text import decode_text
 
 MISSING = ("NA", "NaN", "nan")
 """Texts of a cell that mean a missing value, besides the empty one."""
+Comma = Literal["decimal", "thousands"]
+"""What a comma in a number separates."""
 LONGEST_HEAD = 2**16
 """Characters among which the first line ends."""
 _QUOTED = re.compile(r'"[^"]*"')
@@ -21,6 +24,7 @@ _WITH_COMMA = re.compile(r"(?=\D*\d)\s*[+-]?[\d.,\s]*,[\d.,\s]*([eE][+-]?\d+)?\s
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d*,\d+|\d+,)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
 """What may be a decimal comma in one country and a separator of thousands in another."""
+_GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -98,15 +102,22 @@ def mark_missing(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     return frame.mask(frame.isin(["", *MISSING])), words
 
 
-def parse_numbers(column: pd.Series[str]) -> pd.Series[float] | None:
-    """Return a column of text as numbers, also with decimal commas; None where it holds anything else."""
+def parse_numbers(column: pd.Series[str], comma: Comma | None = None) -> pd.Series[float] | None:
+    """Return a column of text as numbers, also with commas; None where it holds anything else.
+
+    What commas separate is ``comma``, or else what the column itself tells.
+    """
     with suppress(ValueError, TypeError):
         return pd.to_numeric(column)
     if not is_numeric(column):
         return None
     commas, others = _split_by_comma(column)
-    is_clear = commas.str.fullmatch(_DECIMAL_COMMA).all() and not commas.str.fullmatch(_THOUSANDS).all()
-    if not is_clear or others.str.contains(".", regex=False).any():
+    if comma == "thousands":
+        is_grouped = commas.str.fullmatch(_GROUPED).all()
+        return pd.to_numeric(column.str.replace(",", "")) if is_grouped else None
+    is_decimal = commas.str.fullmatch(_DECIMAL_COMMA).all()
+    is_clear = comma == "decimal" or not commas.str.fullmatch(_THOUSANDS).all()
+    if not is_decimal or not is_clear or others.str.contains(".", regex=False).any():
         return None
     return pd.to_numeric(column.str.replace(",", "."))
 

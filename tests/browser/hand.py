@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.contrast import find_faint_words
+from tests.browser.stillness import wait_until_still
 from tests.browser.test_accessibility import grave
 from tests.server import Server
 
@@ -40,10 +41,6 @@ IS_SEEN = """place => {
     return over && (shown.contains(over) || over.contains(shown));
   });
 }"""
-
-# What fades in has no contrast yet, and what moves can leave the pointer between its press and its release.
-IS_STILL = """() => document.getAnimations().every(
-  (one) => one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity)"""
 
 
 class Visitor(NamedTuple):
@@ -146,17 +143,12 @@ class Hand:
 
     def see(self, step: str) -> None:
         """Look at a step: nothing grave for axe, no faint word in a figure, nothing wider than the screen."""
-        expect(self.page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
-        expect(self.page.get_by_test_id("stSkeleton")).to_have_count(0)
-        wrong = self._find_faults() and self._find_faults()  # a tooltip may have begun to fade in during the first look
+        expect(self.page.get_by_test_id("stApp")).to_be_attached()
+        wait_until_still(self.page)
+        wrong = grave(self.page) + find_faint_words(self.page)
         assert not wrong, (step, wrong)
         over = self.page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
         assert over <= 0, step
-
-    def _find_faults(self) -> list[str]:
-        """Find what is grave for axe and faint words in figures, once nothing moves."""
-        self.page.wait_for_function(IS_STILL)
-        return grave(self.page) + find_faint_words(self.page)
 
 
 def drop(page: Page, place: Locator, *paths: Path) -> None:

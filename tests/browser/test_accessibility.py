@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
 from tests.browser.participation import WHOLE, tab_to, wait_for_trial
+from tests.browser.stillness import find_lasting_faults
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -127,14 +128,10 @@ def activate(page: Page, selector: str) -> None:
 
 def grave(page: Page) -> list[str]:
     """What axe calls serious or critical, and headings that skip a level, by which screen readers navigate."""
-    # Colours on their way to a button that has just been enabled are nobody's. A spinner never ends, nor does what
-    # moves on an element that is no longer drawn.
-    page.evaluate("""() => Promise.race([
-        new Promise((resolve) => setTimeout(resolve, 2000)),
-        Promise.allSettled(document.getAnimations()
-            .filter((each) => each.playState === "running" && each.effect.getComputedTiming().endTime !== Infinity)
-            .map((each) => each.finished)),
-    ])""")
+    return find_lasting_faults(page, lambda: _run_axe(page))
+
+
+def _run_axe(page: Page) -> list[str]:
     options = {"rules": {"target-size": {"enabled": True}}}  # WCAG 2.2, 2.5.8: 24 px, or as much room
     found = [
         v
@@ -176,6 +173,26 @@ def test_axe_would_find_what_is_wrong(page: Page, server: Server) -> None:
     page.evaluate("() => { document.querySelector('#consent p').style.color = '#999'; }")
     page.evaluate("() => { document.querySelector('#consent p').style.background = '#aaa'; }")
     assert {line.split(":")[0] for line in grave(page)} == {"button-name", "color-contrast", "target-size"}
+
+
+FADING = """<html lang="en"><style>p { background: #aaa } .gone { opacity: .33; transition: opacity 300ms }</style>
+<title>A page</title><main data-testid="stApp" data-test-script-state="running"><h1>A page</h1>
+<p data-stale="true" class="gone">Words of the run before</p></main>"""
+END_OF_RUN = """() => setTimeout(() => {
+  document.querySelector("main").dataset.testScriptState = "notRunning";
+  setTimeout(() => {
+    document.querySelector("p").dataset.stale = "false";
+    document.querySelector("p").className = "";
+  }, 300);
+}, 300)"""
+
+
+def test_axe_looks_when_a_run_has_ended_and_nothing_is_stale(chromium: Browser) -> None:
+    """Catches a look at words that Streamlit fades because it is about to replace them: faint for a moment only."""
+    with chromium.new_page() as page:
+        page.set_content(FADING)
+        page.evaluate(END_OF_RUN)
+        assert grave(page) == []
 
 
 def test_nothing_is_lost_at_a_zoom_of_200_percent(chromium: Browser, server: Server) -> None:

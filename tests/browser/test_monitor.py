@@ -11,11 +11,12 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from study.bundle import Bundle
-from study.collection.frames import pseudonym
+from study.collection.tables.frames import pseudonym
 from study.service import Service
 from study.store import audit
-from tests.browser.hand import IS_STILL, VISITORS, Hand
+from tests.browser.hand import VISITORS, Hand
 from tests.browser.participation import query
+from tests.browser.stillness import wait_until_still
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 from tests.study.analysis.simulated import study
@@ -47,7 +48,7 @@ def open_part(hand: Hand, name: str) -> Locator:
     part = hand.page.get_by_test_id("stExpander").filter(has_text=name).last  # the innermost
     hand.click(part.locator("summary").first)
     expect(part.locator("details[open]").first).to_be_visible()
-    hand.page.wait_for_function(IS_STILL)
+    wait_until_still(hand.page)
     return part
 
 

@@ -23,7 +23,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from core.device import exact_arithmetic
+from core.network.device import exact_arithmetic
 
 OWN_PROCESS = "FORETELL_SIMULATED_ACCELERATOR"
 """Set in the process of their own in which the tests of a file run."""
@@ -35,7 +35,7 @@ VIEWS = {"aten::view", "aten::_unsafe_view"}
 
 inexact_gradients: list[tuple[int, ...]] = []
 """Shapes of the weights of convolutions whose gradient a GPU would have computed in TensorFloat-32, as it does unless
-told otherwise (`core.device.exact_arithmetic`)."""
+told otherwise (`core.network.device.exact_arithmetic`)."""
 moved_to_cpu: list[int] = []
 """Number of values of each tensor that was moved from the device to the CPU."""
 _held: dict[int, tuple[Tensor, tuple[int, ...], StorageWeakRef]] = {}

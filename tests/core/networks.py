@@ -8,7 +8,7 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 
 SIDE = 12
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from data.scenes import classifier
 from data.scenes.splits import picture
 

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.faithfulness import FAITHFULNESS_MEASURES
+from core.network.classifier import Classifier
 from core.teaching.kfac import fit_prior
 from core.uncertainty import SAMPLERS
 from core.units.exemplars import find_receptive_field, projection

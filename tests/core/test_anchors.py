@@ -8,10 +8,18 @@ import torch
 from scipy.optimize import brentq
 from torch import nn
 
-from core.attribution.anchors import DRAW, AnchorSamples, PrecisionProof, anchors, find_best_anchors, kl_bound, search
 from core.attribution.players import Cells
-from core.classifier import Classifier
+from core.attribution.surrogates.anchors import (
+    DRAW,
+    AnchorSamples,
+    PrecisionProof,
+    anchors,
+    find_best_anchors,
+    kl_bound,
+    search,
+)
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 WHITE = torch.ones(1, 3, SIDE, SIDE)

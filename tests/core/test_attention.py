@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attribution import METHODS
-from core.attribution.attention import read_attentions
-from core.attribution.attention_rollout import attention_rollout
-from core.attribution.transformer_attribution import transformer_attribution
-from core.classifier import Classifier
+from core.attribution.maps.attention import read_attentions
+from core.attribution.maps.attention_rollout import attention_rollout
+from core.attribution.maps.transformer_attribution import transformer_attribution
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, attentive, pictures, unit
 from tests.core.tokens import Logits, hf_vit, timm_swin, timm_vit, torchvision_vit
 

@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attribution.attn_lrp import attn_lrp
-from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import Epsilon
-from core.classifier import Classifier
+from core.attribution.relevance.attn_lrp import attn_lrp
+from core.attribution.relevance.network import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance.rules import Epsilon
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import attentive, awkward
 from tests.core.tokens import hf_vit, timm_swin, timm_vit, torchvision_vit
 

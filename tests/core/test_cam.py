@@ -8,12 +8,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution import METHODS
-from core.attribution.activations import activation_and_gradient
-from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
-from core.attribution.places import select_layer
-from core.attribution.score_cam import score_cam
-from core.classifier import Classifier
+from core.attribution.maps.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
+from core.attribution.maps.score_cam import score_cam
+from core.attribution.places.activations import activation_and_gradient
+from core.attribution.places.place import select_layer
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import ATTENTION, CHEAP, assert_same, snapshot
 
@@ -174,7 +174,7 @@ def test_score_cam_agrees_with_loops(layer, fill):
 
 def test_score_cam_asks_nothing_about_a_dead_channel(monkeypatch):
     """One prediction for each channel that says something, here 4 of 5: the dead one would be seen in vain."""
-    from core.attribution import score_cam as module_of_score_cam
+    from core.attribution.maps import score_cam as module_of_score_cam
 
     classifier, asked = pooled(seed=2), []
     with classifier.exclusive() as module, torch.no_grad():
@@ -195,7 +195,7 @@ def test_the_chunk_does_not_change_the_map_of_score_cam(chunk, monkeypatch):
     classifier, images = awkward(), pictures(2)
     expected = score_cam(classifier, images, [0, 1]).map
     steps = []
-    monkeypatch.setattr("core.attribution.score_cam.chunk_size", lambda *_: chunk)
+    monkeypatch.setattr("core.attribution.maps.score_cam.chunk_size", lambda *_: chunk)
     found = score_cam(classifier, images, [0, 1], progress=lambda *report: steps.append(report[:2])).map
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
     assert steps[-1] == (16, 16)

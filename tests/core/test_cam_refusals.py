@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
-from core.classifier import Classifier
+from core.attribution.maps.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_cam import Pooled, pooled
 

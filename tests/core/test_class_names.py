@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from core.class_names import ClassNames, is_imagenet, number_repeated_names
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 IMAGENET = ("tench, Tinca tinca", "Cardigan, Cardigan Welsh corgi", "cardigan", "maillot", "maillot, tank suit")
 CLINIC = ("diabetic retinopathy, mild", "diabetic retinopathy, severe", "healthy_eye, no finding")

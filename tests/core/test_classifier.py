@@ -9,11 +9,11 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.cam import grad_cam
-from core.attribution.gradients import gradient
-from core.classifier import Classifier
-from core.device import in_chunks
+from core.attribution.gradients.plain import gradient
+from core.attribution.maps.cam import grad_cam
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import in_chunks
 from tests.core.networks import SIDE, Awkward, awkward, pictures, unit
 
 

@@ -11,12 +11,12 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_ind
 from torch import nn
 
-from core.classifier import Classifier
 from core.concepts.effect import compute_causal_effect, compute_observed_effect
 from core.concepts.manipulation import fit_reader
 from core.concepts.tcav import _Along, _test_layer, tcav
 from core.concepts.vector import Activations, concept_vector
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from data.scenes.generator import render
 from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit

@@ -10,8 +10,8 @@ import torch
 
 from core.attribution import METHODS
 from core.attribution.records import sign_of
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.parameters import list_parameters, summary
 from core.types import Explanation
 from tests.core.networks import SIDE, attentive, awkward, flattened, greedy, pictures, unit

@@ -11,7 +11,7 @@ from torch import nn
 from core.attribution import METHODS
 from core.attribution.cost import Cost, Pace, pace
 from core.attribution.records import cost_of
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import CHEAP, subject

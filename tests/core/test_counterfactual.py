@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness.counterfactual import find_counterfactual, find_smallest
 from data.scenes.interventions import other_contexts
 from data.scenes.splits import picture

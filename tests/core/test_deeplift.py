@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.deeplift import deep_shap, deeplift
-from core.attribution.differences import Differences, contributions
-from core.classifier import Classifier
+from core.attribution.relevance.deeplift import deep_shap, deeplift
+from core.attribution.relevance.differences import Differences, contributions
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import ToyA, awkward, pictures, raw
 from tests.core.test_lrp import F1, F2, X, lively, resnet, seeded, toy
 

@@ -8,9 +8,9 @@ from scipy.integrate import quad_vec
 from torch import nn
 
 from benchmarks import checks
-from core.attribution.deeplift import deep_shap, deeplift
-from core.attribution.differences import Differences
-from core.classifier import Classifier
+from core.attribution.relevance.deeplift import deep_shap, deeplift
+from core.attribution.relevance.differences import Differences
+from core.network.classifier import Classifier
 from core.sources import load
 from tests.core.scenes import answered
 from tests.core.test_deeplift import Lambda, explained

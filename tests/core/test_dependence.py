@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.attribution.hsic import estimate_dependence
-from core.attribution.sobol import draw_designs, total_indices
-from core.classifier import Classifier
+from core.attribution.perturbation.hsic import estimate_dependence
+from core.attribution.perturbation.sobol import draw_designs, total_indices
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 SIDE, GRID = 12, 3
 WEIGHTS = torch.tensor([[4.0, 0.0, 1.0], [0.0, 2.0, 0.0], [0.0, 0.0, -3.0]])

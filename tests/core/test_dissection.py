@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
+from core.network.classifier import Classifier
 from tests.core.test_representation import drawn
 
 # Dissection

@@ -7,7 +7,7 @@ import torch
 
 from core.errors import ForetellError
 from core.faithfulness.effects import effect, share
-from core.masked import scores
+from core.network.masked import scores
 from tests.core.networks import SIDE, awkward, pictures
 from tests.core.test_paths import linear
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.attribution.gradients import gradient
-from core.classifier import Classifier
+from core.attribution.gradients.plain import gradient
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import pictures, unit
 from tests.core.test_contracts import explain
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.erasure import channel_importance, erasure, surprise
-from core.classifier import Classifier
+from core.attribution.maps.erasure import channel_importance, erasure, surprise
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.sources import load
 
 FILE = '''

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.excitation import contrastive_excitation, excitation_backpropagation
-from core.classifier import Classifier
+from core.attribution.relevance.excitation import contrastive_excitation, excitation_backpropagation
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import raw
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.expected_gradients import expected_gradients
-from core.attribution.gradients import integrated_gradients
+from core.attribution.gradients.expected_gradients import expected_gradients
+from core.attribution.gradients.plain import integrated_gradients
 from core.attribution.references import SOURCES
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, raw
 from tests.core.test_paths import linear

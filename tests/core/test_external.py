@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from core.attribution import METHODS
-from core.attribution.external import digest_of
-from core.attribution.opening import open_method
-from core.classifier import Classifier
+from core.attribution.outside.external import digest_of
+from core.attribution.outside.opening import open_method
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation
 from core.faithfulness.sensitivity import max_sensitivity
+from core.network.classifier import Classifier
 from core.parameters import list_parameters, parse_parameters
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import assert_same, snapshot

@@ -8,10 +8,16 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.extremal_perturbation import Spots, area_weight, extremal_perturbation, objective, off_area
-from core.attribution.learned_masks import FadedImage
-from core.classifier import Classifier
+from core.attribution.perturbation.extremal_perturbation import (
+    Spots,
+    area_weight,
+    extremal_perturbation,
+    objective,
+    off_area,
+)
+from core.attribution.perturbation.learned_masks import FadedImage
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 CORNER = (slice(0, 6), slice(0, 6))

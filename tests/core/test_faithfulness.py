@@ -6,12 +6,12 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.expected_mask import bayesian_teaching
-from core.classifier import Classifier
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES
 from core.faithfulness.curves import deletion, insertion
 from core.faithfulness.pointing import pointing_hit, relevance_mass, relevance_rank
+from core.network.classifier import Classifier
 from data.scenes import classifier as scene_net
 from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit

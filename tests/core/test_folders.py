@@ -10,15 +10,15 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.external import ImageRecord, records_for
-from core.attribution.folders import HeatmapFolder
-from core.attribution.opening import open_method
+from core.attribution.outside.external import ImageRecord, records_for
+from core.attribution.outside.folders import HeatmapFolder
+from core.attribution.outside.opening import open_method
 from core.class_names import ClassNames
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation
-from core.geometry import Geometry
 from core.loading import imagenet_transforms
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry
 from tests.core.networks import SIDE, awkward, pictures
 
 WHOLE = Geometry((SIDE, SIDE), (SIDE, SIDE), ((1, 0, 0), (0, 1, 0)))

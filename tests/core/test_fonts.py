@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
+from core.drawing.sheet import Sheet, Words, render_png
 from core.fonts import find_font
-from core.sheet import Sheet, Words, render_png
 from study.conditions.concepts.charts import chart
 
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, fx, nn
 
 from core import loading
-from core.cpu import ACTIVATIONS, FusedConvolution, FusedLinear, fuse_layers
-from core.inference import make_faster_copy, make_fused_copy
+from core.network.cpu import ACTIVATIONS, FusedConvolution, FusedLinear, fuse_layers
+from core.network.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import pictures
 
 SETTINGS = {nn.LeakyReLU: (0.3,), nn.Hardtanh: (-0.4, 0.7)}

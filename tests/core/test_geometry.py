@@ -9,10 +9,10 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from core.classifier import Classifier
-from core.geometry import Geometry, measure_geometry
+from core.drawing.views import view
+from core.network.classifier import Classifier
+from core.network.geometry import Geometry, measure_geometry
 from core.sources import load
-from core.views import view
 from tests.planted import MADE, RANDOM, SWIRL, network_file
 
 SIZES = [(300, 200), (200, 300), (600, 200), (1000, 700), (50, 40)]

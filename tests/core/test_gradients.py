@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.gradients import gradient, input_x_gradient, integrated_gradients
-from core.classifier import Classifier
+from core.attribution.gradients.plain import gradient, input_x_gradient, integrated_gradients
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, ToyA, awkward, pictures, raw, unit
 
 X = torch.tensor([20.0, 50.0, 30.0]).view(1, 1, 1, 3)

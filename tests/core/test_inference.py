@@ -9,9 +9,9 @@ import torch
 from torch import fx, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.classifier import Classifier
-from core.cpu import FusedConvolution
-from core.inference import make_faster_copy, make_fused_copy
+from core.network.classifier import Classifier
+from core.network.cpu import FusedConvolution
+from core.network.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import Awkward, awkward, pictures, unit
 from tests.core.tokens import hf_vit, timm_vit, torchvision_vit
 
@@ -67,7 +67,7 @@ def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
         def forward(self, x):
             return constant.expand(len(x), -1)
 
-    monkeypatch.setattr("core.inference.fuse_layers", lambda network, probe: Parrot())
+    monkeypatch.setattr("core.network.inference.fuse_layers", lambda network, probe: Parrot())
     assert make_fused_copy(copy, probe) is copy
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from core.attribution.gradients import input_x_gradient, integrated_gradients
+from core.attribution.gradients.plain import input_x_gradient, integrated_gradients
 from core.errors import ForetellError
 from core.faithfulness.infidelity import _present, infidelity
-from core.masked import scores
+from core.network.masked import scores
 from tests.core.networks import SIDE, awkward, pictures
 from tests.core.scenes import answered, scene_net
 from tests.core.test_paths import linear

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.lime import coalitions, lime, local_model, proximity
 from core.attribution.players import Cells
-from core.classifier import Classifier
+from core.attribution.surrogates.lime import coalitions, lime, local_model, proximity
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.gradients import input_x_gradient, integrated_gradients
-from core.classifier import Classifier
+from core.attribution.gradients.plain import input_x_gradient, integrated_gradients
 from core.errors import ForetellError
 from core.faithfulness.erasure import log_odds_erasure
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures
 from tests.core.scenes import answered, scene_net
 from tests.core.test_paths import linear

@@ -5,14 +5,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.attn_lrp import attn_lrp
-from core.attribution.gradients import input_x_gradient
-from core.attribution.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
-from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, ZBox
-from core.classifier import Classifier
+from core.attribution.gradients.plain import input_x_gradient
+from core.attribution.relevance.attn_lrp import attn_lrp
+from core.attribution.relevance.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
+from core.attribution.relevance.network import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance.rules import AlphaBeta, Epsilon, Flat, Gamma, ZBox
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, raw, unit
 
 X = torch.tensor([1.0, 2.0, 3.0]).view(1, 1, 1, 3)

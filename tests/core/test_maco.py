@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.units.display import black_and_white
 from core.units.maco import MOST_OPAQUE, Maco, Views, measure_spectrum, opacity
 from core.units.maximise import _step, maximise

@@ -8,8 +8,8 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness.manifold import MARGIN, Manifold, find_on_manifold, measure_agreement
 
 SIDE, LATENT = 6, 4

@@ -8,10 +8,10 @@ import torch
 from scipy.stats import norm
 from torch import nn
 
-from core.attribution.expected_mask import bayesian_teaching
-from core.classifier import Classifier
-from core.device import stream
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from tests.core.networks import SIDE, awkward, pictures, unit

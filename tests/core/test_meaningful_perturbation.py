@@ -6,11 +6,16 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.learned_masks import FadedImage, descend, full_size
-from core.attribution.meaningful_perturbation import first_disc, meaningful_perturbation, regular, shift_mask
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.attribution.perturbation.learned_masks import FadedImage, descend, full_size
+from core.attribution.perturbation.meaningful_perturbation import (
+    first_disc,
+    meaningful_perturbation,
+    regular,
+    shift_mask,
+)
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import draw_seed, stream
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

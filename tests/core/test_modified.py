@@ -9,12 +9,12 @@ from captum.attr import Deconvolution, GuidedBackprop, GuidedGradCam
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.cam import grad_cam
-from core.attribution.gradients import gradient
-from core.attribution.modified import deconvnet, guided_backpropagation, guided_grad_cam
-from core.attribution.rectifiers import Rectifiers
-from core.classifier import Classifier
+from core.attribution.gradients.modified import deconvnet, guided_backpropagation, guided_grad_cam
+from core.attribution.gradients.plain import gradient
+from core.attribution.gradients.rectifiers import Rectifiers
+from core.attribution.maps.cam import grad_cam
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_cam import ARANGE, resnet, toy_b  # noqa: F401 - a fixture
 from tests.core.test_contracts import assert_same, snapshot

@@ -9,21 +9,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import activation_and_gradient
-from core.gradients import differentiate
+from core.attribution.places.activations import activation_and_gradient
+from core.network.gradients import differentiate
 from core.units.maximise import maximise
 from core.units.unit import Unit
 from tests.conftest import ROOT
 from tests.core.networks import flattened, pictures
 
 OWN_FUNCTIONS = {
-    "core/attribution/differences.py": "rules of Foretell's own",
-    "core/attribution/relevance.py": "rules of Foretell's own",
-    "core/attribution/linear_maps.py": "the transpose of one layer",
-    "core/attribution/learned_masks.py": "from the masked image to the mask",
+    "core/attribution/relevance/differences.py": "rules of Foretell's own",
+    "core/attribution/relevance/network.py": "rules of Foretell's own",
+    "core/attribution/relevance/linear_maps.py": "the transpose of one layer",
+    "core/attribution/perturbation/learned_masks.py": "from the masked image to the mask",
     "core/concepts/deconvolution.py": "own features",
     "core/concepts/x_features.py": "own features",
-    "core/gradients.py": "the guard",
+    "core/network/gradients.py": "the guard",
 }
 """Files that differentiate something else than the user's network, too."""
 

@@ -5,9 +5,9 @@ import torch
 from captum.attr import Occlusion
 from torch import nn
 
-from core.attribution.occlusion import Windows, occlusion
-from core.classifier import Classifier
+from core.attribution.perturbation.occlusion import Windows, occlusion
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, ToyA, awkward, pictures, raw, unit
 
 X = torch.tensor([20.0, 50.0, 30.0]).view(1, 1, 1, 3)

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from core.attribution.common import gradient_and_logits
-from core.classifier import Classifier
-from core.cpu import Onednn, _Convolution, _Linear, convolve, multiply
+from core.network.classifier import Classifier
+from core.network.cpu import Onednn, _Convolution, _Linear, convolve, multiply
 from tests.core.networks import pictures, unit
 from tests.core.tokens import torchvision_vit
 

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.gradients import integrated_gradients
+from core.attribution.gradients.plain import integrated_gradients
 from core.attribution.paths import PATHS, PathName, along
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, awkward, pictures, raw, unit
 
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-from core.attribution.cam import grad_cam, grad_cam_plus_plus, layer_cam
-from core.attribution.deeplift import deeplift
-from core.attribution.gradients import input_x_gradient
-from core.attribution.lrp import lrp_0, lrp_composite
-from core.classifier import Classifier
+from core.attribution.gradients.plain import input_x_gradient
+from core.attribution.maps.cam import grad_cam, grad_cam_plus_plus, layer_cam
+from core.attribution.relevance.deeplift import deeplift
+from core.attribution.relevance.lrp import lrp_0, lrp_composite
 from core.errors import ForetellError
 from core.loading import imagenet_transforms, import_torchvision
+from core.network.classifier import Classifier
 from study.network.sources import open_classifier
 from tests.core.test_lrp import resnet
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.attribution.places import select_layer
-from core.classifier import Classifier
+from core.attribution.places.place import select_layer
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 
 SIDE, PATCH, WIDTH = 32, 4, 16
 GRID = SIDE // PATCH

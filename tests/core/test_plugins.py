@@ -20,7 +20,7 @@ def brightness(model, images, targets, *, times: float = 1.0):
 ASK = """
 import sys
 from core.attribution import METHODS
-from core.attribution.opening import open_method
+from core.attribution.outside.opening import open_method
 from core.errors import ForetellError
 names = list(METHODS)
 assert "torch" in sys.modules and not {"lamp", "wreck"} & set(sys.modules), "listing imported a package"
@@ -68,7 +68,7 @@ def test_a_package_adds_a_method_and_a_broken_one_takes_nothing_with_it(site: Pa
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "brightness {'package': 'lamp 1.2'}",
-        "core.attribution.gradients False True",
+        "core.attribution.gradients.plain False True",
         "The method 'wrecked' of the package wreck 1.2 cannot be imported (OSError: no such library). Repair or remove "
         "that package; everything else works without it.",
         "The packages lamp 1.2 and wreck 1.2 both offer the method 'rival', so neither is used. Remove one of them.",

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.attribution.expected_mask import bayesian_teaching
+from core.attribution.perturbation.expected_mask import bayesian_teaching
 from core.attribution.records import cost_of
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import Population, estimate, posterior_mask

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import CPU, chunk_size, exact_arithmetic
 from core.errors import ForetellError
-from core.precision import TOLERANCE, lower_precision
+from core.network.classifier import Classifier
+from core.network.device import CPU, chunk_size, exact_arithmetic
+from core.network.precision import TOLERANCE, lower_precision
 from core.sources import load
 from tests.core.networks import awkward, pictures, unit
 

@@ -7,11 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.occlusion import Windows
-from core.attribution.prediction_difference import NUGGET, Odds, Part, Texture, parts, prediction_difference
-from core.classifier import Classifier
-from core.device import stream
+from core.attribution.perturbation.occlusion import Windows
+from core.attribution.perturbation.prediction_difference import (
+    NUGGET,
+    Odds,
+    Part,
+    Texture,
+    parts,
+    prediction_difference,
+)
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

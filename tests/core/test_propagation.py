@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.differences import Differences, contributions
-from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
+from core.attribution.relevance.differences import Differences, contributions
+from core.attribution.relevance.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.errors import ForetellError
 
 

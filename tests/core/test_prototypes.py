@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from core.classifier import Classifier
 from core.concepts.prototypes import find_matches, has_prototypes, locate_part, show_match
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from data.scenes.splits import picture
 from study.network.sources import open_classifier
 from tests.core.scenes import scene_net

@@ -8,10 +8,10 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.agreement import rank_pixels
 from core.faithfulness.randomisation import Randomisation, _cascade, cascading_randomisation
+from core.network.classifier import Classifier
 from core.types import Explanation
 from data.scenes import classifier as scene_net
 from data.scenes.splits import picture

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import softmax
 
 from core.attribution.baselines import baselines
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.region import replace_region
+from core.network.classifier import Classifier
 
 SIDE = 16
 PATCH = (slice(2, 6), slice(3, 9))

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.linear_maps import convolution, dense
-from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Flow, Gamma, SquaredWeights, ZBox
+from core.attribution.relevance.linear_maps import convolution, dense
+from core.attribution.relevance.rules import AlphaBeta, Epsilon, Flat, Flow, Gamma, SquaredWeights, ZBox
 
 INPUTS, OUTPUTS = 6, 4
 

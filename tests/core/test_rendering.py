@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from core.rendering import (
+from core.drawing.rendering import (
     AGAINST,
     FOR,
     NEUTRAL,

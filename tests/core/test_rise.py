@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution.rise import GridMasks, estimate, rise
-from core.classifier import Classifier
+from core.attribution.perturbation.rise import GridMasks, estimate, rise
 from core.errors import ForetellError
-from core.masked import iterate_masked_logits, iterate_masked_scores
+from core.network.classifier import Classifier
+from core.network.masked import iterate_masked_logits, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from tests.core.networks import SIDE, awkward, pictures, unit
 

@@ -11,8 +11,8 @@ from PIL import Image
 from scipy.stats import norm
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness import ATTACKS
 from core.robustness.attacks import fgsm, langevin, pgd
 from core.robustness.bands import band_margins, dct_bands

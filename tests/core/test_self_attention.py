@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.self_attention import SelfAttention, split_attention
+from core.network.self_attention import SelfAttention, split_attention
 
 
 def make_layer(**options):

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
-from core.device import stream
 from core.errors import ForetellError
 from core.faithfulness.sensitivity import max_sensitivity
+from core.network.classifier import Classifier
+from core.network.device import stream
 from tests.core.networks import SIDE, awkward, pictures, raw
 from tests.core.scenes import answered, scene_net
 from tests.core.test_paths import linear

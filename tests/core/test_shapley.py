@@ -9,8 +9,8 @@ from captum.attr import ShapleyValues
 from torch import nn
 
 from core.attribution.players import Cells, all_coalitions
-from core.attribution.shapley import kernel_shap, shapley_exact, shapley_sampling
-from core.attribution.shapley_values import (
+from core.attribution.surrogates.shapley import kernel_shap, shapley_exact, shapley_sampling
+from core.attribution.surrogates.shapley_values import (
     draw_pairs,
     exact,
     kernel_error,
@@ -20,8 +20,8 @@ from core.attribution.shapley_values import (
     prefixes,
     size_weights,
 )
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, ToyA, awkward, pictures, unit
 
 SAME = {"rtol": 1e-10, "atol": 1e-10}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.sheet import PIXELS, ImageItem, Line, Rectangle, Sheet, Words, render_png, render_svg, wrap_text
+from core.drawing.sheet import PIXELS, ImageItem, Line, Rectangle, Sheet, Words, render_png, render_svg, wrap_text
 
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8))
 NASTY = "</text><script>alert(1)</script> & \"quoted\" 'ünïcode' 鱼"

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from core.attribution import smoothgrad as family
 from core.attribution.common import output_gradient
-from core.attribution.smoothgrad import smoothgrad, vargrad
-from core.classifier import Classifier
-from core.device import stream
+from core.attribution.gradients import smoothgrad as family
+from core.attribution.gradients.smoothgrad import smoothgrad, vargrad
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import stream
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 

@@ -6,9 +6,9 @@ from PIL import Image
 from torch import nn
 
 from core.attribution.baselines import baselines
-from core.attribution.taylor import ELSEWHERE, taylor_decomposition
-from core.classifier import Classifier
-from core.device import draw_seed
+from core.attribution.relevance.taylor import ELSEWHERE, taylor_decomposition
+from core.network.classifier import Classifier
+from core.network.device import draw_seed
 from core.sources import load
 from tests.core.networks import awkward, pictures, raw
 from tests.core.scenes import answered, scene_net

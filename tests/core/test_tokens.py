@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.attribution.activations import activation_and_gradient
-from core.attribution.erasure import channel_importance
-from core.attribution.layout import Layout
-from core.attribution.places import find_layout, read_maps, select_place
-from core.classifier import Classifier
+from core.attribution.maps.erasure import channel_importance
+from core.attribution.places.activations import activation_and_gradient
+from core.attribution.places.layout import Layout
+from core.attribution.places.place import find_layout, read_maps, select_place
 from core.errors import ForetellError
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
 from core.units.unit import Unit, find_layer_shape
 from tests.core.tokens import PATCH, SIDES, hf_vit, planted, red_patch, timm_swin, timm_vit, torchvision_vit
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness.boundary import critical_samples
 from core.training.modifications import MODIFICATIONS, Examples, Limits, modify_examples
 from core.training.record import (

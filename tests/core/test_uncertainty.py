@@ -13,8 +13,8 @@ from scipy.stats import kstest
 from torch import nn
 from torch.nn import functional as F
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.teaching.kfac import fit_prior, with_bias
 from core.teaching.probabilistic import sample_heads
 from core.uncertainty import SAMPLERS, noise

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.modified import deconvnet
-from core.classifier import Classifier
+from core.attribution.gradients.modified import deconvnet
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.units.exemplars import find_receptive_field, projection, top_activations
 from core.units.unit import Unit
 from tests.core.networks import SIDE, awkward, pictures, unit

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.attribution.erasure import channel_importance
-from core.attribution.layout import Layout
-from core.attribution.places import find_layout, read_maps, select_place
-from core.classifier import Classifier
+from core.attribution.maps.erasure import channel_importance
+from core.attribution.places.layout import Layout
+from core.attribution.places.place import find_layout, read_maps, select_place
 from core.errors import ForetellError
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
 from tests.core.tokens import Logits, wrap
 
 pytest.importorskip("transformers")

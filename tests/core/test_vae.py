@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.concepts import vae as module
 from core.concepts.vae import (
     ConditionalVae,
@@ -18,6 +17,7 @@ from core.concepts.vae import (
     fit_vae,
 )
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import SIDE, pictures, unit
 
 N = 1200

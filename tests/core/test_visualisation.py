@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.sources import load
 from core.units import PARAMETERISATIONS
 from core.units.display import black_and_white, convert_to_colours

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.attribution.excitation import LOSING, WINNING, trace_excitation
-from core.classifier import Classifier
+from core.attribution.relevance.excitation import LOSING, WINNING, trace_excitation
 from core.concepts.x_feature_maps import start_search, trace_x_features
 from core.concepts.x_features import XFeatures
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from tests.core.networks import raw
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]).view(2, 1, 1, 3)

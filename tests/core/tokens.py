@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 
 import_torchvision()  # before timm, which imports it as it is
 PATCH = 4

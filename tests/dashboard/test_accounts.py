@@ -16,7 +16,7 @@ from dashboard.cli import main as cli
 from dashboard.server import api, login
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE, get_acting_researcher
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.participation.refusals import Refusal
 from tests.conftest import write_bundle
 

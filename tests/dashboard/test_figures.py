@@ -9,9 +9,9 @@ import pytest
 import torch
 from PIL import Image
 
-from core.geometry import Geometry
+from core.drawing.views import View
+from core.network.geometry import Geometry
 from core.types import Certificate, Explanation
-from core.views import View
 from dashboard.explore import figures
 from dashboard.shared.imagegrid import make_thumbnail
 

@@ -71,9 +71,26 @@ def test_commas_that_may_separate_thousands_are_refused_where_they_are_used(
 ) -> None:
     """Catches a factor of such numbers, and a refusal because of a column that nobody asked about."""
     frame.assign(rt="1,234").to_csv(tmp_path / "x.csv", index=False)
-    with pytest.raises(ForetellError, match=r"Column 'rt' has numbers whose commas may separate decimals or thousands"):
+    with pytest.raises(ForetellError) as refused:
         run(tmp_path / "x.csv", "correct ~ rt + (1|who)")
+    assert str(refused.value) == (
+        "Column 'rt' has numbers whose commas may separate decimals or thousands, such as '1,234'. Write them with a "
+        "decimal point and without separators of thousands, or say in the command what they separate: --comma decimal "
+        "or --comma thousands. To read the column as text: --factor rt."
+    )
     assert len(run(tmp_path / "x.csv", "correct ~ x + (1|who)")["coefficients"]) == 2
+
+
+@pytest.mark.parametrize(("comma", "point"), [("decimal", 1000), ("thousands", 1)])
+def test_the_command_says_what_commas_separate(frame: pd.DataFrame, tmp_path: Path, comma: str, point: int) -> None:
+    """Catches a file that no option can open, and a comma that is read as the other one."""
+    generator = np.random.default_rng(1)
+    thousandths = generator.integers(1000, 9999, len(frame))
+    written = [f"{n // 1000},{n % 1000:03}" for n in thousandths]
+    frame.assign(rt=written).to_csv(tmp_path / "x.csv", index=False, sep=";")
+    frame.assign(rt=thousandths / point).to_csv(tmp_path / "point.csv", index=False)
+    read = run(tmp_path / "x.csv", "correct ~ rt + (1|who)", "--comma", comma)
+    assert read == run(tmp_path / "point.csv", "correct ~ rt + (1|who)")
 
 
 def test_missing_values_say_what_counts_as_missing(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from torch import nn
 
 import foretell
 from core.attribution import METHODS
+from core.drawing.rendering import AGAINST, FOR
 from core.errors import ForetellError
-from core.rendering import AGAINST, FOR
 from dashboard.notebook import PUBLIC
 from data.scenes.generator import render
 from study.analysis.models import mixed

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from dashboard.server import api
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE
-from study.collection.permissions import Role
+from study.collection.access.permissions import Role
 from study.participation.refusals import Refusal
 from tests.conftest import write_bundle
 from tests.study.participants import take_part

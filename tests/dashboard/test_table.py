@@ -17,13 +17,13 @@ import pytest
 import torch
 from PIL import Image, ImageColor
 
-from core import sheet as canvas
 from core.attribution import METHODS as ALL_METHODS
 from core.attribution.records import sign_of
-from core.rendering import scale_of
+from core.drawing import sheet as canvas
+from core.drawing.rendering import scale_of
+from core.drawing.views import view
 from core.sources import load
 from core.types import Certificate, Explanation, silent
-from core.views import view
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_faithfulness_task
 from dashboard.explore.heatmaps import closeup, reproduce

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from core.attribution import METHODS
-from core.views import view
+from core.drawing.views import view
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.explore.find import route, thumbnails
 from dashboard.shared import cache

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -35,18 +36,31 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def proxy(server: Server, tmp_path: Path) -> Iterator[str]:
-    """nginx with the shipped server block, without TLS and on a port of its own; its address."""
+    """nginx with the shipped server block; its address."""
+    with run_nginx(server, tmp_path) as address:
+        yield address
+
+
+@contextmanager
+def run_nginx(server: Server, folder: Path, path: str = "/", passed: str = "") -> Iterator[str]:
+    """Run nginx with the shipped server block, without TLS and on a port of its own; yield its address.
+
+    Foretell is at a ``path``, which becomes the path ``passed`` where that is not empty.
+    """
     if shutil.which("nginx") is None:
         pytest.skip("no nginx; on Debian: apt install nginx-light")
     port = free_port()
     block = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     block = re.sub(r"ssl_certificate\w* [^;]+;", "", block).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
-    block = block.replace("127.0.0.1:8501", f"127.0.0.1:{server.port}").replace("study.example.org", "127.0.0.1")
+    block = block.replace("127.0.0.1:8501", f"127.0.0.1:{server.port}{passed}").replace(
+        "study.example.org", "127.0.0.1"
+    )
+    block = block.replace("location / {", f"location {path} {{")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    folders = "".join(f"{kind}_temp_path {tmp_path / kind};" for kind in kinds)
-    configuration = f"daemon off; pid {tmp_path}/pid; error_log stderr; events {{}} http {{ {folders} {block} }}"
-    (tmp_path / "nginx.conf").write_text(configuration, encoding="utf-8")
-    with subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]) as nginx:
+    folders = "".join(f"{kind}_temp_path {folder / kind};" for kind in kinds)
+    configuration = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ {folders} {block} }}"
+    (folder / "nginx.conf").write_text(configuration, encoding="utf-8")
+    with subprocess.Popen(["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]) as nginx:
         try:
             wait_for_port(port)
             yield f"http://127.0.0.1:{port}"
@@ -63,6 +77,30 @@ def test_a_page_behind_nginx_on_another_port_is_not_blank(server: Server, proxy:
         page = context.new_page()
         page.goto(proxy + link)
         expect(page.locator("h1").first).to_be_visible()
+
+
+BELOW = "/study/"
+HOST, PARTS = "Foretell needs a host name of its own", "This page did not load completely."
+BROKEN = {
+    "kept": ("", dict.fromkeys(("run/demo", "", "studies", "login"), HOST)),
+    "taken away": ("/", {"run/demo": PARTS, "login": HOST}),
+}
+"""By whether the proxy passes the path on: what each address says."""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("passed", "said"), BROKEN.values(), ids=BROKEN)
+def test_below_a_path_a_sentence_says_what_is_wrong(
+    server: Server, tmp_path: Path, chromium: Browser, passed: str, said: dict[str, str]
+) -> None:
+    """Catches a page of three dots, a redirect to another site's login, and a form that sends a password there."""
+    with run_nginx(server, tmp_path, BELOW, passed) as address, chromium.new_context() as context:
+        page = context.new_page()
+        for path, sentence in said.items():
+            page.goto(f"{address}{BELOW}{path}")
+            expect(page.get_by_text(sentence)).to_be_visible()
+            expect(page).to_have_url(f"{address}{BELOW}{path}")
+            assert page.locator("form, input, button").filter(visible=True).count() == 0
 
 
 def test_participants_behind_nginx_have_addresses_of_their_own(proxy: str) -> None:

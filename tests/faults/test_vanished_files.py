@@ -12,9 +12,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, expect
 
 from study.service import Service
 from study.store import StoreError
+from tests.browser.participation import at_main, query, wait_for_trial
 from tests.conftest import write_bundle
 from tests.faults.test_database import taking_part
 from tests.server import ROOT, Server, serving
@@ -51,14 +53,48 @@ def test_nothing_is_acknowledged_into_a_deleted_file(server: Server, ending: str
     assert "nothing is stored any more" in server.log()
     server.stop()
 
+    put_rescued_back(home)
+    with Service(home) as service:
+        assert service.researcher.verify() == []
+        assert service.researcher.last_response().startswith("number 6, ")  # the sixth was sent, too
+
+
+def put_rescued_back(home: Path) -> None:
+    """Do what the server's log says."""
     [rescued] = home.glob("foretell-rescued-*.db")
     for end in ("", "-wal", "-shm"):
         (home / f"foretell.db{end}").unlink(missing_ok=True)
     assert rescued.stat().st_mode & 0o077 == 0
     rescued.rename(home / "foretell.db")
-    with Service(home) as service:
+
+
+@pytest.mark.browser
+def test_a_participants_page_and_monitor_say_that_nothing_is_stored(server: Server, chromium: Browser) -> None:
+    """Catches a page that calls this offline, a Monitor that does not say why, and a response that is then lost."""
+    with chromium.new_context() as theirs, chromium.new_context() as ours:
+        server.let_in(ours)
+        page, monitor = theirs.new_page(), ours.new_page()
+        page.goto(at_main(server, "demo", 0))
+        page.click("#begin")
+        wait_for_trial(page, 1)
+        page.keyboard.press("f")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        (server.home / "foretell.db").unlink()
+        wait_for_trial(page, 2)
+        page.keyboard.press("f")
+        expect(page.locator("#saved")).to_have_text(
+            "Not saved yet: the server cannot store your answers now. Please leave this page open; it keeps trying."
+        )
+        monitor.goto(f"{server.url}/monitor")
+        expect(monitor.get_by_text("No response is stored.")).to_be_visible()
+        expect(monitor.get_by_text("foretell.db")).to_contain_text("deleted or replaced")
+        server.stop()
+        put_rescued_back(server.home)
+        server.start()
+        expect(page.locator("#saved")).to_have_text("Saved")
+        assert query(server, "SELECT trial_index FROM response ORDER BY trial_index") == [(0,), (1,)]
+    with Service(server.home) as service:
         assert service.researcher.verify() == []
-        assert service.researcher.last_response().startswith("number 6, ")  # the sixth was sent, too
 
 
 def test_a_restart_without_its_database_is_refused(server: Server) -> None:

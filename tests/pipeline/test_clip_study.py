@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.sources import load
 from dashboard.cli import main as cli
 from data.sets import scenes

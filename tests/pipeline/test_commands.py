@@ -11,7 +11,7 @@ from PIL import Image
 
 import foretell
 from core.attribution import METHODS
-from core.attribution.opening import SPELLINGS
+from core.attribution.outside.opening import SPELLINGS
 from dashboard.cli.commands import COMMANDS, FORMER, FORMER_OPTIONS
 from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from study.analysis.report import results
 from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES

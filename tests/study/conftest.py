@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from data.types import ImageSet
 from study.network import predictions
 from study.workspace.files import write_whole

@@ -19,9 +19,9 @@ from PIL import Image
 from torch import Tensor, nn
 
 import data
-from core.classifier import Classifier
 from core.concepts.prototypes import find_matches
 from core.concepts.tcav import tcav
+from core.network.classifier import Classifier
 from core.robustness.manifold import Manifold, find_on_manifold
 from core.sources import load
 from core.units import PARAMETERISATIONS

@@ -58,7 +58,17 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
     page = (RUNNER / "run.html").read_text(encoding="utf-8")
     scripts = "".join(path.read_text(encoding="utf-8") for path in RUNNER.glob("*.js"))
     asked = {*re.findall(r'data-text="(\w+)"', page), *re.findall(r'word\("(\w+)"', scripts)}
-    asked |= {"picture_left", "picture_right", "practice", "main", "saved", "saving", "offline", "resending"}  # by name
+    asked |= {
+        "picture_left",
+        "picture_right",
+        "practice",
+        "main",
+        "saved",
+        "saving",
+        "offline",
+        "unsaved",
+        "resending",
+    }  # by name
     known = {key.removeprefix("ui.") for key in ENGLISH if key.startswith("ui.")}
     assert asked == known
     assert re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]+>|&nbsp;|\{\{.*?\}\}", " ", page)) == []

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.rendering import MARK
+from core.drawing.rendering import MARK
 from data.types import ImageSet
 from study.analysis.planned import placebos
 from study.analysis.responses import reading as responses

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.analysis.responses import reading as responses
-from study.workspace.tables import is_numeric, mark_missing, parse_numbers, parse_table
+from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, parse_table
 from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +105,7 @@ def test_responses_say_what_was_read_as_missing(tmp_path: Path) -> None:
 def test_a_table_of_responses_with_unclear_commas_names_its_row(tmp_path: Path) -> None:
     frame = study(seed=11).assign(rt_ms="1,234")
     frame.to_csv(tmp_path / "x.csv", index=False)
-    with pytest.raises(ForetellError, match=r"Column 'rt_ms' must hold numbers, but row 1 says '1,234'"):
+    with pytest.raises(ForetellError, match=r"Column 'rt_ms' has numbers whose commas .* such as '1,234'\..* --comma"):
         responses.read(tmp_path / "x.csv")
 
 
@@ -118,3 +118,23 @@ def test_no_table_is_read_another_way() -> None:
         if ".read_csv(" in path.read_text(encoding="utf-8")
     }
     assert found <= {"study/workspace/tables.py", "dashboard/cli/layers.py", "dashboard/cli/concepts.py"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma", "read"),
+    [
+        (["1,234", "5,678"], None, None),
+        (["1,234", "5,678"], "decimal", [1.234, 5.678]),
+        (["1,234", "5,678"], "thousands", [1234.0, 5678.0]),
+        (["1,234,567.5", "12"], "thousands", [1234567.5, 12.0]),
+        (["1,5", "1,234"], "thousands", None),
+        (["1,234", "1.5"], "decimal", None),
+        (["1,5", "1,234"], None, [1.5, 1.234]),
+    ],
+)
+def test_a_comma_separates_what_it_is_said_to_separate(
+    cells: list[str], comma: Comma | None, read: list[float] | None
+) -> None:
+    """Catches 1,234 taken for 1.234, and a number that contradicts what was said and is read all the same."""
+    numbers = parse_numbers(pd.Series(cells), comma)
+    assert (None if numbers is None else numbers.tolist()) == read

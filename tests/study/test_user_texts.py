@@ -19,8 +19,8 @@ from core.text import read_lines
 from dashboard.cli.recruiting import read_ids
 from data.errors import DataError
 from data.sets.folder import load
-from study.collection.door import name_of_file
-from study.collection.provider import provider_of
+from study.collection.access.door import name_of_file
+from study.collection.access.provider import provider_of
 from study.locales import read_catalogue
 from study.participation.prolific import FILE as PROLIFIC
 from study.participation.prolific import Signatures

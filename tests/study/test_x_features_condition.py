@@ -13,11 +13,11 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.concepts.x_features import XFeatures
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import maps_of
-from core.views import view
+from core.network.classifier import Classifier
 from data.types import ImageSet
 from study.bundle import ConditionAssets
 from study.conditions.making import Studio, TrialMaterial

@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.names import format_name
+from core.network.classifier import Classifier
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.debugging.rates import draw_rates
@@ -21,7 +21,7 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.uploads import read_upload
-from study.collection.permissions import Permission
+from study.collection.access.permissions import Permission
 from study.inquiry.assertions import ready_rules
 from study.inquiry.assertions.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
 from study.inquiry.assertions.rules import RuleProcess

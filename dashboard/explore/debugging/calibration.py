@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.uncertainty.reliability import Detection
 from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import numbers

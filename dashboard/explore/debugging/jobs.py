@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.explore.uncertainty.jobs import PASSES

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate, estimate_seconds
 from dashboard.shared.cache import Gallery

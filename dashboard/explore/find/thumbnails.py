@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.names import format_name
 from core.types import Progress
-from core.views import view
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.methods import list_methods

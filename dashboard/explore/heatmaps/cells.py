@@ -9,10 +9,10 @@ from functools import cached_property
 import streamlit as st
 from torch import Tensor
 
-from core.attribution.external import ImageRecord, reads_heatmaps
-from core.classifier import Classifier
+from core.attribution.outside.external import ImageRecord, reads_heatmaps
+from core.drawing.views import View, view
 from core.names import format_probability
-from core.views import View, view
+from core.network.classifier import Classifier
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
 from dashboard.explore.methods import name_methods
 from dashboard.explore.source import ChosenImage

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
+from core.drawing.rendering import Scale
 from core.names import format_name
-from core.rendering import Scale
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.explore.table import Column, HeatmapTable
 

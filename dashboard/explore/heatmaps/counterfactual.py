@@ -9,7 +9,7 @@ import streamlit as st
 from torch import Tensor
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_counterfactual
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds

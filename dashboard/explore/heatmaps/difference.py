@@ -7,9 +7,9 @@ import streamlit as st
 from numpy.typing import NDArray
 from PIL import Image
 
+from core.drawing.rendering import scale_of
+from core.drawing.sheet import PIXELS, ImageItem, Sheet, Words, cut_text, encode_png, render_png
 from core.names import format_name
-from core.rendering import scale_of
-from core.sheet import PIXELS, ImageItem, Sheet, Words, cut_text, encode_png, render_png
 from dashboard.explore.figures import SIDE
 from dashboard.explore.heatmaps.appearance import find_palette
 from dashboard.explore.heatmaps.sheet import Palette

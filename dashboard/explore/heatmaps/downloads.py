@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from core.sheet import encode_png, render_png, render_svg
+from core.drawing.sheet import encode_png, render_png, render_svg
 from dashboard.explore import figures
 from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.heatmaps.sheet import draw_sheet

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.robustness.manifold import GeneratedCounterfactual, Manifold, find_on_manifold
 from core.types import Progress
 from dashboard.explore.heatmaps.cells import ClassifiedImage

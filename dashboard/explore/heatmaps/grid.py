@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.drawing.sheet import PIXELS, render_png
 from core.names import format_name
-from core.sheet import PIXELS, render_png
 from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads

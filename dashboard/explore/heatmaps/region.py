@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
 from core.faithfulness.region import ELSEWHERE, RegionEffect, replace_region
+from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.explore.heatmaps.cells import ClassifiedImage, target_of

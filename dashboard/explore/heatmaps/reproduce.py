@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 {imports}
-from core.attribution.external import ImageRecord, reads_heatmaps
-from core.attribution.opening import open_method
-from core.views import view
+from core.attribution.outside.external import ImageRecord, reads_heatmaps
+from core.attribution.outside.opening import open_method
+from core.drawing.views import view
 from study.network.sources import open_classifier
 
 torch.set_num_threads({threads})  # another number of threads may change the last digit

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from core.drawing.rendering import Scale, draw_colour_bar
+from core.drawing.sheet import FAINT, INK, ImageItem, Item, Line, Rectangle, Sheet, Words, write_lines
 from core.faithfulness.curves import Curve
 from core.names import format_name
-from core.rendering import Scale, draw_colour_bar
-from core.sheet import FAINT, INK, ImageItem, Item, Line, Rectangle, Sheet, Words, write_lines
 from dashboard.explore.facts import format_area, format_facts, format_infidelity, format_localisation
 from dashboard.explore.figures import DELETION, INSERTION, HeatmapDrawing
 from dashboard.explore.heatmap_jobs import Faithfulness

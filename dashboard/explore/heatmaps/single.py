@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.drawing.rendering import scale_of
 from core.names import format_name
-from core.rendering import scale_of
 from dashboard.explore import figures
 from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
-from core.classifier import Classifier
 from core.names import format_name
+from core.network.classifier import Classifier
 from core.parameters import Parameter, list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.layers import words

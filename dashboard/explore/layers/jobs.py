@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.parameters import list_parameters
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds

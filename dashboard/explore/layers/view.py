@@ -11,8 +11,8 @@ import pandas as pd
 import streamlit as st
 from PIL import Image
 
-from core.classifier import Classifier
 from core.names import format_name
+from core.network.classifier import Classifier
 from core.parameters import summary
 from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Progress
 from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from core.uncertainty.measures import Estimate

@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
 from core.names import format_name
+from core.network.classifier import Classifier
 from core.uncertainty import SAMPLERS
 from core.uncertainty.passes import explain_refusal
 from dashboard.explore.figures import DELETION, INSERTION

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
 from core.concepts.effect import ConceptEffect
 from core.concepts.tcav import Tcav, tcav
+from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest

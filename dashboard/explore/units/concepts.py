@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
 from core.concepts.tcav import Tcav
+from core.network.classifier import Classifier
 from dashboard.explore.units import vae_effects
 from dashboard.explore.units.concept_jobs import (
     InterventionEffects,

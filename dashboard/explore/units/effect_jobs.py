@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
-from core.decoding import read_batches
 from core.layers.deletion import Deletion, by_class, predict_without_units
 from core.layers.dissection import Dissection, dissect
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from core.types import Progress
 from core.units.unit import Unit
 from dashboard.explore.heatmap_jobs import estimate_seconds

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.classifier import Classifier
 from core.layers.dissection import Dissection
+from core.network.classifier import Classifier
 from core.units.unit import Unit
 from dashboard.explore.figures import AGAINST_CLASS, FOR_CLASS
 from dashboard.explore.units.effect_jobs import ChannelEffects, make_effects_task

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import torch
 
 from core.attribution.cost import Cost
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.units.display import black_and_white
 from core.units.exemplars import PROBES
 from core.units.maco import Views

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.shared import cache, files
 from dashboard.shared.keys import digest

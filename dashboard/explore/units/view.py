@@ -10,10 +10,10 @@ from typing import Literal, get_args
 
 import streamlit as st
 
-from core.classifier import Classifier
+from core.drawing.sheet import encode_png
 from core.errors import ForetellError
 from core.names import format_name, upper_first
-from core.sheet import encode_png
+from core.network.classifier import Classifier
 from core.units.deep_belief import list_sampled_layers
 from core.units.maximise import MaximisedImages, Parameterisation
 from core.units.unit import Unit, find_layer_shape

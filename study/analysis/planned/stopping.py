@@ -38,7 +38,7 @@ def run_interim_analysis(
     Parameters
     ----------
     frame
-        The responses of participants who finished, as `study.collection.frames.response_frame` has them.
+        The responses of participants who finished, as `study.collection.tables.frames.response_frame` has them.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from core.errors import ForetellError
 from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
-from study.workspace.tables import is_numeric, mark_missing, parse_numbers, read_parquet, read_table
+from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, read_parquet, read_table
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
@@ -81,8 +81,13 @@ class Responses:
         return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
 
 
-def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
+def read(path: Path, columns: Mapping[str, str] | None = None, *, comma: Comma | None = None) -> Responses:
     """Read a CSV or Parquet file of responses; `columns` gives the file's name of each of our columns.
+
+    Parameters
+    ----------
+    comma
+        What commas in numbers separate; None where the numbers show it.
 
     Raises
     ------
@@ -92,11 +97,16 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     if path.suffix == ".parquet":
         return prepare(read_parquet(path), columns, name=path.name)
     frame, words = mark_missing(read_table(path))
-    return prepare(frame, columns, name=path.name, missing_words=words)
+    return prepare(frame, columns, name=path.name, missing_words=words, comma=comma)
 
 
 def table(
-    path: Path, factors: Sequence[str] = (), *, optional: int = 0, among: Collection[str] | None = None
+    path: Path,
+    factors: Sequence[str] = (),
+    *,
+    optional: int = 0,
+    among: Collection[str] | None = None,
+    comma: Comma | None = None,
 ) -> pd.DataFrame:
     """Read any CSV to fit a formula to, columns of numbers as numbers except `factors`, and only those `among` names.
 
@@ -116,17 +126,24 @@ def table(
         if name not in known:
             raise ForetellError(f"{path.name} has no column {name!r} to take as a factor; it has {', '.join(known)}.")
     candidates = [name for name in known if name not in factors and (among is None or name in among)]
-    return texts.assign(**{name: _read_column(texts[name]) for name in candidates})
+    return texts.assign(**{name: _read_column(texts[name], comma) for name in candidates})
 
 
-def _read_column(column: pd.Series[str]) -> pd.Series[Any]:
-    numbers = parse_numbers(column)
+def _read_column(column: pd.Series[str], comma: Comma | None) -> pd.Series[Any]:
+    numbers = parse_numbers(column, comma)
     if numbers is None and is_numeric(column):
-        raise ForetellError(
-            f"Column {column.name!r} has numbers whose commas may separate decimals or thousands. Write them with a "
-            "decimal point and without separators of thousands, or read the column as text with --factor."
-        )
+        raise ForetellError(f"{_describe_commas(column)}. To read the column as text: --factor {column.name}.")
     return column if numbers is None else numbers
+
+
+def _describe_commas(column: pd.Series[str]) -> str:
+    """Describe numbers of which commas may separate either, or something else than was said, up to the remedy."""
+    first = column[column.astype("str").str.contains(",", regex=False)].iloc[0]
+    return (
+        f"Column {column.name!r} has numbers whose commas may separate decimals or thousands, such as {first!r}. Write "
+        "them with a decimal point and without separators of thousands, or say in the command what they separate: "
+        "--comma decimal or --comma thousands"
+    )
 
 
 def prepare(
@@ -135,6 +152,7 @@ def prepare(
     *,
     name: str = "The responses",
     missing_words: Mapping[str, int] | None = None,
+    comma: Comma | None = None,
 ) -> Responses:
     """Check responses and bring them into the form of `Responses`. Preparing twice changes nothing.
 
@@ -147,7 +165,7 @@ def prepare(
     ForetellError
         All problems at once, each with where, what and remedy.
     """
-    renamed, problems = _rename_columns(frame, columns or {})
+    renamed, problems = _rename_columns(frame, columns or {}, comma)
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some responses first."]
     if problems:
@@ -187,7 +205,9 @@ def _refusal(name: str, problems: list[str]) -> ForetellError:
     return ForetellError(f"{name}: {len(problems)} problems.\n" + "\n".join(f"- {problem}" for problem in problems))
 
 
-def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
+def _rename_columns(
+    frame: pd.DataFrame, columns: Mapping[str, str], comma: Comma | None
+) -> tuple[pd.DataFrame, list[str]]:
     """Return our columns under our names, and the problems found."""
     problems = [
         f"Column {ours!r} is unknown: use one of {', '.join(REQUIRED + OPTIONAL)}."
@@ -201,7 +221,7 @@ def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
-    read = {ours: parse_numbers(present[ours]) for ours in NUMBERS if ours in present}
+    read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
     present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
     return pd.DataFrame(present).reset_index(drop=True), []
 
@@ -245,7 +265,9 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
 def _not_numbers(frame: pd.DataFrame) -> Iterator[str]:
     for name in (n for n in NUMBERS if n in frame):
         wrong = frame[name].notna() & pd.to_numeric(frame[name], errors="coerce").isna()
-        if wrong.any():
+        if wrong.any() and is_numeric(frame[name]):
+            yield f"{_describe_commas(frame[name])}."
+        elif wrong.any():
             first = wrong.idxmax()
             yield f"Column {name!r} must hold numbers, but row {first + 1} says {frame[name][first]!r}: correct it."
     times = pd.to_numeric(frame["rt_ms"], errors="coerce") if "rt_ms" in frame else pd.Series(dtype=float)

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import torch
 
-from core.attribution.activations import refuse_unknown
-from core.attribution.places import select_layer
+from core.attribution.places.activations import refuse_unknown
+from core.attribution.places.place import select_layer
 from core.concepts.sensitivity import Directions, derivatives, directions_of
 from core.concepts.tcav import KNOWN
 from core.concepts.vector import LEAST

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.files import FileLimits
+from core.network.classifier import Classifier
 from core.teaching.kfac import KroneckerPrior
 from data.types import ImageSet
 from study.building.design import ROLE_OF_TYPE, Candidate

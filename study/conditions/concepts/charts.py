@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.fonts import find_font
+from core.network.classifier import Classifier
 from data.types import ImageSet
 
 IMAGES = 96

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.concepts.prototypes import Match, Part, find_matches, locate_part, show_match
-from core.views import view
+from core.drawing.views import view
+from core.network.classifier import Classifier
 from study.conditions.parts import mark_part, scale_part
 
 COUNT = 2

@@ -47,9 +47,9 @@ def _imitate(studio: Studio) -> Rules:
     """Fit rules to the AI's predictions of images of the pool, drawn again in random contexts."""
     import torch
 
-    from core.decoding import read_batches
     from core.distillation.factors import encode_factors
     from core.distillation.rules import fit_rules
+    from core.network.decoding import read_batches
     from study.conditions.rules.draws import draw_again
 
     described = draw_again(studio.pool, DRAWS, studio.seed_of(NAME))

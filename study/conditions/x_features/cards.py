@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from torch import Tensor
 
 from core.concepts.prototypes import Part
-from core.rendering import AGAINST, FOR
+from core.drawing.rendering import AGAINST, FOR
 from study.conditions.lettering import fit_text
 from study.conditions.parts import mark_part, scale_part
 from study.conditions.x_features.fit import ClassFeatures

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.attribution.places import select_layer
-from core.classifier import Classifier
+from core.attribution.places.place import select_layer
 from core.concepts.x_feature_measures import FAITHFUL, FEW, divide_images, measure_faithfulness
 from core.concepts.x_features import XFeatures, XFeatureSettings, fit_x_features
-from core.decoding import read_batches
 from core.errors import ForetellError
 from core.layers.layers import means_of
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from data.types import ImageSet
 
 SETTINGS = XFeatureSettings()

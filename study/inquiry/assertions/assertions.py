@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.shares import share_of
 from core.types import Progress, silent
 from data.sets.images import EXTENSIONS

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from data.types import ImageSet
 from study.inquiry.concepts.conceptsets import Concept
 from study.network.sources import class_of_labels, match_classes

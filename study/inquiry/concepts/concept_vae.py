@@ -14,7 +14,6 @@ import torch
 from scipy.stats import t as student
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.concepts.effect import compute_observed_effect
 from core.concepts.manipulation import fit_reader
 from core.concepts.vae import (
@@ -29,6 +28,7 @@ from core.concepts.vae import (
     predict_decoded,
 )
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.shares import Share, share_of
 from core.types import Progress, silent
 from data.types import ImageSet

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from core.attribution.activations import refuse_unknown
-from core.attribution.places import select_layer
-from core.classifier import Classifier
+from core.attribution.places.activations import refuse_unknown
+from core.attribution.places.place import select_layer
 from core.concepts.effect import compute_observed_effect
 from core.concepts.tcav import tcav
 from core.concepts.vector import LEAST
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.concepts.concept_results import EffectQuery, EffectResults, write_effects

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.registry import Registry
 from data.types import ImageSet
 from study.inquiry.units.exemplars import ImageCollection, open_images

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from core.classifier import Classifier
 from core.concepts.effect import ConceptEffect, compute_causal_effect
+from core.network.classifier import Classifier
 from data.types import ImageSet
 
 

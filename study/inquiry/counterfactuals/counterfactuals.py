@@ -12,9 +12,9 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.method import versions
-from core.classifier import Classifier
+from core.drawing.rendering import mark_cells, tile_images
 from core.errors import ForetellError
-from core.rendering import mark_cells, tile_images
+from core.network.classifier import Classifier
 from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_smallest
 from core.types import Progress, silent
 from study.inquiry.files.image_files import find_images, open_image

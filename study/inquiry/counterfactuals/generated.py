@@ -14,10 +14,10 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.method import versions
-from core.classifier import Classifier
 from core.concepts.vae import fit_vae
+from core.drawing.rendering import tile_images
 from core.errors import ForetellError
-from core.rendering import tile_images
+from core.network.classifier import Classifier
 from core.robustness.manifold import GeneratedCounterfactual, Manifold, find_on_manifold, measure_agreement
 from core.shares import Share
 from core.types import Progress, silent

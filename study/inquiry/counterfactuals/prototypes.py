@@ -12,9 +12,9 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.method import versions
-from core.classifier import Classifier
 from core.concepts.prototypes import Match
-from core.rendering import tile_images
+from core.drawing.rendering import tile_images
+from core.network.classifier import Classifier
 from study.conditions.prototypes.cards import describe_input, draw_matches
 from study.inquiry.files.image_files import find_images, open_image
 from study.inquiry.files.targets import resolve_target

@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 
 from core.class_names import shorten_names
-from core.classifier import Classifier
 from core.debugging.labels import LabelErrors, confident_learning
 from core.debugging.neighbours import Neighbours, nearest, principal_plane
 from core.debugging.slices import ErrorSlices
 from core.errors import ForetellError
 from core.layers.probe import out_of_fold
+from core.network.classifier import Classifier
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from core.attribution import METHODS
 from core.class_names import fold, shorten_names
-from core.classifier import Classifier
-from core.device import arithmetic
 from core.errors import ForetellError
 from core.faithfulness.agreement import Ranks, correlate_ranks, rank_pixels
+from core.network.classifier import Classifier
+from core.network.device import arithmetic
 from core.types import Progress
 from data.types import ImageSet
 from study.network.predictions import probabilities_of

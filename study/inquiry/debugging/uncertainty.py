@@ -14,8 +14,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.parameters import parse_parameters
 from core.types import Progress, silent
 from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES

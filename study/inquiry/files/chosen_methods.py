@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.attribution.external import ImageRecord
-from core.attribution.folders import HeatmapFolder
 from core.attribution.method import HeatmapMethod
-from core.attribution.opening import file_name, open_method
+from core.attribution.outside.external import ImageRecord
+from core.attribution.outside.folders import HeatmapFolder
+from core.attribution.outside.opening import file_name, open_method
 from core.errors import ForetellError
 from core.parameters import list_parameters, parse_parameters
 

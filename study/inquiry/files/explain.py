@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution.external import ImageRecord, digest_of, records_for
 from core.attribution.method import HeatmapMethod, versions
-from core.attribution.opening import file_name
-from core.classifier import Classifier
-from core.device import chunk_size, one_thread
+from core.attribution.outside.external import ImageRecord, digest_of, records_for
+from core.attribution.outside.opening import file_name
+from core.drawing.views import view
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.device import chunk_size, one_thread
 from core.types import Explanation, Progress, silent
-from core.views import view
 from study.inquiry.files.chosen_methods import assign_parameters, open_methods, refuse_uncovered
 from study.inquiry.files.heatmap_files import DrawnImage, read_stored_key, write_map
 from study.inquiry.files.image_files import find_images, open_image
@@ -41,7 +41,8 @@ MOST_AT_ONCE = 32
 class ExplanationQuery:
     """Images, a network, methods and a target; ``parameters`` are texts, checked against each method's declaration.
 
-    Methods are named as `core.attribution.opening.open_method` takes them, files relative to the working folder.
+    Methods are named as `core.attribution.outside.opening.open_method` takes them, files relative to the working
+    folder.
     """
 
     model: str

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from core.attribution.method import versions
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from study.workspace.provenance import code_digest
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from core.rendering import overlay, scale_of, tile_images, with_scale
+from core.drawing.rendering import overlay, scale_of, tile_images, with_scale
+from core.drawing.views import View
 from core.types import Explanation
-from core.views import View
 from study.workspace.files import write_whole
 
 SIDE = 448
@@ -26,7 +26,7 @@ FAST = 1
 
 @dataclass(frozen=True)
 class DrawnImage:
-    """An image as a network sees it, at the size it is drawn; ``note`` as in `core.views.View`."""
+    """An image as a network sees it, at the size it is drawn; ``note`` as in `core.drawing.views.View`."""
 
     image: Image.Image
     note: str

@@ -8,8 +8,8 @@ from typing import Annotated
 from torch import Tensor
 
 from core.class_names import fold
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 
 TOP = "top"
 ClassName = Annotated[str, "Class to explain, by name or index; top is the class predicted most often."]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.attribution.cost import Cost
-from core.attribution.places import select_layer
-from core.classifier import Classifier
+from core.attribution.places.place import select_layer
+from core.network.classifier import Classifier
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers.inspection import LayerQuery
 

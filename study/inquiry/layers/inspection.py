@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.classifier import Classifier
-from core.decoding import read_batches
 from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
 from core.units.unit import Unit, find_layer_shape
 from data.types import ImageSet
 from study.inquiry.files.facts import facts_of, key_of

@@ -14,8 +14,8 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.common import refuse_shape
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from core.units.display import convert_to_colours
 from core.units.exemplars import find_receptive_field, projection, top_activations

@@ -14,8 +14,8 @@ from PIL import Image
 from torch import Tensor
 
 from core.attribution.method import versions
-from core.classifier import Classifier
-from core.sheet import encode_png
+from core.drawing.sheet import encode_png
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from core.units.deep_belief import APART, BURN_IN, CHAINS, MIXED, SAMPLES, ClampedSamples, sample_unit
 from core.units.display import convert_to_colours

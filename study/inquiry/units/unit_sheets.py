@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from core.sheet import FAINT, INK, ImageItem, Item, Sheet, Words, cut_text, render_png, wrap_text
+from core.drawing.sheet import FAINT, INK, ImageItem, Item, Sheet, Words, cut_text, render_png, wrap_text
 from core.units.maco import opacity
 from core.units.maximise import MaximisedImages
 from study.inquiry.units.exemplars import Exemplar, Exemplars, PixelBox

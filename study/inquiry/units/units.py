@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 
 from core.attribution.method import versions
-from core.classifier import Classifier
+from core.drawing.sheet import encode_png
 from core.errors import ForetellError
-from core.sheet import encode_png
+from core.network.classifier import Classifier
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
 from core.units.maco import MOST_OPAQUE

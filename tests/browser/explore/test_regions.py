@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from core.sheet import PIXELS
+from core.drawing.sheet import PIXELS
 from dashboard.explore.heatmaps.sheet import TINY
 from tests.browser.explore.conftest import PATIENCE_MS, finished, open_explore, origin
 from tests.server import Server

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import import_torchvision
+from core.network.classifier import Classifier
 from core.sources import load
 from tests.core.sources.conftest import build_small_network, save_program
 

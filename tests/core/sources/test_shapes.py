@@ -13,8 +13,8 @@ from PIL import Image
 from torch import nn
 
 from core.attribution import METHODS
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.sources import load
 from tests.core.sources.conftest import save_huggingface, save_program
 

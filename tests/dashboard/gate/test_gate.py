@@ -17,9 +17,11 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from core.errors import ForetellError
+from dashboard import pages
 from dashboard.cli import main as cli
+from dashboard.server import gate
 from dashboard.server.gate import COOKIE
-from study.collection.access import LINK_NS, LOGIN_NS
+from study.collection.access.logins import LINK_NS, LOGIN_NS
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE
@@ -41,6 +43,25 @@ RESEARCHERS = (
     "/heatmap",
     "/openapi.json", "/.streamlit/secrets.toml", "/foretell.db",
 )  # fmt: skip
+
+PAGES = {
+    "/", "/explore", "/studies", "/results", "/docs", "/docs/index.html", "/draft/demo", "/draft/demo/en/consent/state",
+    "/run/../studies", "/runner/../",  # the client of these tests tidies them
+}  # fmt: skip
+"""Those at which a browser is sent to the login page; nothing is at the other addresses that a person opens."""
+
+
+def test_the_gate_knows_every_page() -> None:
+    """Catches a new page that a browser without a login is told not to exist."""
+    assert {"", "help", "docs", "draft", *pages.PAGES} == gate.PAGES
+
+
+def check_refusal(shown: httpx.Response, path: str) -> None:
+    """Check that a browser without a login gets the login page, or a sentence where there is no page."""
+    if path in PAGES:
+        assert (shown.status_code, shown.headers["location"]) == (303, "/login")
+    else:
+        assert (shown.status_code, shown.text) == (404, gate.ELSEWHERE)
 
 
 def get(server: Server, path: str, headers: dict[str, str]) -> httpx.Response:
@@ -67,8 +88,7 @@ def test_without_a_password_nothing_but_the_participants_is_served(server: Serve
     """Whoever asks, also at this machine under its own name: a proxy on it looks the same."""
     for headers in (ELSEWHERE, {}):
         assert get(server, path, headers).status_code == 401
-    shown = get(server, path, BROWSER)
-    assert (shown.status_code, shown.headers["location"]) == (303, "/login")
+    check_refusal(get(server, path, BROWSER), path)
 
 
 def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
@@ -148,7 +168,7 @@ def test_nginx_as_it_comes_opens_nothing(server: Server, tmp_path: Path) -> None
             assert httpx.get(f"http://127.0.0.1:{port}/run/demo", headers=elsewhere).status_code == 200
             for path in ("/", "/studies", "/_stcore/health"):
                 assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 401
-                assert httpx.get(f"http://127.0.0.1:{port}{path}", headers=elsewhere).status_code == 303
+                check_refusal(httpx.get(f"http://127.0.0.1:{port}{path}", headers=elsewhere), path)
         finally:
             nginx.terminate()
 
@@ -157,8 +177,7 @@ def test_nginx_as_it_comes_opens_nothing(server: Server, tmp_path: Path) -> None
 def test_with_a_password_a_login_is_asked_for_everywhere(guarded: Server, path: str) -> None:
     for headers in (ELSEWHERE, {}):
         assert get(guarded, path, headers).status_code == 401
-    shown = get(guarded, path, BROWSER)
-    assert (shown.status_code, shown.headers["location"]) == (303, "/login")
+    check_refusal(get(guarded, path, BROWSER), path)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from dashboard.server import gate
 from dashboard.server.gate import COOKIE, Gate
 from dashboard.shared import service as door
-from study.collection.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
+from study.collection.access.logins import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
 from study.participation.refusals import Refusal
 from study.service import Service
 from tests.dashboard.gate.conftest import ELSEWHERE, PASSWORD, login

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dashboard.shared.service import COOKIE
-from study.collection.access import LOGIN_NS, MOST_TRIES
+from study.collection.access.logins import LOGIN_NS, MOST_TRIES
 from study.service import Service
 from study.store import audit
 from tests.dashboard.gate.test_gate import BROWSER, RESEARCHERS, get, stream_code

@@ -10,7 +10,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import data
-from core.sheet import ImageItem
+from core.drawing.sheet import ImageItem
 from core.types import Explanation, silent
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest

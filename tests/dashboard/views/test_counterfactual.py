@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.rendering import mark_cells
+from core.drawing.rendering import mark_cells
 from core.robustness.counterfactual import Counterfactual, find_counterfactual
 from core.types import silent
 from dashboard.explore.heatmaps.counterfactual import (

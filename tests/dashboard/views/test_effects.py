@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.decoding import read_batches
 from core.layers.deletion import Deletion, delete_units
 from core.layers.dissection import Dissection, dissect
 from core.layers.layers import maps_of
+from core.network.decoding import read_batches
 from dashboard.explore.units import effects
 from dashboard.explore.units.effect_jobs import make_effects_task
 from dashboard.shared import cache

@@ -6,7 +6,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.robustness.manifold import Manifold, find_on_manifold
 from dashboard.explore.heatmaps import generated
 from dashboard.shared import cache

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.library import jobs
 from dashboard.shared import service
-from study.collection.permissions import ROLES
+from study.collection.access.permissions import ROLES
 from study.participation.refusals import Refusal
 from study.workspace.folders import ALLOWED
 from tests.conftest import write_bundle

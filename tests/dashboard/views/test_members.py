@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.errors import ForetellError
 from dashboard.results.responses import study_frames
 from dashboard.shared import service
-from study.collection.permissions import ROLES
+from study.collection.access.permissions import ROLES
 from study.simulate import simulate
 from tests.conftest import write_bundle
 from tests.study.participants import take_part
@@ -61,6 +61,7 @@ ACTIONS = {
     "Unblind and log",
     "Exclude this participant",
     "Withdraw and erase",
+    "Collect and log",
     "Send and log",
 }
 """All buttons of the Monitor that act."""
@@ -77,11 +78,11 @@ ACTIONS = {
         (
             "editor",
             {"Close the study", "Pause"},
-            {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Send and log"},
+            {"Unblind and log", "Exclude this participant", "Withdraw and erase", "Collect and log", "Send and log"},
         ),
         (
             "manager",
-            {"Exclude this participant", "Withdraw and erase", "Send and log"},
+            {"Exclude this participant", "Withdraw and erase", "Collect and log", "Send and log"},
             {"Close the study", "Pause", "Unblind and log"},
         ),
         (

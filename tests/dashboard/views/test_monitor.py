@@ -17,9 +17,12 @@ from dashboard.monitor.progress import draw_funnel, draw_minutes, format_minutes
 from dashboard.shared import service
 from study.bundle import Bundle
 from study.participation.payloads import TrialResponse
+from study.store import audit
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import read_headings
 from tests.dashboard.views.conftest import press
+
+GAVE = "gave a participant their data"
 
 
 def script() -> None:
@@ -268,6 +271,28 @@ def test_a_participant_is_withdrawn_by_what_only_they_know(opened: AppTest, monk
     opened.text_input(key="withdraw_why").set_value("E-mail of 3 May")
     opened.checkbox(key="withdraw_sure").check()
     assert "has withdrawn. Responses erased: 0." in press(opened, "Withdraw and erase").success[0].value
+
+
+def test_a_participant_is_given_what_is_held_about_them(opened: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches data of another participant, a download without a logged request, and a file that is not JSON."""
+    store = service.get_service().workspace.store
+    service.get_service().participant.begin("tiny", participant="q")
+    name = opened.dataframe[0].value["participant"].item()
+    downloads: list[tuple[str, str, str, str]] = []
+    monkeypatch.setattr("streamlit.download_button", lambda *given: downloads.append(given))
+    assert press(opened, "Collect and log").error[0].value == "Choose a participant first."
+    opened.selectbox(key="data_who_tiny").select(name)
+    assert "Say how and when" in press(opened, "Collect and log").error[0].value
+    assert (downloads, store.read(lambda db: audit.acts(db, GAVE))) == ([], [])
+    opened.text_input(key="data_why").set_value("<b>E-mail</b> of 3 May")
+    assert not press(opened, "Collect and log").error
+    [(label, content, file, kind)] = downloads
+    assert (label, file, kind) == ("Download", f"{name}.json", "application/json")
+    held = json.loads(content)
+    assert held["participant"] == name
+    assert [row["stage"] for row in held["tables"]["session"]] == ["instructions"]
+    [logged] = store.read(lambda db: audit.acts(db, GAVE))
+    assert "<b>E-mail</b> of 3 May" in logged["detail_json"]
 
 
 def test_what_was_only_simulated_or_previewed_is_not_monitored(opened: AppTest, workspace: Path) -> None:

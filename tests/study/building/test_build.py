@@ -139,7 +139,7 @@ def test_verify_tells_that_images_render_differently(copied, monkeypatch):
 
 
 def building_scale():
-    from core.rendering import Scale
+    from core.drawing.rendering import Scale
 
     return Scale(0.5, 0.01)
 

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 from core.errors import ForetellError
-from core.geometry import measure_geometry
 from core.loading import import_torchvision
+from core.network.geometry import measure_geometry
 from core.sources import load
 from core.sources.torchvision_models import squash_images
 from core.types import Explanation, silent

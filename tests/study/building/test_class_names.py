@@ -12,6 +12,9 @@ from core.errors import ForetellError
 from study.building.build import build
 from study.building.check import check
 from study.bundle import Bundle
+from study.network.priors import learn_prior
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource
 
 NETWORK = """
 import numpy as np
@@ -101,3 +104,33 @@ def test_two_equal_names_are_refused_by_the_check(folder: Path) -> None:
     (folder / "network.py").write_text(NETWORK.replace('"maillot, tank suit"', '"maillot"'))
     with pytest.raises(ForetellError, match="network has two classes named 'maillot'"):
         check(folder / "study.toml", folder / "home")
+
+
+SURE = NETWORK.replace(
+    "    return network\n",
+    "    with torch.no_grad():\n"
+    "        network[4].weight[2, 2], network[4].bias[2] = 4000.0, -4000 * 0.35\n"
+    "    return network\n",
+)
+"""A network that is certain whether an image is a boat: its blue is .41 or more where it is one, else about .18."""
+TRUST = (
+    "The network's probability of 'boat' is almost 0 or 1 on every image of the learner's prior, which is therefore "
+    "certain of the weights: examples teach the learner nothing about such a class. Give the prior images of which the "
+    "network is less sure, or {}."
+)
+
+
+def test_a_class_of_which_the_prior_is_certain_is_named_with_a_remedy(folder: Path) -> None:
+    """Catches a boat that is always predicted called improbable, an unnamed class, and a tau that may not be set."""
+    (folder / "network.py").write_text(SURE)
+    study = STUDY.replace('categories = ["maillot, tank suit", "maillot"]', 'categories = ["boat", "maillot"]')
+    (folder / "study.toml").write_text(study)
+    warning = f"Warning: {TRUST.format('set tau above 0 under [teaching]')}"
+    assert warning in check(folder / "study.toml", folder / "home").lines
+    (folder / "study.toml").write_text(study.replace("[teaching]", "[teaching]\ntau = 0.01"))
+    assert "certain of the weights" not in "".join(check(folder / "study.toml", folder / "home").lines)
+    images = open_set(ImageSource.model_validate({"set": "folder", "path": "pool"}), folder)
+    learn_prior(open_classifier("network.py:build", folder), images, folder / "prior.safetensors")
+    (folder / "study.toml").write_text(study.replace("[teaching]", '[teaching]\nprior = "prior.safetensors"'))
+    warning = f"Warning: {TRUST.format('make its file again with `prior --tau` above 0')}"
+    assert warning in check(folder / "study.toml", folder / "home").lines

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from core.device import arithmetic
+from core.network.device import arithmetic
 from study.building.differences import ARITHMETIC, differences
 from study.bundle import Bundle, Manifest, Trial
 from study.facts import HeatmapFacts, TeachingFacts

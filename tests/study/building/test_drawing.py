@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.geometry import Geometry
-from core.rendering import overlay, scale_of
+from core.drawing.rendering import overlay, scale_of
+from core.network.geometry import Geometry
 from study.building.build import build, verify
 from study.building.reopening import ReopenedStudy, reopen
 from study.building.stimuli import WEBP

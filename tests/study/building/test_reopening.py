@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from core.attribution.baselines import baselines
+from core.drawing.rendering import overlay, scale_of
 from core.errors import ForetellError
-from core.rendering import overlay, scale_of
 from study.building.build import build
 from study.building.lessons import lesson
 from study.building.plan import make_planner

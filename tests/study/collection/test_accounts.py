@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.collection.access import MOST_TRIES
-from study.collection.invitations import ACCOUNT_LINK_NS
+from study.collection.access.invitations import ACCOUNT_LINK_NS
+from study.collection.access.logins import MOST_TRIES
 from study.participation.refusals import Refusal
 from study.service import Service
 from study.store import Store, audit

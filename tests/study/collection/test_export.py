@@ -11,8 +11,8 @@ import pytest
 from core.errors import ForetellError
 from study.analysis.responses import reading as responses
 from study.collection import psychds
-from study.collection import published as theirs
 from study.collection.export import DICTIONARY, PARTICIPANTS, export, write_csv
+from study.collection.tables import published as theirs
 from study.service import Service
 from study.simulate import simulate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.collection.provider import Provider, provider_of
+from study.collection.access.provider import Provider, provider_of
 
 RIGHT = {
     "name": "The University", "issuer": "https://login.example.org/", "client_id": "foretell",

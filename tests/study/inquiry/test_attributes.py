@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import silent
 from data.scenes.relatives import example
 from data.scenes.relatives.networks import shrink

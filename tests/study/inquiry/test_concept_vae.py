@@ -14,8 +14,8 @@ from PIL import Image
 from scipy.stats import t
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from data.bars.network import transforms
 from data.sets import bars
 from data.types import Factor, ImageSet

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.shares import share_of
 from core.training.metamodel import MetamodelSettings, train_metamodels
 from core.types import silent

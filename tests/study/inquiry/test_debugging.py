@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from core.classifier import Classifier
+from core.network.classifier import Classifier
 from core.types import silent
 from core.uncertainty.reliability import error_detection
 from study.inquiry.debugging.debugging import debug_classifier, label_evidence, outlier_evidence

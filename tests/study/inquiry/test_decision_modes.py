@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.attribution.activations import activation_and_gradient
+from core.attribution.places.activations import activation_and_gradient
 from core.distillation.modes import ModeEvidence, find_modes
 from core.errors import ForetellError
 from study.inquiry.layers import QUESTIONS

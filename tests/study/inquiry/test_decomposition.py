@@ -9,8 +9,8 @@ import torch
 from PIL import Image, ImageOps
 
 from core.concepts.deconvolution import DeconvolutionSettings, LayerStack, add_layer, reconstruct
+from core.drawing.rendering import GAP
 from core.errors import ForetellError
-from core.rendering import GAP
 from core.types import silent
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.images.decomposition import measure_lost, remove_local_mean, warn_of

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from scipy.spatial.distance import jensenshannon
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.types import silent
 from data.types import ImageSet
 from study.inquiry.debugging.disagreement import MethodComparison, compare_networks, jensen_shannon, match_classes

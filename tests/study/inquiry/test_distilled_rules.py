@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from core.class_names import ClassNames
-from core.classifier import Classifier
 from core.distillation.tree import fit_tree
 from core.errors import ForetellError
 from core.layers.layers import means_of
+from core.network.classifier import Classifier
 from data.types import ImageSet
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.inspection import LayerInspection, LayerQuery

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from core.attribution.erasure import channel_importance
-from core.attribution.gradients import input_x_gradient
+from core.attribution.gradients.plain import input_x_gradient
+from core.attribution.maps.erasure import channel_importance
 from core.errors import ForetellError
 from core.faithfulness.erasure import log_odds_erasure
 from study.inquiry.layers.explanations.evidence import evidence

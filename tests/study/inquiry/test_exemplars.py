@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.units.unit import Unit
 from data.scenes.generator import render
 from study.inquiry.units import unit_sheets

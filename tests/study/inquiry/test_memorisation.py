@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.robustness.box import find_pixel_range
 from core.shares import share_of
 from core.training.modifications import Limits, modify_examples

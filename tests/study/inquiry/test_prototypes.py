@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from core.concepts.prototypes import find_matches
+from core.drawing.rendering import MARK
 from core.errors import ForetellError
-from core.rendering import MARK
 from data.scenes.splits import picture
 from study.conditions.prototypes.condition import make
 from study.inquiry.counterfactuals.prototypes import PrototypeQuery, write_prototypes

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from study.inquiry.files.targets import find_class, resolve_target
 from study.inquiry.units.units import UnitQuery, unit_of
 from study.network.sources import match_classes

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.concepts.x_feature_measures import Faithfulness
 from core.concepts.x_features import XFeatures
 from core.errors import ForetellError
 from core.layers.layers import maps_of
+from core.network.classifier import Classifier
 from core.types import silent
 from data.scenes import classifier as scenes
 from study.inquiry.layers import QUESTIONS

@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
-from core.attribution.activations import activation_and_gradient
+from core.attribution.places.activations import activation_and_gradient
 from core.concepts.sensitivity import derivatives, directions_of
 from core.concepts.tcav import tcav
-from core.device import draw_seed
 from core.errors import ForetellError
+from core.network.device import draw_seed
 from study.inquiry.concepts.conceptsets import Concept, draw_concept_inputs
 from tests.study.measures.grounds import asked, ground
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli import main as cli
-from study.collection.frames import pseudonym
 from study.collection.monitor import CROWD
+from study.collection.tables.frames import pseudonym
 from study.participation.arrival import STARTS, STARTS_PER_MINUTE
 from study.participation.limits import MOST_SOURCES, Allowance
 from study.participation.links import signature

@@ -260,8 +260,35 @@ def test_the_recruiters_list_is_reconciled(service: Service, study: str) -> None
         assert words in found[PIDS[n]]
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'held'") == [(1,)]
     assert service.researcher.verify() == []
-    with pytest.raises(ForetellError, match="'Participant id' and 'Status'"):
-        service.researcher.reconcile(study, pd.DataFrame({"id": []}))
+    with pytest.raises(ForetellError) as refused:
+        service.researcher.reconcile(study, pd.DataFrame({"User ID": [], "Credit Status": []}))
+    assert str(refused.value) == (
+        "The recruiter's file needs the columns 'Participant id' and 'Status' (Prolific), or 'WorkerId' and "
+        "'AssignmentStatus' (MTurk), and it has: 'User ID', 'Credit Status'. Name its columns of ids and of statuses "
+        "like Prolific's, with the statuses APPROVED, AWAITING REVIEW, RETURNED, TIMED-OUT, REJECTED."
+    )
+
+
+def test_the_results_of_a_batch_of_mturk_are_reconciled(service: Service, study: str) -> None:
+    """Catches MTurk's columns refused, and a worker whose submission waits for approval taken for one without."""
+    workers = {n: f"A{n}EXAMPLEWORKER" for n in range(3)}
+    tokens = {n: service.participant.begin(study, recruit=Recruit(person=name)) for n, name in workers.items()}
+    for n in (0, 1):
+        take_part(service, tokens[n])
+    listed = pd.DataFrame(
+        {
+            "HITId": "3HIT",
+            "AssignmentId": [f"3ASSIGNMENT{n}" for n in workers],
+            "WorkerId": list(workers.values()),
+            "AssignmentStatus": ["Submitted", "Approved", "Submitted"],
+            "Answer.surveycode": [service.participant.state(tokens[0])["code"], "OTHER", "OTHER"],
+        }
+    )
+    found = service.researcher.reconcile(study, listed).set_index("person")["matter"]
+    assert found.to_dict() == {
+        workers[1]: "handed in another code than the one shown here",
+        workers[2]: "handed in, but not finished here",
+    }
 
 
 # The whole database

@@ -11,12 +11,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.activations import Reading, activation_and_gradient
-from core.classifier import Classifier
-from core.device import chunk_size
+from core.attribution.places.activations import Reading, activation_and_gradient
 from core.distillation.modes import DecisionModes, ModeEvidence, find_modes
+from core.drawing.rendering import Scale, heatmap, tile_images
 from core.errors import ForetellError
-from core.rendering import Scale, heatmap, tile_images
+from core.network.classifier import Classifier
+from core.network.device import chunk_size
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from study import plots

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attribution.places import select_layer
-from core.decoding import read_batches
+from core.attribution.places.place import select_layer
 from core.distillation.factors import Clause, Column, encode_factors
 from core.distillation.rules import Rules, fit_rules
 from core.distillation.soft_tree import fit_soft_tree
 from core.errors import ForetellError
 from core.layers.layers import means_of
+from core.network.decoding import read_batches
 from core.shares import share_of
 from core.types import Progress
 from study import plots

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from core.attribution import METHODS
 from core.attribution.records import cost_of
-from core.device import stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.erasure import log_odds_erasure
 from core.names import format_name
+from core.network.device import stream
 from core.types import Progress
 from study import plots
 from study.inquiry.files.chosen_methods import open_methods

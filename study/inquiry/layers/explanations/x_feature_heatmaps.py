@@ -10,13 +10,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.cam import enlarge_maps
-from core.attribution.places import find_layout, select_layer
+from core.attribution.places.place import enlarge_maps, find_layout, select_layer
 from core.concepts.x_feature_maps import trace_x_features
 from core.concepts.x_features import XFeatures
+from core.drawing.rendering import Scale, overlay, tile_images
 from core.errors import ForetellError
 from core.layers.layers import maps_of
-from core.rendering import Scale, overlay, tile_images
 from study.inquiry.layers.inspection import LayerInspection, blocks
 
 SHOWN, SIDE, OPACITY = 6, 128, 0.8

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from core.attribution.cam import enlarge_maps
-from core.attribution.places import select_layer
+from core.attribution.places.place import enlarge_maps, select_layer
 from core.concepts.x_feature_measures import (
     FAITHFUL,
     FEW,
@@ -25,10 +24,10 @@ from core.concepts.x_feature_measures import (
     measure_orthogonality,
 )
 from core.concepts.x_features import XFeatures, XFeatureSettings, check_settings, fit_x_features
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import maps_of, means_of
 from core.types import Progress
-from core.views import view
 from study import plots
 from study.inquiry.files.targets import TOP, ClassName, resolve_class
 from study.inquiry.layers.costs import read_each_layer

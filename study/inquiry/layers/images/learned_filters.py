@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from core.concepts.deconvolution import Decomposition, LayerStack, reconstruct
-from core.rendering import tile_images
+from core.drawing.rendering import tile_images
 from study.inquiry.layers.inspection import LayerInspection
 
 SHOWN, ZOOM, ACROSS = 6, 3, 8

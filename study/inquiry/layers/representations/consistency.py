@@ -14,11 +14,11 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
+from core.drawing.rendering import overlay, tile_images
 from core.errors import ForetellError
 from core.layers.consistency import ORDERS, Consistency
 from core.layers.consistency import consistency as _consistency
 from core.layers.layers import maps_of
-from core.rendering import overlay, tile_images
 from core.types import Progress
 from study import plots
 from study.inquiry.layers.costs import read_each_layer

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from core.classifier import Classifier
 from core.errors import ForetellError
+from core.network.classifier import Classifier
 from core.training.metamodel import Metamodels, MetamodelSettings, Output, encode_outputs, train_metamodels
 from core.types import Progress
 from data.types import Relatives

@@ -13,9 +13,9 @@ import torch
 from PIL import Image
 
 import data
+from core.drawing.rendering import tile_images
 from core.errors import ForetellError
 from core.registry import Registry
-from core.rendering import tile_images
 from core.shares import share_of
 from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress

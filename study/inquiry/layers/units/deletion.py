@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import torch
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.types import Progress, silent
 from study.inquiry.layers.costs import leave_out_each_unit

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.class_names import shorten_names
 from core.errors import ForetellError
 from core.layers.dissection import TOP, dissect

@@ -13,15 +13,15 @@ import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
-from core.attribution.places import select_layer
+from core.attribution.places.place import select_layer
 from core.concepts.explainer import ExplainerSettings, check_settings, train_explainer
 from core.concepts.explanatory_graph import list_places
 from core.concepts.part_measures import measure_instability
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import compute_logits_with, maps_of
 from core.shares import share_of
 from core.types import Progress
-from core.views import view
 from study import plots
 from study.inquiry.layers.costs import Planned, Work
 from study.inquiry.layers.inspection import LayerInspection

@@ -8,9 +8,9 @@ import pandas as pd
 from PIL import Image
 from torch import Tensor
 
-from core.attribution.cam import enlarge_maps
+from core.attribution.places.place import enlarge_maps
 from core.concepts.explainer import TrainedExplainer, keep_places
-from core.rendering import Scale, overlay, tile_images
+from core.drawing.rendering import Scale, overlay, tile_images
 from study.inquiry.layers.inspection import LayerInspection
 
 DRAWN, SHOWN, SIDE, OPACITY = 3, 6, 128, 0.8

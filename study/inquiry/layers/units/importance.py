@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from core.attribution.erasure import Units, relative_surprise, surprise
-from core.attribution.places import select_layer
+from core.attribution.maps.erasure import Units, relative_surprise, surprise
+from core.attribution.places.place import select_layer
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study import plots

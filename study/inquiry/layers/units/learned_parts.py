@@ -20,8 +20,8 @@ from core.concepts.explanatory_graph import (
     normalise_activations,
 )
 from core.concepts.part_measures import estimate_gain
+from core.drawing.rendering import tile_images
 from core.fonts import find_font
-from core.rendering import tile_images
 from study.inquiry.layers.inspection import LayerInspection
 
 SHOWN, SIDE = 6, 160

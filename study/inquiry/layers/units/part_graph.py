@@ -20,10 +20,10 @@ from core.concepts.explanatory_graph import (
     learn_layer,
 )
 from core.concepts.part_measures import measure_instability
+from core.drawing.views import view
 from core.errors import ForetellError
 from core.layers.layers import maps_of
 from core.types import Progress
-from core.views import view
 from study import plots
 from study.inquiry.files.targets import TOP, ClassName, resolve_class
 from study.inquiry.layers.costs import read_each_layer

@@ -340,16 +340,3 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     made(app.toggle(key="results_simulated").set_value(True).run())
     assert {m.label: m.value for m in app.metric}["Responses"] == "144"
     assert "Simulated participants: not evidence (144 of 144 responses)." in [w.value for w in app.warning]
-
-
-def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
-    service = door.get_service()
-    for seed, people in ((7, 4), (8, 8)):
-        folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
-        service.researcher.open_study(folder, 3)
-        simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
-    app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert {m.label: m.value for m in app.metric}["Responses"] == "144"
-    versions = app.selectbox(key="results_version")
-    made(versions.select_index(1).run())
-    assert {m.label: m.value for m in app.metric}["Responses"] == "72"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.errors import ForetellError
-from study.collection.permissions import ROLES, Role
+from study.collection.access.permissions import ROLES, Role
 from study.participation.refusals import Refusal
 from study.service import Service
 

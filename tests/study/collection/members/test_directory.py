@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import ForetellError
-from study.collection.accounts import Account
+from study.collection.access.accounts import Account
 from study.collection.researcher import Researcher
 from study.plan.studyfiles import templates
 from study.service import Service

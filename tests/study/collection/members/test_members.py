@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from core.errors import ForetellError
-from study.collection import door
-from study.collection.accounts import Account
+from study.collection.access import door
+from study.collection.access.accounts import Account
+from study.collection.access.permissions import Permission
 from study.collection.export import export
-from study.collection.permissions import Permission
 from study.collection.psychds import export as export_psychds
 from study.collection.researcher import Researcher
 from study.participation.refusals import Refusal

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.collection import door
-from study.collection.permissions import DOOR, ROLES, Role
+from study.collection.access import door
+from study.collection.access.permissions import DOOR, ROLES, Role
 from study.collection.researcher import Researcher
 from study.plan.draft import StudyDraft
 from study.service import Service

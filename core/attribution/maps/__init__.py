@@ -1,0 +1,1 @@
+"""Methods of a layer's feature maps, and of attention."""

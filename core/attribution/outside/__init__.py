@@ -1,0 +1,1 @@
+"""Explanations that Foretell did not make: files, folders, packages, a network's own."""

@@ -1,0 +1,1 @@
+"""Methods that distribute a logit backwards, call by call: LRP, DeepLIFT, Taylor decomposition, excitation."""

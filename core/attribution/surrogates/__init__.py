@@ -1,0 +1,1 @@
+"""Shapley values, and simple models of the network around one image."""

@@ -1,0 +1,1 @@
+"""Heatmaps and photographs as images, and sheets of both."""

@@ -1,0 +1,1 @@
+"""A network as the engine runs it: loaded, examined, fast, in chunks, with right gradients and known geometry."""

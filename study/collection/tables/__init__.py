@@ -1,0 +1,1 @@
+"""The tables of a collection: responses, participants, outcomes and how far they came."""
