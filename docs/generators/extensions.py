@@ -110,7 +110,7 @@ def find_registries() -> Iterator[str]:
 
 def _describe(point: Point) -> tuple[str, ...]:
     module, _, name = point.table.partition(":")
-    found = getattr(importlib.import_module(module), name)
-    group = found.group if isinstance(found, Registry) else None
+    table = getattr(importlib.import_module(module), name)
+    group = table.group if isinstance(table, Registry) else None
     guide = f"[{point.guide.removesuffix('.md').replace('-', ' ')}](../how-to/{point.guide})" if point.guide else ""
     return point.what, f"`{name}` in `{module}`", point.entry, guide, f"`{group}`" if group else ""

@@ -13,7 +13,7 @@ from core.units.unit import Unit, find_layer_shape
 from study.inquiry.layers.inspection import LayerQuery
 
 
-class Planned(Protocol):
+class PlannedQuestion(Protocol):
     """A question that is about to be asked."""
 
     @property
@@ -36,17 +36,17 @@ class Work(Cost):
     seconds: float = 0.0
 
 
-CostRule = Callable[[Planned, Mapping[str, Any]], Work | None]
+CostRule = Callable[[PlannedQuestion, Mapping[str, Any]], Work | None]
 """The work of a question with these parameters, all of them given; None where it is unknown."""
 
 
-def read_each_layer(planned: Planned, _: Mapping[str, Any]) -> Work:
+def read_each_layer(planned: PlannedQuestion, _: Mapping[str, Any]) -> Work:
     """Read each layer once, for each image."""
     layers = len(planned.query.layers) or len(planned.classifier.layers)
     return Work(2 * layers * planned.image_count)
 
 
-def leave_out_each_unit(planned: Planned, _: Mapping[str, Any]) -> Work:
+def leave_out_each_unit(planned: PlannedQuestion, _: Mapping[str, Any]) -> Work:
     """Predict each image without each unit of the layers."""
     layers = planned.query.layers or [select_layer(planned.classifier, "")]
     units = sum(find_layer_shape(planned.classifier, Unit(0, layer))[0] for layer in layers)

@@ -1,4 +1,4 @@
-"""What is known of a question next to its answer: its topic, its words, its drawing and figure, and its cost.
+"""What is known of a question before it is asked: its topic, its words, its drawing and figure, and its cost.
 
 The record is next to the question's function, in its decorator `layer_question`; `study.inquiry.layers.QUESTIONS` names
 the function.

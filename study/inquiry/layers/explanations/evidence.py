@@ -24,7 +24,7 @@ from core.network.device import stream
 from core.types import Progress
 from study import plots
 from study.inquiry.files.chosen_methods import open_methods
-from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.costs import PlannedQuestion, Work
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
@@ -46,7 +46,7 @@ def plot_evidence(table: pd.DataFrame) -> go.Figure:
     return plots.intervals(both, x="method", y="change", by="pixels", title="Log-odds lost")
 
 
-def explain_by_each_method(planned: Planned, given: Mapping[str, Any]) -> Work | None:
+def explain_by_each_method(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work | None:
     """Compute two heatmaps of each image by each method; unknown where the cost of one method is."""
     each = [cost_of(name.strip(), {}, planned.classifier) for name in given["methods"].split(",")]
     known = [one for one in each if one is not None]

@@ -20,7 +20,7 @@ from core.types import Progress
 from data.types import ImageSet
 from study import plots
 from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.layers.costs import CostRule, Planned, Work
+from study.inquiry.layers.costs import CostRule, PlannedQuestion, Work
 from study.inquiry.layers.images.learned_filters import LearnedStack, draw_decomposition
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
@@ -61,7 +61,7 @@ EPOCHS = 8
 def estimate_learning(seconds: float, side: int) -> CostRule:
     """Return the cost of learning filters, without the network: about ``seconds`` for each image of that side, px."""
 
-    def learn(planned: Planned, given: Mapping[str, Any]) -> Work:
+    def learn(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
         images = min(planned.image_count, int(given["images"]))
         return Work(seconds=seconds * images * (int(given["side"]) / side) ** 2 * int(given["epochs"]) / EPOCHS)
 

@@ -19,7 +19,7 @@ from core.layers.probe import compare_probes, linear_probe, perceptron_probe
 from core.types import Progress
 from data.types import ImageSet
 from study import plots
-from study.inquiry.layers.costs import Planned, Work, read_each_layer
+from study.inquiry.layers.costs import PlannedQuestion, Work, read_each_layer
 from study.inquiry.layers.figures import add_limits
 from study.inquiry.layers.inspection import LayerInspection, blocks
 from study.inquiry.layers.record import Topic, layer_question
@@ -41,7 +41,7 @@ PROBE_S, PERCEPTRON = 0.007, 2.5
 """Seconds of a linear probe of a layer per image, about, and how many times longer a perceptron takes."""
 
 
-def read_and_probe(planned: Planned, given: Mapping[str, Any]) -> Work:
+def read_and_probe(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Read every layer once, and train probes of it, which take the same time whatever the speed of the network."""
     layers = len(planned.query.layers) or len(blocks(planned.classifier))
     seconds = PROBE_S * layers * planned.image_count * (PERCEPTRON if int(given.get("hidden", 0)) else 1)

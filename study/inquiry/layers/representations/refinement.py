@@ -18,7 +18,7 @@ from core.layers.probe import Probe, compare_probes, linear_probe
 from core.shares import share_of
 from core.types import Progress
 from study import plots
-from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.costs import PlannedQuestion, Work
 from study.inquiry.layers.inspection import LayerInspection, blocks
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.inquiry.layers.representations.consistency import PLACES, PlacesSide, list_pairs, name_pairs, read_pair
@@ -47,7 +47,7 @@ REFINED = 45
 """Gradients of one image that the refinement of a layer costs, about: mostly the probes, which grow with the images."""
 
 
-def refine_each_layer(planned: Planned, _: Mapping[str, Any]) -> Work:
+def refine_each_layer(planned: PlannedQuestion, _: Mapping[str, Any]) -> Work:
     """Refine each layer."""
     layers = len(planned.query.layers) or len(blocks(planned.classifier))
     return Work(gradients=REFINED * layers * planned.image_count)

@@ -20,7 +20,7 @@ from core.robustness.boundary import margins as margins_of
 from core.shares import Share, share_of
 from core.types import Progress, silent
 from study import plots
-from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.costs import PlannedQuestion, Work, count_listed
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
@@ -47,7 +47,7 @@ MOST_STEPS = 50
 """Those of an attack that is not named there."""
 
 
-def search_each_attack(planned: Planned, given: Mapping[str, Any]) -> Work:
+def search_each_attack(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Search by each attack within each radius."""
     steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
     return Work(gradients=planned.image_count * steps * count_listed(given["radii"]))
@@ -147,7 +147,7 @@ WALK = 150
 """Gradients, about, of the three walks from one image to its decision boundaries."""
 
 
-def walk_each_image(planned: Planned, given: Mapping[str, Any]) -> Work:
+def walk_each_image(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Walk from each image to its decision boundaries."""
     return Work(gradients=WALK * min(planned.image_count, int(given["images"])))
 

@@ -16,7 +16,7 @@ from core.robustness.frequencies import accuracy_by_radius
 from core.shares import share_of
 from core.types import Progress
 from study import plots
-from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.costs import PlannedQuestion, Work, count_listed
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.inquiry.layers.robustness.attacks import WALK, ImageCount, parse_numbers, select_labelled
@@ -37,7 +37,7 @@ def plot_frequencies(table: pd.DataFrame) -> go.Figure:
     return figure.add_hline(y=float(table["whole"].iloc[0]), line=plots.DOTTED)
 
 
-def predict_each_cut_off(planned: Planned, given: Mapping[str, Any]) -> Work:
+def predict_each_cut_off(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Predict the low and the high frequencies of each image at each cut-off."""
     return Work(2 * planned.image_count * count_listed(given["radii"]))
 
@@ -97,7 +97,7 @@ def plot_bands(table: pd.DataFrame) -> go.Figure:
     return figure.update_layout(showlegend=False)
 
 
-def walk_each_band(planned: Planned, given: Mapping[str, Any]) -> Work:
+def walk_each_band(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Walk from each image to the boundary in each band."""
     return Work(gradients=WALK // 3 * int(given["bands"]) * min(planned.image_count, int(given["images"])))
 

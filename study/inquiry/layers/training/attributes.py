@@ -21,7 +21,7 @@ from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output
 from core.types import Progress
 from data.types import Relatives
 from study import plots
-from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.costs import PlannedQuestion, Work, count_listed
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 from study.inquiry.layers.training import attribute_splits
@@ -82,7 +82,7 @@ QUERIES = 100
 """Images that a network is asked about, to compare it with its relatives; as many are crafted for an output."""
 
 
-def ask_each_query(_: Planned, given: Mapping[str, Any]) -> Work:
+def ask_each_query(_: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Predict the images of the relatives, and those that were crafted for each output."""
     sets = count_listed(given["outputs"]) if given["queries"] == "crafted" else 0
     return Work(QUERIES * (1 + sets))

@@ -22,7 +22,7 @@ from core.training.modifications import MODIFICATIONS, PLACED, Examples, Limits,
 from core.training.record import TrainingMoment, TrainingSettings, list_epochs, record_training
 from core.types import Progress, silent
 from study import plots
-from study.inquiry.layers.costs import Planned, Work, count_listed
+from study.inquiry.layers.costs import PlannedQuestion, Work, count_listed
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import TableWords, Topic, layer_question
 from study.workspace.blocks import Blocks
@@ -72,7 +72,7 @@ RECORDED = {
 """The measures of the record, as the panels name them: two side by side on a phone."""
 
 
-def train_each_kind(planned: Planned, given: Mapping[str, Any]) -> Work:
+def train_each_kind(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Count the steps of training, and the measures of half of the images after some of the epochs."""
     half, moments = planned.image_count // 2, len(list_epochs(int(given["epochs"])))
     kinds = count_listed(given["kinds"])

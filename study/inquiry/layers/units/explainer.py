@@ -23,7 +23,7 @@ from core.layers.layers import compute_logits_with, maps_of
 from core.shares import share_of
 from core.types import Progress
 from study import plots
-from study.inquiry.layers.costs import Planned, Work
+from study.inquiry.layers.costs import PlannedQuestion, Work
 from study.inquiry.layers.inspection import LayerInspection
 from study.inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 from study.inquiry.layers.units.explainer_drawings import JudgedExplainer, choose_drawn, draw_explainer
@@ -75,7 +75,7 @@ TRAINED = 32
 """Gradients of one image that a step of an explainer costs, about."""
 
 
-def train_each_step(planned: Planned, given: Mapping[str, Any]) -> Work:
+def train_each_step(planned: PlannedQuestion, given: Mapping[str, Any]) -> Work:
     """Read the layer, and train the explainer step by step."""
     return Work(2 * planned.image_count, TRAINED * int(given["steps"]))
 
