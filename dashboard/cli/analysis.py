@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from study.analysis.models.records import InterimAnalysis
-    from study.analysis.report.files import HeadlineResult
+    from study.analysis.report.finding import HeadlineResult
     from study.bundle import Manifest
     from study.plan.preregistration import AnalysisPlan
 

@@ -15,8 +15,7 @@ from study.analysis.models import random_effects
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text, keep_whole, words
 from study.analysis.planned import nested
-from study.analysis.report import captions, figures, headline
-from study.analysis.report import files as report
+from study.analysis.report import captions, figures, finding, headline, model_table
 from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
@@ -93,7 +92,7 @@ def _draw_with_slopes(result: AnalysisResult, job: Job | None) -> None:
 def _draw_verdicts(result: AnalysisResult, compared: pd.DataFrame | None = None) -> None:
     """Draw what each test says, and beneath it the same test with random slopes, from the table of `slopes`."""
     for test in result.analysis.tests:
-        lines = [f"**{_write(report.describe_test(test, result.level))}**"]
+        lines = [f"**{_write(finding.describe_test(test, result.level))}**"]
         if compared is not None:
             lines.append(_write(slopes.describe(test, compared, result.level)))
         st.markdown("  \n".join(lines))
@@ -140,9 +139,9 @@ def show_models(result: AnalysisResult) -> None:
     st.caption(captions.explain_models(result.analysis.random))
     name = list(result.analysis.models)[-1]
     numbers.heading(f"Table 1: the {name} model", result.label)
-    numbers.table(report.table(result.model), "table1")
+    numbers.table(model_table.table(result.model), "table1")
     st.caption(escape_markdown(captions.explain_table_1(result.model)))
-    files.offer_download("table1.tex", lambda: report.latex(result.model), "table1.tex", "text/plain")
+    files.offer_download("table1.tex", lambda: model_table.latex(result.model), "table1.tex", "text/plain")
     numbers.heading("Random effects: how much participants and categories differ", result.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,7 +23,8 @@ from study.analysis.planned import analysis as planned
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis, PlannedData
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report import files as report
+from study.analysis.report import finding, model_table
+from study.analysis.report.report import Report
 from study.analysis.responses import accuracies
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
@@ -146,7 +145,7 @@ def make_analysis_task(sample: Sample) -> Task:
             done = planned.fit_plan(sample.plan, progress=progress)
             return AnalysisResult(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
         analysis = nested.analyze(sample.data, progress=progress)
-        table = report.compute_headline(analysis, sample.data, None).contrasts
+        table = finding.compute_headline(analysis, sample.data, None).contrasts
         return AnalysisResult(sample.key, sample.data, sample.numbers, None, analysis, table)
 
     return Task(digest("analysed", sample.key), work)
@@ -175,7 +174,7 @@ def make_profile_task(result: AnalysisResult) -> Task:
     frame, model = result.data.frame, result.model
 
     def work(progress: Progress) -> tuple[pd.DataFrame, pd.DataFrame]:
-        table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
+        table = intervals.profile(frame, model, progress=progress).assign(term=model_table.table(model)["term"])
         return table, intervals.variance_components(frame, model)
 
     return _of(result, "profiles", work, lambda: len(frame) * len(model.coefficients) * PROFILE_S)
@@ -192,17 +191,10 @@ def make_report_task(result: AnalysisResult, manifest: Manifest | None = None) -
     """Write every file of the command ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
-        with tempfile.TemporaryDirectory() as folder:
-            written = report.write(
-                result.analysis,
-                result.data,
-                Path(folder),
-                seed=SEED,
-                plan=result.plan,
-                manifest=manifest,
-                progress=progress,
-            )
-            return {path.name: path.read_bytes() for path in written}
+        said = finding.compute_headline(result.analysis, result.data, result.plan)
+        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED)
+        texts = report.describe_models() | report.describe_all(progress)
+        return {name: text.encode() for name, text in texts.items()}
 
     return Task(digest("report", result.key, manifest.study_hash if manifest else ""), work)
 

@@ -53,5 +53,5 @@ def _belief(card: dict[str, Any]) -> str:
         f"{further['spread_of_drawn_images']:.0%} of the variance of held-out ones. The mean image drawn with a unit "
         f"of the upper layer clamped and the mean held-out image weighted by the unit correlate at {middle:.2f} in the "
         f"median unit (quartiles {low:.2f} and {high:.2f}) "
-        "([how to draw them](walkthrough.md#examine-a-network))."
+        "([how to draw them](how-to/sample-a-unit.md))."
     )

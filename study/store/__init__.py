@@ -9,11 +9,11 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from study.store import engine
-from study.store.engine import Place, find_file
+from study.store.database import engine
+from study.store.database.engine import Place, find_file
+from study.store.database.writer import Writer
 from study.store.errors import StoreError
 from study.store.migrations import MIGRATIONS, Migrations, migrate
-from study.store.writer import Writer
 
 __all__ = ["Connection", "Place", "Store", "StoreError", "find_file"]
 

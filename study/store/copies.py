@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, create_engine, inspect
 
-from study.store.engine import Place, parse_place
+from study.store.database.engine import Place, parse_place
 from study.store.errors import StoreError
 
 

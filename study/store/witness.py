@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Table, select, union_all
 
-from study.store.engine import Place, find_file
+from study.store.database.engine import Place, find_file
 from study.store.rows import at_most_one
 from study.store.tables import audit, erased_response, response
 

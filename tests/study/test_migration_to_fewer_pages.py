@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from study.bundle import canonical
-from study.store import Store, StoreError, engine, repository, responses, subject
+from study.store import Store, StoreError, repository, responses, subject
+from study.store.database import engine
 from study.store.migrations import MIGRATIONS, migrate
 from tests.postgresql import FOUND, Postgresql
 

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import Engine, inspect, text
 
 from study.service import Service
-from study.store import Store, StoreError, engine
+from study.store import Store, StoreError
+from study.store.database import engine
 from study.store.migrations import MIGRATIONS
 from study.store.tables import METADATA
 from tests.postgresql import Postgresql
@@ -148,7 +149,7 @@ def test_a_connection_that_breaks_acknowledges_nothing_of_its_group(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "study.store.writer.LONGEST_S", 60
+        "study.store.database.writer.LONGEST_S", 60
     )  # a busy machine would else end the group before it is whole
     store.write(lambda db: db.exec_driver_sql("CREATE TABLE n(x BIGINT PRIMARY KEY)"))
     gate = threading.Event()

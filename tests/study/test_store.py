@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Engine, inspect, text
 from study.bundle import canonical
 from study.service import Service
 from study.simulate import simulate
-from study.store import Store, StoreError, engine, repository, responses
+from study.store import Store, StoreError, repository, responses
+from study.store.database import engine
+from study.store.database.writer import Writer
 from study.store.migrations import MIGRATIONS, fingerprint, migrate
 from study.store.tables import METADATA
-from study.store.writer import Writer
 from tests.conftest import MakeBundle
 
 
@@ -161,7 +162,7 @@ def test_nothing_is_acknowledged_when_sqlite_gives_up_the_transaction(
     writing: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a full disk SQLite rolls the whole transaction back by itself; every job of the group must then fail."""
-    monkeypatch.setattr("study.store.writer.LONGEST_S", 60)  # a busy machine would else end the group too soon
+    monkeypatch.setattr("study.store.database.writer.LONGEST_S", 60)  # a busy machine would else end the group too soon
     writer = Writer(writing)
     gate = threading.Event()
     first = writer.submit(lambda db: gate.wait(5))

@@ -9,8 +9,9 @@ from core.types import Progress, silent
 from study.analysis.models.records import InterimAnalysis
 from study.analysis.planned import analysis as planned
 from study.analysis.planned import nested
-from study.analysis.report import files as report
-from study.analysis.report.files import HeadlineResult
+from study.analysis.report import files
+from study.analysis.report.finding import HeadlineResult, compute_headline
+from study.analysis.report.report import Report
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
@@ -49,6 +50,6 @@ def write(
     done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
-    headline = report.compute_headline(analysis, stayed, done)
-    report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, finding=headline, progress=progress)
-    return headline
+    finding = compute_headline(analysis, stayed, done)
+    files.write(Report(analysis, stayed, finding, done, manifest, seed), out, progress)
+    return finding

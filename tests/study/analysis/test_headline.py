@@ -9,8 +9,7 @@ import pytest
 
 from study.analysis.planned import analysis as planned
 from study.analysis.planned import nested
-from study.analysis.report import files as report
-from study.analysis.report import results
+from study.analysis.report import finding, results
 from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
 from tests.study.analysis.simulated import study
@@ -28,7 +27,7 @@ def test_the_headline_goes_by_the_frozen_alpha(tmp_path: Path) -> None:
     verdicts = {}
     for alpha in (0.01, 0.05, 0.1):
         done = planned.execute(data, AnalysisPlan(alpha=alpha, participants=4))
-        said = report.compute_headline(done.analysis, data, done).sentences
+        said = finding.compute_headline(done.analysis, data, done).sentences
         verdicts[alpha] = [line.startswith("There is evidence") for line in said if "χ²(" in line]
         assert any(f"({100 * (1 - alpha):g}% CI " in line for line in said)
         assert any("tested at alpha = .01" in line for line in said) == (alpha == 0.01)
@@ -43,7 +42,7 @@ def test_looks_lower_the_level_of_the_headline() -> None:
     stopping = {"looks": [4, 8], "contrast": {"more": "both"}, "spending": "pocock"}
     data = responses.prepare(study(32, 8, 8, seed=11))
     done = planned.execute(data, AnalysisPlan(participants=8, stopping=stopping))
-    found = report.compute_headline(done.analysis, data, done)
+    found = finding.compute_headline(done.analysis, data, done)
     assert found.level == pytest.approx(0.0277, abs=2e-4)
     assert any("97.23% CI" in line for line in found.sentences)
 

@@ -13,7 +13,7 @@ from study.analysis.models import mixed, random_effects
 from study.analysis.planned import analysis as planned
 from study.analysis.planned import contrasts, nested, placebos
 from study.analysis.planned.contrasts import Contrast
-from study.analysis.report import files as report
+from study.analysis.report import finding
 from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan, Exclusions, PlannedContrast
 from tests.study.analysis import simulated
@@ -150,7 +150,7 @@ def test_the_comparison_with_slopes_has_every_contrast_of_the_headline(study: pd
     """Catches contrasts with placebos that the comparison drops, and Holm's correction for 9 in place of 12."""
     data = responses.prepare(study)
     analysis = nested.analyze(data)
-    said = report.compute_headline(analysis, data, None)
+    said = finding.compute_headline(analysis, data, None)
     rows = slopes.compare(data, analysis).pipe(lambda table: table[table["points"].notna()])
     plain = rows.drop_duplicates("result", keep="first").set_index("result")
     assert list(plain.index) == list(said.contrasts["contrast"])

@@ -9,6 +9,7 @@ import math
 import re
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,9 @@ from study.analysis.models import sentences
 from study.analysis.models.records import Coefficient, MixedModel
 from study.analysis.planned import nested
 from study.analysis.planned.nested import RatioTest
-from study.analysis.report import figures, results
-from study.analysis.report import files as report
+from study.analysis.report import figures, finding, model_table, results
+from study.analysis.report import files as files_of
+from study.analysis.report.report import Report
 from study.analysis.responses import reading as responses
 from study.bundle import Bundle, Manifest
 from study.plan.preregistration import AnalysisPlan
@@ -61,12 +63,17 @@ MODEL = MixedModel(
         (0.9996, "> .999", ""),
     ],
 )
+def write(analysis: nested.NestedAnalysis, data: responses.Responses, out: Path, **further: Any) -> tuple[Path, ...]:
+    """Write the report of an analysis without a plan."""
+    return files_of.write(Report(analysis, data, finding.compute_headline(analysis, data, None), **further), out)
+
+
 def test_p_values(p: float | None, text: str, mark: str) -> None:
-    assert (sentences.p_text(p), report.stars(p)) == (text, mark)
+    assert (sentences.p_text(p), model_table.stars(p)) == (text, mark)
 
 
 def test_latex() -> None:
-    lines = report.latex(MODEL).splitlines()
+    lines = model_table.latex(MODEL).splitlines()
     assert lines[1] == r"\toprule"
     assert lines[4] == r"(Intercept) & $-$1.06$^{***}$ & 0.14 & $-$7.57 & $<$ .001 \\"
     assert lines[5] == r"AI wrong (standard) $\times$ saliency & $-$0.29$^{*}$ & 0.13 & $-$2.26 & .024 \\"
@@ -76,7 +83,7 @@ def test_latex() -> None:
 
 
 def test_table_has_infinite_estimates_as_such() -> None:
-    table = report.table(MODEL).set_index("term")
+    table = model_table.table(MODEL).set_index("term")
     assert table.loc["AI right", "estimate"] == math.inf
     assert math.isnan(table.loc["saliency", "estimate"])
     assert table.loc[["AI right", "saliency"], ["se", "z", "p"]].isna().all().all()
@@ -97,7 +104,7 @@ def test_table_has_infinite_estimates_as_such() -> None:
     ],
 )
 def test_sentences(test: RatioTest, said: str) -> None:
-    assert said in report.describe_test(test)
+    assert said in finding.describe_test(test)
 
 
 def test_files(tmp_path: Path) -> None:
@@ -107,9 +114,9 @@ def test_files(tmp_path: Path) -> None:
     data = responses.prepare(frame)
     analysis = nested.analyze(data)
     out = tmp_path / "new" / "results"
-    report.write(analysis, data, out, seed=1)
+    write(analysis, data, out, seed=1)
     (out / "report.md").write_text("stale")
-    written = report.write(analysis, data, out, seed=1)
+    written = write(analysis, data, out, seed=1)
     names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
     names |= {"figure1.html", "report.md", "report.html"}
     names |= {
@@ -143,7 +150,7 @@ def test_files(tmp_path: Path) -> None:
 def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
     """Catches a page that fetches plotly.js, or one that draws nothing."""
     data = responses.prepare(study(seed=11))
-    report.write(nested.analyze(data), data, tmp_path)
+    write(nested.analyze(data), data, tmp_path)
     address = (tmp_path / "figure1.html").as_uri()
     asked: list[str] = []
     page = chromium.new_page()
@@ -251,7 +258,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
     """As page, text and files; catches a measure that reached the page only, or numbers of another fit."""
     data, manifest = answered(tmp_path / "bundle")
     analysis = nested.analyze(data)
-    report.write(analysis, data, tmp_path / "out", manifest=manifest)
+    write(analysis, data, tmp_path / "out", manifest=manifest)
     files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     checks = pd.read_csv(io.StringIO(files["exploratory_crosschecks.csv"]))
     estimates = [c.estimate for c in analysis.models["interaction"].coefficients]
@@ -279,6 +286,6 @@ def test_same_seed_same_files(tmp_path: Path) -> None:
     """Also of a study that is known, with everything on its page; catches what hangs on the clock or on an order."""
     data, manifest = answered(tmp_path / "bundle")
     analysis = nested.analyze(data)
-    first, again = (report.write(analysis, data, tmp_path / name, seed=3, manifest=manifest) for name in "ab")
+    first, again = (write(analysis, data, tmp_path / name, seed=3, manifest=manifest) for name in "ab")
     for a, b in zip(first, again, strict=True):
         assert a.read_bytes() == b.read_bytes(), a.name

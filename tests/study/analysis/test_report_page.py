@@ -13,8 +13,8 @@ from study.analysis.exploratory import slopes
 from study.analysis.models import random_effects
 from study.analysis.planned import nested
 from study.analysis.planned.nested import RatioTest
-from study.analysis.report import composition, results
-from study.analysis.report import files as report
+from study.analysis.report import composition, files, finding, results
+from study.analysis.report.report import Report
 from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
 from tests.study.analysis.simulated import study
@@ -73,11 +73,11 @@ def test_a_verdict_says_what_becomes_of_it_with_random_slopes(tmp_path: Path) ->
     """Catches evidence in the main result that the report's own check takes back pages later."""
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = nested.analyze(data)
-    report.write(analysis, data, tmp_path)
+    files.write(Report(analysis, data, finding.compute_headline(analysis, data, None)), tmp_path)
     table = slopes.compare(data, analysis)
     text, page = (tmp_path / "report.md").read_text(), read(tmp_path / "report.html").replace("\u00a0", " ")
     for test in analysis.tests:
-        verdict, line = report.describe_test(test), slopes.describe(test, table, 0.05)
+        verdict, line = finding.describe_test(test), slopes.describe(test, table, 0.05)
         assert f"**{verdict}** {line}" in text
         assert page.index(line.replace("<", "&lt;")) > page.index(verdict.replace("<", "&lt;"))
     sensible = nested.analyze(data, random=random_effects.sensible(data.frame))

@@ -107,7 +107,7 @@ def test_a_full_disk_is_no_reason_to_move_the_database_away(tmp_path: Path, monk
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # type: ignore[attr-defined]
         connection.exec_driver_sql("CREATE TABLE filler(x)")  # type: ignore[attr-defined]
 
-    monkeypatch.setattr("study.store.sqlite.fault", fail)
+    monkeypatch.setattr("study.store.database.sqlite.fault", fail)
     with pytest.raises(StoreError, match=r"disk is full\)\. Make room on its disk"):
         Service(tmp_path)
     monkeypatch.undo()

@@ -23,8 +23,7 @@ from dashboard.shared.tasks import Task
 from study.analysis.exploratory import crosschecks
 from study.analysis.models import intervals
 from study.analysis.planned import contrasts, nested
-from study.analysis.report import figures
-from study.analysis.report import files as report
+from study.analysis.report import figures, model_table
 from study.analysis.report import results as results_of
 from study.analysis.responses import accuracies
 from study.analysis.responses import reading as responses
@@ -81,7 +80,7 @@ def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     largest = analysis.models["interaction"]
     section(app, "Models")
     pd.testing.assert_frame_equal(table(app, "models"), nested.comparison(analysis))
-    pd.testing.assert_frame_equal(table(app, "table1"), report.table(largest))
+    pd.testing.assert_frame_equal(table(app, "table1"), model_table.table(largest))
     profiles = intervals.profile(study_rows, largest, ["saliency"]).iloc[0]
     shown = table(app, "profiles").set_index("term").loc["saliency"]
     assert (shown["low"], shown["high"]) == pytest.approx((profiles["low"], profiles["high"]), abs=1e-3)
@@ -233,7 +232,7 @@ def test_participants_excluded_on_monitor_are_counted_everywhere(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of exclusions, on the page and in ``exclusions.csv``, left them out: 8 took part, 7 were analysed."""
-    monkeypatch.setattr(report.exploratory, "compute_all", lambda *_: ([], []))  # of which this test sees nothing
+    monkeypatch.setattr("study.analysis.exploratory.analysis.compute_all", lambda *_: ([], []))  # not seen here
     planned_study(workspace, PLAN)
     service = door.get_service()
     service.workspace.store.write(lambda db: db.exec_driver_sql("UPDATE session SET mode = 'live'"))

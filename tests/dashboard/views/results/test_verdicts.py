@@ -9,7 +9,7 @@ from core.errors import ForetellError
 from dashboard.results import findings
 from study.analysis.exploratory import slopes
 from study.analysis.planned import nested
-from study.analysis.report import files as report
+from study.analysis.report import finding
 from study.analysis.responses import reading as responses
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, section, tables, upload
@@ -26,7 +26,7 @@ def test_a_verdict_is_followed_by_the_same_test_with_random_slopes(
     table = slopes.compare(data, analysis)
     said = [line.value.split("  \n") for line in app.markdown if "χ²" in line.value]
     for (verdict, line), test in zip(said, analysis.tests, strict=True):
-        assert verdict == f"**{findings._write(report.describe_test(test))}**"
+        assert verdict == f"**{findings._write(finding.describe_test(test))}**"
         assert line == findings._write(slopes.describe(test, table, 0.05))
     assert any("leave out random slopes" in caption.value for caption in app.caption)
     made(app.button(key="see_checks").click().run())

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError
 
-from study.store import postgresql, sqlite
+from study.store.database import postgresql, sqlite
 from study.store.errors import StoreError
 
 KINDS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgresql}

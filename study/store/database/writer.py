@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from study.store.engine import format_error, identify_files, in_transaction, rescue
+from study.store.database.engine import format_error, identify_files, in_transaction, rescue
 from study.store.errors import StoreError
 
 MOST_JOBS = 256

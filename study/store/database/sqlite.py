@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from study.store.transactions import begin_with
+from study.store.database.transactions import begin_with
 
 ERRORS = (sqlite3.Error,)
 

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 
+from study.store.database.transactions import begin_with
 from study.store.errors import StoreError
-from study.store.transactions import begin_with
 
 ERRORS: tuple[type[Exception], ...] = ()
 

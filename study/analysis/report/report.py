@@ -1,0 +1,148 @@
+"""A report: everything that its files say, computed from an analysis and written nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.types import Progress, silent
+from study.analysis.exploratory import analysis as exploratory
+from study.analysis.exploratory import slopes
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
+from study.analysis.planned import nested
+from study.analysis.planned.analysis import PlannedAnalysis
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report import captions, composition, document, figures, model_table
+from study.analysis.report.finding import HeadlineResult
+from study.analysis.responses.notices import MODES
+from study.analysis.responses.reading import Responses
+from study.bundle import Manifest
+from study.network.placement import caveats
+from study.workspace.spreadsheets import csv_text
+
+Files = dict[str, str]
+"""The contents of files, by name."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The results of a study: the same for the same rows, study, plan, seed, code and versions.
+
+    Attributes
+    ----------
+    data
+        The responses the analysis was made from.
+    finding
+        Its main result.
+    plan
+        The planned analysis, if there was a plan; without it the page labels everything exploratory.
+    manifest
+        Of the study that the participants took, if known: it adds the measures of its trials.
+    seed
+        Random seed of exploratory analyses that draw at random.
+    """
+
+    analysis: NestedAnalysis
+    data: Responses
+    finding: HeadlineResult
+    plan: PlannedAnalysis | None = None
+    manifest: Manifest | None = None
+    seed: int = 0
+
+    @cached_property
+    def figure(self) -> tuple[go.Figure, pd.DataFrame]:
+        """Figure 1 and its numbers."""
+        return figures.accuracy_figure(self.data)
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of the models, their tests, contrasts, Figure 1 and exclusions."""
+        return {
+            "table1": model_table.table(self.analysis.largest),
+            "lrt": tests_table(self.analysis),
+            "models": nested.comparison(self.analysis),
+            "figure1": self.figure[1],
+            "contrasts": self.finding.contrasts,
+            **self._exclusions,
+        }
+
+    def describe_models(self) -> Files:
+        """Return the files of models, tests, contrasts and Figure 1, which need no further analysis."""
+        return {
+            "models.json": json.dumps(self.analysis.as_dict(), indent=2, allow_nan=False) + "\n",
+            **_format_tables(self.tables),
+            "table1.tex": model_table.latex(self.analysis.largest),
+            "figure1.html": self.figure[0].to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
+        }
+
+    def describe_all(self, progress: Progress = silent) -> Files:
+        """Compute the exploratory analyses, and return their files and the report itself."""
+        study = AnalysedStudy(self.data, self.seed, self.manifest, self.analysis, self.plan)
+        results, absent = exploratory.compute_all(study, progress)
+        contents = self._fill(results, absent)
+        return {
+            **_format_tables({f"exploratory_{result.name}": result.table for result in results}),
+            **{name: document.render(name, **contents) for name in ("report.md", "report.html")},
+        }
+
+    def _fill(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> dict[str, Any]:
+        """Return what the templates of the report show."""
+        analysis, data, plan, said = self.analysis, self.data, self.plan, self.finding
+        compared = self._find_slopes(results)
+        label = "exploratory" if plan is None else plan.label
+        sections = composition.list_sections(
+            analysis, self.tables, self.figure[0], results, label=label, level=said.level, simulated=data.has_simulated
+        )
+        notices = (line for line in data.messages if line.startswith(tuple(MODES.values())))
+        return {
+            "title": composition.write_title(self.manifest),
+            "notices": [*notices, *caveats(self.manifest)],
+            "facts": composition.list_facts(data, plan, self.manifest),
+            "verdicts": list(zip(said.verdicts, self._describe_slopes(compared), strict=True)),
+            "counted": None if compared is None else slopes.describe_contrasts(compared, said.level),
+            "effects": said.effects,
+            "sections": sections,
+            "figures": document.embed_figures(sections),
+            "notes": [*said.omissions, *analysis.messages, *(f"Not shown. {line}" for line in absent)],
+            "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
+            "planned": plan is not None,
+            "random": analysis.random,
+            "references": captions.name_references(analysis.largest),
+            "models": document.tabulate_models(analysis),
+            "results": results,
+            "seed": self.seed,
+            "made_from": document.provenance(data, plan.plan if plan else None, self.manifest, self.seed),
+        }
+
+    def _find_slopes(self, results: Sequence[ExploratoryResult]) -> pd.DataFrame | None:
+        """Find the comparison with random slopes, where the models leave them out."""
+        if not slopes.are_left_out(self.data, self.analysis):
+            return None
+        return next((result.table for result in results if result.name == "slopes"), None)
+
+    def _describe_slopes(self, compared: pd.DataFrame | None) -> list[str | None]:
+        """Describe whether each test agrees with the one with random slopes; None where there is none."""
+        tests = self.analysis.tests
+        return [None if compared is None else slopes.describe(test, compared, self.finding.level) for test in tests]
+
+    @property
+    def _exclusions(self) -> dict[str, pd.DataFrame]:
+        """The table of exclusions: by the plan's rules, or by researchers if there is no plan."""
+        if self.plan is not None:
+            return {"exclusions": self.plan.exclusions}
+        return {"exclusions": self.data.excluded} if len(self.data.excluded) else {}
+
+
+def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
+    """Tabulate the likelihood-ratio tests: smaller, larger, chisq, df, p."""
+    return pd.DataFrame(analysis.as_dict()["lrt"])
+
+
+def _format_tables(tables: Mapping[str, pd.DataFrame]) -> Files:
+    return {f"{name}.csv": csv_text(table) for name, table in tables.items()}

@@ -1,0 +1,1 @@
+"""The two kinds of database, their transactions, and the one thread that writes."""
