@@ -30,7 +30,7 @@ ASKED: Mapping[str, str] = {
     "frequencies": "accuracy by frequency",
     "bands": "margins by frequency",
     "dissection": "concepts that units detect",
-    "deletion": "classes that need a unit",
+    "deletion": "classes that rely on a unit",
     "importance": "channels that matter most",
     "parts": "object parts that channels detect",
     "explainer": "features of one part each",
