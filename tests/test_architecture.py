@@ -200,16 +200,6 @@ def test_foretell_py_needs_python_alone() -> None:
     }
 
 
-def test_one_version_everywhere() -> None:
-    """A release that is cited or described under another number."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    described = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert cited is not None
-    assert cited[1] == version
-    assert described[0] == version
-
-
 def test_the_ci_runs_the_readmes_test_command() -> None:
     """A CI that tests something else than what people are told to run, or leaves out the browser."""
     readme = (ROOT / "README.md").read_text()

@@ -19,7 +19,7 @@ PIXELS = 2
 """Pixels of the PNG per unit of the sheet: sharp on good screens and in print."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 ROOM = 0.9
-"""Share of a line that is used: who opens an SVG may have a wider font."""
+"""Share of a line that text may fill, because the SVG may be viewed with a wider font."""
 INK = "#1b1f27"
 FAINT = "#5c6470"
 

@@ -80,7 +80,7 @@ class PowerAnalysis:
         if len(compared) < 2:
             known = ", ".join(map(format_condition, FACTORIAL_CONDITIONS))
             raise ForetellError(
-                f"Power is that of comparing at least two of these conditions: {known}. "
+                f"Power needs at least two of these conditions to compare: {known}. "
                 f"The study {self.study.study.name} has {len(compared)} of them."
             )
         return compared

@@ -50,9 +50,9 @@ def is_foreign_origin(asked: HTTPConnection) -> bool:
 
 @cache
 def _warn_of_proxy(host: str) -> None:
-    """Say once that a proxy is not believed: all participants behind it count as one address."""
+    """Say once that a proxy is not trusted: all participants behind it count as one address."""
     log.warning(
-        "%s sends X-Forwarded-For and is not believed: all that it forwards counts as one address. If it is your "
+        "%s sends X-Forwarded-For and is not trusted: all that it forwards counts as one address. If it is your "
         "proxy, set FORWARDED_ALLOW_IPS to its address.",
         host,
     )

@@ -44,8 +44,8 @@ python foretell.py concepts --by vae --model bars --set bars --setting size=4000
 - `effect` draws, under both values, codes that images have, exchanged among the images at random. Dec-CaCE draws codes
   from the prior, which the VAE's own codes do not match (their standard deviation is 2 to 3, not 1): its images are
   unlike any bar, and its effect is too large.
-- The interval is that of one training (mean ± t · standard deviation over 5 VAEs, which begin with other weights and
-  leave out another quarter of the images each). It holds what training changes, and nothing that all VAEs have in
+- The interval describes a single training (mean ± t · standard deviation over 5 VAEs, which begin with other weights
+  and each leave out another quarter of the images). It covers what training changes, and nothing that all VAEs have in
   common. It is wide: where colour and class nearly coincide, little tells the VAE what the colour alone changes.
 - `shown` is the share of the images drawn with the concept in which a linear reader of the images sees it. A larger
   code holds the colour itself, so setting the condition changes nothing; below 80% a sentence says that the effect is
@@ -103,7 +103,7 @@ READING = """\
   99/50, where the paper has .00 and .39.
 - Dec-CaCE is too high and EncDec-CaCE too low, as in the paper: part of the colour is in the code, where setting the
   condition does not reach it. Both vary far more between trainings of the VAE than their Monte Carlo error says.
-- TCAV is that of the first layer; closer to the output it varies more (99/50, second layer: {second}).
+- TCAV is computed on the first layer; closer to the output it varies more (99/50, second layer: {second}).
 - Errors in that lecture: TCAV of a network that ignores the colour is one half, not 0 (the table itself has .76).
   ConExp is written with f(l) for f(I). A calibrated classifier has a ConExp of at most .20, .98, .96 and .65 in the
   four rows; the table's .21, 1.00, .97 and .69 belong to class labels rather than probabilities, or to an

@@ -28,7 +28,8 @@ participants on the same trials; where a mixed model is fitted, categories are d
 ### Accuracies
 
 Figure 1 shows the share of correct predictions in each condition and trial type. Responses of one participant are
-alike, so {trials_of_type} responses of a participant say less than as many of different participants. The interval
+correlated, so {trials_of_type} responses of one participant carry less information than as many from
+different participants. The interval
 therefore starts from how much participants differ (the linearised variance of a ratio: Cochran, 1977, *Sampling
 Techniques*, 3rd ed.), computes how many independent responses would vary as much, and takes Wilson's interval for that
 number, with Student's t in place of the normal distribution because few participants say little about how much they

@@ -54,8 +54,8 @@ class's probability, with a 95% interval over scenes. 0 means that the network d
 
 - do(context): the same object, pose and light in each other context.
 - do(object): other objects in the same context.
-- do(low frequencies): what is below 4 cycles per image is that of another scene.
-- do(high frequencies): what is above 16 cycles per image is that of another scene.
+- do(low frequencies): frequencies below 4 cycles per image are taken from another scene.
+- do(high frequencies): frequencies above 16 cycles per image are taken from another scene.
 """
 
 BENCHMARK = """\

@@ -175,7 +175,7 @@ def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
             faults.append(f"trials.categories: {supply.names.describe_ambiguous(name, matches, 'the network')}")
         else:
             faults.append(
-                f"trials.categories names {name!r}, which is no class of the network.{_suggest(supply, name)}"
+                f"trials.categories names {name!r}, which is not a class of the network.{_suggest(supply, name)}"
             )
     if faults:
         raise ForetellError("\n".join(faults))

@@ -161,7 +161,7 @@ def _check_plan(
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
-    """Describe a set: its size, unreadable files and categories that are no classes of the network."""
+    """Describe a set: its size, unreadable files and categories that are not classes of the network."""
     parts = [f"{role}: {images.name}, {count_of(len(images), 'image')} of {len(images.categories)} categories"]
     if images.skipped:
         first = images.skipped[0]
@@ -170,7 +170,7 @@ def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
     strangers = [images.categories[k] for k in np.unique(images.labels[truth == UNMATCHED])]
     if strangers and (truth != UNMATCHED).any():
         names = ", ".join(strangers[:MOST_NAMES]) + (", ..." if len(strangers) > MOST_NAMES else "")
-        one, many = "category that is no class", "categories that are no classes"
+        one, many = "category that is not a class", "categories that are not classes"
         parts.append(f"{count_of(len(strangers), one, many)} of the network: {names}")
     return "; ".join(parts)
 

@@ -31,7 +31,7 @@ EVENTS = {
     "break": "A break ended",
     "clock": "The browser's clock was compared with the server's",
     "message": "A message of the researchers was read",
-    "other_key": "A key was pressed that is none of the two",
+    "other_key": "A key other than the two was pressed",
     "storage_failed": "The browser could not store anything",
     "translated": "The browser translated the page",
     "unknown_parameters": "The link had a parameter that is not known",

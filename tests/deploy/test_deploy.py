@@ -116,7 +116,7 @@ def test_health_says_whether_responses_are_stored(server: Server) -> None:
     assert httpx.get(f"{server.url}/health").json() == {"stores_responses": True}
 
 
-def test_a_proxy_that_is_not_believed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_is_not_trusted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches a proxy in another container whose X-Forwarded-For is dropped without a word."""
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
     with Service(tmp_path) as service:
@@ -126,7 +126,7 @@ def test_a_proxy_that_is_not_believed_is_named(tmp_path: Path, monkeypatch: pyte
         for _ in range(2):
             sent = {"X-Forwarded-For": "198.51.100.7"}
             assert httpx.post(f"{running.url}/api/v1/begin", json={"study": "demo"}, headers=sent).status_code == 201
-        assert running.log().count("sends X-Forwarded-For and is not believed") == 1
+        assert running.log().count("sends X-Forwarded-For and is not trusted") == 1
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze (Debian: systemd)")

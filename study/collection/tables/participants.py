@@ -167,7 +167,7 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
     Column("responses", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
     Column(
         "other_keys",
-        "trials on which a key was pressed that is none of the two, and the page said which they are",
+        "trials on which a key other than the two was pressed, so that the page said which they are",
         lambda one: one.events.get("other_key", 0),
     ),
     Column(

@@ -99,12 +99,12 @@ def check_histories(
 def report_history(says: str, n: int, severities: NDArray[np.float64], given: StreamPredictions) -> dict[str, Any]:
     """Report how often an assertion over n images is broken, where, and whether these windows hold errors.
 
-    Windows overlap, so that their number says too little about the error of the ``share``. One of n sets of windows
-    that share no image has at least the variance of the mean over all n sets: Wilson's 95 % interval ``low, high``
-    is that of so many ``disjoint`` windows. ``violations`` lists the broken windows that share no image with one
-    listed before. ``precision`` is the share of these in which a prediction is an error, ``elsewhere`` that of
-    windows, again without a shared image, in which the assertion holds: None without labels. Intervals treat these
-    windows as a random sample.
+    Overlapping windows are not independent, so an interval based on their number would be too narrow. The windows
+    form n sets in which none overlap, and the mean over all windows varies no more than the mean of one set: ``low,
+    high`` is Wilson's 95% interval for the size of one set, ``disjoint``. ``violations`` lists the broken windows,
+    each without an image of one listed before. ``precision`` is the share of these that contain an error,
+    ``elsewhere`` the same share among windows, again without a shared image, in which the assertion holds; both are
+    None without labels. Intervals treat these windows as a random sample.
     """
     windows = given.streams.list_windows(n)
     severity, errors = severities[windows[:, -1]], given.find_errors(windows)

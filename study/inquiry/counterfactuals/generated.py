@@ -202,5 +202,5 @@ def describe_generated(counterfactual: GeneratedCounterfactual, names: Sequence[
         return changed
     return (
         f"{changed} Caution: {counterfactual.farther:.1%} of the generator's codes are as unusual as this one, so the "
-        "drawn image may be none of its kind."
+        "drawn image may not be typical of the set."
     )

@@ -121,7 +121,7 @@ def test_a_shortage_is_said_with_the_table_and_what_to_add(folders):
     (folders / "pool" / "fish" / "broken.jpg").write_bytes(b"nothing")
     checked = check(folders / "folders.toml", folders / "home")
     assert "1 file left out, such as fish/broken.jpg" in checked.sets[0]
-    assert "1 category that is no class of the network: unicorn" in checked.sets[0]
+    assert "1 category that is not a class of the network: unicorn" in checked.sets[0]
     assert "You ask for 2 categories, but the images allow none" in checked.obstacles[0]
     assert {row["category"] for row in checked.supply.table()} == {"fish", "tree"}
     assert all(row["missing"] for row in checked.supply.table())

@@ -79,8 +79,8 @@ def test_categories_span_the_range_of_accuracy():
     ("wanted", "text"),
     [
         (5, "You ask for 5 categories, but the images allow only 4: each needs 2 pool images"),
-        (("fly",), "trials.categories names 'fly', which is no class of the network.$"),
-        (("Beee",), "'Beee', which is no class of the network. Did you mean 'bee'?"),
+        (("fly",), "trials.categories names 'fly', which is not a class of the network.$"),
+        (("Beee",), "'Beee', which is not a class of the network. Did you mean 'bee'?"),
         (("ant",), "Category 'ant' has too few images. Missing: 1 misclassified standard image"),
     ],
 )

@@ -33,7 +33,7 @@ def plot_deletion(table: pd.DataFrame) -> go.Figure:
 
 @layer_question(
     topic=Topic.UNITS,
-    asks="classes that need a unit",
+    asks="classes that rely on a unit",
     reading=(
         "Probability that each class loses on its own images when a unit is set to 0, for the units with "
         "the largest effects."
