@@ -51,8 +51,9 @@ def test_the_heatmaps_of_the_first_hour_are_made(tmp_path: Path, monkeypatch: py
     """A network file or a notebook cell that does not run as it is printed."""
     own, cell = re.findall(r"```python\n(.*?)```", (DOCS / "first-heatmaps.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "mine.py").write_text(own, encoding="utf-8")
-    torch.manual_seed(0)
-    torch.save(runpy.run_path(str(tmp_path / "mine.py"))["Network"]().state_dict(), tmp_path / "weights.pt")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        torch.save(runpy.run_path(str(tmp_path / "mine.py"))["Network"]().state_dict(), tmp_path / "weights.pt")
     noise = np.random.default_rng(0).integers(0, 256, (240, 240, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "dog.jpg")
     monkeypatch.chdir(tmp_path)

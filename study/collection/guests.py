@@ -127,6 +127,7 @@ class Guests(ResearcherDoor):
         _require_reason(request, "Say how and when the participant asked")
 
         def work(db: Connection) -> dict[str, Any]:
+            self._require_in(db, Permission.MANAGE_PARTICIPANTS, study)
             session = self._find_named(db, study, participant.strip())
             self._note(db, "gave a participant their data", session, request)
             return subject.collect(db, self.workspace, session)
