@@ -15,7 +15,7 @@ from dashboard.shared.service import COOKIE
 from study.collection.access.logins import LOGIN_NS, MOST_TRIES
 from study.service import Service
 from study.store import audit
-from tests.dashboard.gate.test_gate import BROWSER, RESEARCHERS, get, stream_code
+from tests.dashboard.gate.test_gate import BROWSER, RESEARCHERS, check_refusal, get, stream_code
 from tests.dashboard.sso.conftest import CALLBACK, PASSWORD, back, login, said
 from tests.oidc import CLIENT, SECRET, Provider, pressed
 from tests.server import Server
@@ -66,7 +66,7 @@ def test_the_request_to_the_provider(server: Server, provider: Provider, http: h
 def test_with_a_provider_and_no_password_the_pages_are_closed_everywhere(server: Server, path: str) -> None:
     """Catches "open to this machine because no password is set"."""
     assert get(server, path, {}).status_code == 401
-    assert get(server, path, BROWSER).headers["location"] == "/login"
+    check_refusal(get(server, path, BROWSER), path)
     assert stream_code(server, {"Origin": server.url}) == 403
 
 
