@@ -50,6 +50,11 @@ MODEL = MixedModel(
 )
 
 
+def write(analysis: nested.NestedAnalysis, data: responses.Responses, out: Path, **further: Any) -> tuple[Path, ...]:
+    """Write the report of an analysis without a plan."""
+    return files_of.write(Report(analysis, data, finding.compute_headline(analysis, data, None), **further), out)
+
+
 @pytest.mark.parametrize(
     ("p", "text", "mark"),
     [
@@ -63,11 +68,6 @@ MODEL = MixedModel(
         (0.9996, "> .999", ""),
     ],
 )
-def write(analysis: nested.NestedAnalysis, data: responses.Responses, out: Path, **further: Any) -> tuple[Path, ...]:
-    """Write the report of an analysis without a plan."""
-    return files_of.write(Report(analysis, data, finding.compute_headline(analysis, data, None), **further), out)
-
-
 def test_p_values(p: float | None, text: str, mark: str) -> None:
     assert (sentences.p_text(p), model_table.stars(p)) == (text, mark)
 
