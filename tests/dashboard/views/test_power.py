@@ -295,7 +295,9 @@ def test_conditions_outside_the_factors_are_named_and_not_simulated() -> None:
     assert set(zip(frame["saliency"], frame["examples"], strict=True)) == {(0, 0), (1, 1)}
     assert any("leave them out: Random maps. Their pay is included." in note for note in question.notes)
     alone = PowerAnalysis(settings.model_copy(update={"conditions": ("none", "random_maps")}), (4,))
-    with pytest.raises(ForetellError, match="at least two of these conditions to compare: No explanation, Saliency maps"):
+    with pytest.raises(
+        ForetellError, match="at least two of these conditions to compare: No explanation, Saliency maps"
+    ):
         alone.truth()
 
 
