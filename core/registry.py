@@ -12,13 +12,17 @@ import hashlib
 import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from core.errors import ForetellError
+
+R = TypeVar("R")
+"""What is known of an object before it is used."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,14 @@ class Registry(Mapping[str, Any]):
         path = self._table[name] if name in self._table else self.plugins[name].entry.value
         module = importlib.import_module(path.partition(":")[0])
         return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split())
+
+    def record_of(self, name: str, unknown: R) -> R:
+        """Return the ``record`` of an object, or ``unknown``: without one, or where there is no such name."""
+        found = None
+        with suppress(ForetellError):
+            found = self[name]
+        record = getattr(found, "record", None)  # of a package's own function it may be anything
+        return record if isinstance(record, type(unknown)) else unknown
 
     def usable(self) -> Iterator[tuple[str, Any]]:
         """Yield each name with its object; packages that cannot be imported are left out."""

@@ -41,18 +41,18 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.views.conftest import script, settled
 cache.SCENE_COUNT = 48
 method, known = sys.argv[1], sys.argv[2] == "known"
-def opened(**link):
+def open_page(**link):
     app = AppTest.from_function(script, default_timeout=120)
     for name, value in link.items():
         app.query_params[name] = value
     app = settled(app.run())
     assert not app.exception, app.exception[0].value
     return app
-single = opened(method=method, image="adversarial/7")
+single = open_page(method=method, image="adversarial/7")
 assert single.get("imgs") or single.get("image"), "no heatmap is drawn"
 said = [one.value for one in single.caption]
 assert any(one.startswith("A heatmap takes about " if known else "The cost cannot be estimated") for one in said), said
-grid = opened(view="Grid", methods=[method], images="adversarial/7")
+grid = open_page(view="Grid", methods=[method], images="adversarial/7")
 assert grid.dataframe[0].value["probability"].notna().all()
 (button,) = [one for one in grid.button if one.label == "Perturbation"]
 shown = settled(button.click().run()).multiselect(key="methods").value

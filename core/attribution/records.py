@@ -7,14 +7,12 @@ module imports no method until one is asked for, and no torch: a participants' s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from core.attribution import METHODS
 from core.attribution.signs import EVIDENCE, Sign
-from core.errors import ForetellError
 from core.parameters import list_parameters
 
 if TYPE_CHECKING:
@@ -58,15 +56,7 @@ UNKNOWN = MethodRecord()
 
 def record_of(name: str) -> MethodRecord:
     """Return the record of a method; `UNKNOWN` also where there is no such method, which an old study may name."""
-    method = None
-    with suppress(ForetellError):
-        method = METHODS.get(name)
-    return _read(method)
-
-
-def _read(method: object) -> MethodRecord:
-    record = getattr(method, "record", None)  # of a package's own function it may be anything
-    return record if isinstance(record, MethodRecord) else UNKNOWN
+    return METHODS.record_of(name, UNKNOWN)
 
 
 def sign_of(name: str, parameters: Mapping[str, Any]) -> Sign:
@@ -91,6 +81,6 @@ def cost_of(name: str, parameters: Mapping[str, Any], classifier: Classifier) ->
 
 
 def group_methods() -> dict[Family, tuple[str, ...]]:
-    """Group the usable methods by family, in the order of the families and of the registry."""
-    records = {name: _read(method) for name, method in METHODS.usable()}
+    """Group the methods by family, in the order of the families and of the registry."""
+    records = {name: record_of(name) for name in METHODS}
     return {family: tuple(name for name, one in records.items() if one.family is family) for family in Family}

@@ -15,7 +15,7 @@ import numpy as np
 
 from core.attribution.cost import Cost, pace
 from core.attribution.outside.external import reads_heatmaps
-from core.attribution.records import cost_of
+from core.attribution.records import cost_of, record_of
 from core.errors import ForetellError
 from core.network.classifier import Classifier
 from core.network.device import one_thread
@@ -224,7 +224,7 @@ def _certain_classes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
 
 def _method_notes(sources: Sources) -> Iterator[str]:
     """Yield that the duration of a method whose cost is unknown is not in the estimate."""
-    if _cost(sources) is None and not reads_heatmaps(sources.method):
+    if record_of(sources.config.saliency.method).cost is None and not reads_heatmaps(sources.method):
         yield f"The time that {sources.method.__name__} takes for its heatmaps is not in this estimate."
 
 
@@ -236,16 +236,11 @@ def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
 def _seconds(sources: Sources, plan: TrialPlan) -> float:
     """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
     config, classifier = sources.config, sources.classifier
-    one = _cost(sources) or Cost()
+    one = cost_of(config.saliency.method, config.saliency.parameters, classifier) or Cost()
     extra = sum(CONDITIONS[name].is_separate and CONDITIONS[name].shows_saliency for name in config.conditions)
     maps = HEATMAPS + int(extra)
     each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)
     return (len(plan.trials) + len(plan.practice)) * pace(classifier).seconds(each)
-
-
-def _cost(sources: Sources) -> Cost | None:
-    saliency = sources.config.saliency
-    return cost_of(saliency.method, saliency.parameters, sources.classifier)
 
 
 def _duration(seconds: float) -> str:

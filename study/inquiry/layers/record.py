@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
@@ -17,7 +16,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from PIL import Image
 
-from core.errors import ForetellError
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.costs import CostRule
 from study.inquiry.layers.inspection import LayerInspection
@@ -174,19 +172,11 @@ layer_question = _decorate(QuestionRecord)
 
 def record_of(name: str) -> QuestionRecord:
     """Return the record of a question; `UNKNOWN` also where there is no such question."""
-    question = None
-    with suppress(ForetellError):
-        question = QUESTIONS[name]
-    return _read(question)
-
-
-def _read(question: object) -> QuestionRecord:
-    record = getattr(question, "record", None)  # of a package's own function it may be anything
-    return record if isinstance(record, QuestionRecord) else UNKNOWN
+    return QUESTIONS.record_of(name, UNKNOWN)
 
 
 def group_questions() -> dict[Topic, tuple[str, ...]]:
     """Group the usable questions by topic, in the order of the topics and of the registry; no topic is empty."""
-    records = {name: _read(question) for name, question in QUESTIONS.usable()}
+    records = {name: record_of(name) for name, _ in QUESTIONS.usable()}
     groups = {topic: tuple(name for name, one in records.items() if one.topic is topic) for topic in Topic}
     return {topic: names for topic, names in groups.items() if names}
