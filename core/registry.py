@@ -93,10 +93,10 @@ class Registry(Mapping[str, Any]):
 
     def record_of(self, name: str, unknown: R) -> R:
         """Return the ``record`` of an object, or ``unknown``: without one, or where there is no such name."""
-        found = None
+        described = None
         with suppress(ForetellError):
-            found = self[name]
-        record = getattr(found, "record", None)  # of a package's own function it may be anything
+            described = self[name]
+        record = getattr(described, "record", None)  # of a package's own function it may be anything
         return record if isinstance(record, type(unknown)) else unknown
 
     def usable(self) -> Iterator[tuple[str, Any]]:
