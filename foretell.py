@@ -203,29 +203,37 @@ def has_other_sources(python: Path, lock: Path) -> bool:
 def run_tests(arguments: list[str]) -> int:
     """Set up for tests, find a browser, run pytest. ``--no-browser`` leaves the browser tests out."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print("python foretell.py test [--no-browser] [pytest arguments]\n\nExample: python foretell.py test -k glmm")
+        print(
+            "python foretell.py test [--quick] [--no-browser] [pytest arguments]\n\n"
+            "--quick runs the tests that the changes since the last commit reach, the nearest first, in under three\n"
+            "minutes. Slow tests are left out.\n\n"
+            "Example: python foretell.py test -k glmm"
+        )
         return 0
-    with_browser = "--no-browser" not in arguments
-    arguments = [a for a in arguments if a != "--no-browser"]
+    with_browser, is_quick = "--no-browser" not in arguments, "--quick" in arguments
+    arguments = [a for a in arguments if a not in ("--no-browser", "--quick")]
     python = find_python(RUNTIME, DEVELOPMENT)
     environment = child_environment()
-    if with_browser:
-        chromium = find_chromium(python)
-        if chromium is None:
-            return fail(
-                "No Chromium could be found or installed for the browser tests. Install one and set FORETELL_CHROMIUM "
-                "to its path, or leave those tests out with --no-browser."
-            )
+    left_out = ["slow"] if is_quick else []
+    if not with_browser:
+        left_out.append("browser")
+    elif chromium := find_chromium(python):
         environment["FORETELL_CHROMIUM"] = chromium
     else:
-        arguments += ["-m", "not browser"]
+        return fail(
+            "No Chromium could be found or installed for the browser tests. Install one and set FORETELL_CHROMIUM "
+            "to its path, or leave those tests out with --no-browser."
+        )
+    if left_out:
+        arguments += ["-m", " and ".join(f"not {mark}" for mark in left_out)]
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
         # A file's tests share its servers; tests/conftest.py puts the slow files first.
         workers = (os.cpu_count() or 1) + WAITING
         arguments = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
     environment = ONE_THREAD | environment
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each of a thousand processes would compile the project again
-    return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
+    module = "tests.quick" if is_quick else "pytest"
+    return subprocess.call([python, "-m", module, *arguments], cwd=ROOT, env=environment)
 
 
 def build_docs(arguments: list[str]) -> int:

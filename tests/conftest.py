@@ -36,6 +36,7 @@ from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.texts import complete_texts
 from study.service import Service
 from study.workspace.workspace import DATABASE
+from tests import quick
 from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
 
@@ -57,7 +58,12 @@ os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name for it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of slow tests: with one of them last, a core would wait for the other."""
+    """Begin with the files of slow tests: with one of them last, a core would wait for the other.
+
+    Only ``--quick`` begins with the files that are nearest to a change.
+    """
+    if quick.DEADLINE in os.environ:
+        return
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
