@@ -20,8 +20,8 @@ from study.workspace.imagesets import count_images, list_left_out
 
 KEEP, LEAVE_OUT = "Keep as it is", "Leave out"
 ALL = "All classes"
-CLASS_KEY, MODEL_KEY, OPENED_KEY = "class", "library_model", "library_opened"
-"""In the session: the class whose images are shown, the network whose classes are compared, and the opened image."""
+CLASS_KEY, OPENED_KEY = "class", "library_opened"
+"""In the session: the class whose images are shown, and the opened image."""
 MOST_NAMED = 20
 PER_PAGE = 30
 THUMBNAIL_PX, MOST_PX = 192, 720
@@ -126,7 +126,8 @@ def _match(name: str, images: ImageSet) -> str | None:
         return None
     models = cache.list_models()
     nearest = next(iter(known), cache.BUILT_IN)
-    model: str = st.selectbox("Network", models, models.index(nearest), key=MODEL_KEY)
+    # A key of the set's own: that of another set may be a network that knows none of these classes.
+    model: str = st.selectbox("Network", models, models.index(nearest), key=f"library_model_{name}")
     classifier = cache.load_classifier(model)
     matches = match_categories(images, classifier)
     unmatched = [category for category, label in matches.items() if label is None]

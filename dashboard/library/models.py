@@ -48,7 +48,7 @@ def _show_adding(problem: str) -> None:
         st.info(escape_markdown(refusal))
         return
     if job is not None:
-        st.caption("Downloading and loading the network. The weights stay in the library's own cache on this machine.")
+        st.caption("Loading the network. Weights that are downloaded stay in their library's cache on this machine.")
         watch(job)
     if problem:
         st.error(escape_markdown(problem))

@@ -23,6 +23,7 @@ from study.workspace.tomlfile import check_content, use_present_names
 
 MISSING = object()
 """The value at a place that the file does not set."""
+_HEADING = re.compile(r"\A(?:[ \t]*(?:#.*)?\n)+")
 _CROWDED = re.compile(r"(?m)(?<=[^\n])\n(?=\[\[?[\w.]+\]\]?[ \t]*(?:#.*)?$)")
 """The end of a line before the head of a table, without a blank line between them."""
 
@@ -112,6 +113,10 @@ class StudyDraft:
         del holder[key]
         if tables and not holder:
             self.remove(".".join(tables))
+
+    def remove_heading(self) -> None:
+        """Remove the comments above the first setting, which say what the file is."""
+        self._document = tomlkit.parse(_HEADING.sub("", tomlkit.dumps(self._document)))
 
     def check(self) -> tuple[StudyConfig | None, list[Fault]]:
         """Return the settings; or None, with everything that is wrong."""

@@ -56,6 +56,8 @@ def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
         draft.set("study.title", title)
     if source.parent != target.parent:
         _rebase(draft, source)
+    if source.parent == ROOT / "data" / "studies":
+        draft.remove_heading()  # it says what the template is
     copy_typed(source, target, before, draft.content)
     draft.save(target)
     return target

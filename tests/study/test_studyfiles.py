@@ -15,12 +15,21 @@ from tests.conftest import write_bundle
 DEMO = ROOT / "data" / "studies" / "demo.toml"
 
 
-def test_a_copy_is_a_study_of_its_own_with_every_comment(tmp_path: Path) -> None:
+def test_a_copy_is_a_study_of_its_own_with_the_comments_on_its_settings(tmp_path: Path) -> None:
+    """Catches comments that are lost, and a study of one's own that says it is the demo."""
     path = studyfiles.copy_study(DEMO, tmp_path, "mine", "My study")
     assert path == tmp_path / "studies" / "mine.toml"
     settings = config.read(path)
     assert (settings.study.name, settings.study.title) == ("mine", "My study")
-    assert path.read_text().count("#") == DEMO.read_text().count("#")
+    text, template = path.read_text(), DEMO.read_text()
+    heading = template.partition("[study]")[0]
+    assert heading.count("#") == 1
+    assert text.startswith("[study]")
+    assert text.count("#") == template.count("#") - 1
+    again = studyfiles.copy_study(path, tmp_path, "again")
+    path.write_text(f"# My own words.\n\n{text}")
+    assert studyfiles.copy_study(path, tmp_path, "third").read_text().startswith("# My own words.")
+    assert again.read_text().startswith("[study]")
 
 
 def test_a_copy_from_another_folder_finds_its_images(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"
 LEAST, COUNT, MOST = 20, 200, 2000
 """Images of a question: at least, by default, and at most."""
-COUNT_KEY = "layers.images"
+COUNT_KEY, FORMER = "layers.images", "layers.former"
+"""In the session: the number of images, and the network that was asked about before."""
 MOST_FREQUENT = ""
 """The option of a class that is the one predicted most often: the name of no class."""
 CLASS_HELP = "One of the network's classes, or the one that it predicts most often for these images."
@@ -60,6 +61,10 @@ def choose_networks(question: str, model: str, classifier: Classifier) -> tuple[
     if not record.compares:
         return LayerQuery(question, model, layers=layers), model
     names = cache.list_models()
+    former = st.session_state.get(FORMER)
+    if former is not None and former == st.session_state.get("layers.other"):  # itself, which nobody chose
+        st.session_state["layers.other"] = model
+    st.session_state[FORMER] = model
     other = st.selectbox("Compared with", names, names.index(model), key="layers.other", bind=BIND)
     compared = cache.load_classifier(other)
     other_layers = _choose_layers("Its layers", compared, "layers.other_layers", "The same names")

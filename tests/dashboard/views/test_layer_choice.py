@@ -18,6 +18,7 @@ from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.inspection import LayerQuery
 from study.inquiry.layers.record import Topic, group_questions, record_of
 from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.conftest import OTHER, settled
 
 
 def test_an_unknown_question_of_a_link_is_said(opened) -> None:
@@ -122,3 +123,16 @@ def test_every_field_of_a_question_says_what_it_means(opened, question) -> None:
     assert all(helps.values())
     if question == "memorisation":
         assert helps["memorisation.rate"] == "Learning rate of Adam."
+
+
+def test_another_classifier_is_compared_with_itself_again(opened, workspace) -> None:
+    """Catches a comparison with the classifier chosen before, which nobody asked for; a chosen one stays."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "other.py").write_text(OTHER, encoding="utf-8")
+    app = opened(view="Layers", question="Similarity")
+    assert app.selectbox(key="layers.other").value == "scenes"
+    settled(app.selectbox(key="classifier").set_value("models/other.py").run())
+    assert app.selectbox(key="layers.other").value == "models/other.py"
+    settled(app.selectbox(key="layers.other").set_value("scenes").run())
+    settled(app.selectbox(key="classifier").set_value("scenes:blind").run())
+    assert app.selectbox(key="layers.other").value == "scenes"

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.library.images import CHOSEN
 from dashboard.shared import cache
 from dashboard.shared.keys import NEW_STUDY
 from study.workspace.imagesets import count_images
@@ -185,8 +186,24 @@ def test_labels_are_matched_with_the_network_that_has_most_of_them(app: AppTest,
         (workspace / "models" / f"{name}.py").write_text(network)
     (workspace / "models" / "broken.py").write_text("import nothing_of_that_name")
     add(app.run(), "animals.zip", zipped({name: image(seed) for name, seed in FILES.items()}))
-    assert app.selectbox(key="library_model").value == "models/most.py"
+    assert app.selectbox(key="library_model_animals").value == "models/most.py"
     assert any("3 of 4 folders match a class" in text.value for text in app.markdown)
+
+
+def test_each_set_has_the_network_of_its_own_classes(app: AppTest, workspace: Path) -> None:
+    """Catches a set that is compared with the network of the set shown before, which Design would be handed."""
+    (workspace / "models").mkdir()
+    for name, classes in (("animals", '["kitty", "pup"]'), ("plants", '["fern", "moss"]')):
+        (workspace / "models" / f"{name}.py").write_text(NETWORK.decode().replace('["dark", "bright"]', classes))
+        for k, category in enumerate(json.loads(classes)):
+            (workspace / "images" / name / category).mkdir(parents=True)
+            (workspace / "images" / name / category / "1.png").write_bytes(image(k))
+    settled(app.run())
+    for name in ("animals", "plants", "animals"):
+        settled(app.selectbox(key=CHOSEN).set_value(name).run())
+        chosen = next(one for one in app.selectbox if one.label == "Network").value
+        assert chosen == f"models/{name}.py"
+        assert any("2 of 2 folders match a class" in text.value for text in app.markdown)
 
 
 def test_a_link_to_a_part_that_is_not_there_says_so(app: AppTest) -> None:
