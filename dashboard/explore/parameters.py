@@ -90,9 +90,9 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
     if passes is None:
         return COST_UNKNOWN
     counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
-    said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    said = " and ".join(f"{count:,} {kind} pass{'es' * (count != 1)}" for count, kind in counts if count)
     speed = "" if seconds is None else f", {format_duration(seconds)} on this machine"
-    return f"A heatmap takes about {said} passes{speed}."
+    return f"A heatmap takes about {said}{speed}."
 
 
 def show_parameter(

@@ -121,8 +121,8 @@ def _curves(faithfulness: Faithfulness) -> None:
         )
     figure.update_layout(
         height=230,
-        margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        xaxis={"title": "Pixels removed or added, %", "range": [0, 100]},
+        margin={"l": 0, "r": 16, "t": 10, "b": 0},  # room for half of the last number
+        xaxis={"title": "Pixels removed or added, %", "range": [0, 100], "dtick": 25},
         yaxis={"title": faithfulness.deletion.output.capitalize(), "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )
