@@ -133,7 +133,9 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         about = f"{format_duration(checked.seconds or 0.0)} to build"
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
-        st.markdown(f":green[:material/check_circle:] The {what} can be built: {trials}, {about}.")
+        building.show_doubts(checked)
+        sign = ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
+        st.markdown(f"{sign} The {what} can be built: {trials}, {about}.")
     _show_warnings(editor, checked)
 
 

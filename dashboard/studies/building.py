@@ -118,7 +118,9 @@ def _report_check(study: Study, job: Job) -> None:
     if study.settings is None:
         return
     count = len(list_warnings(checked, study.settings))
-    title = "What the images allow" if checked.obstacles else ":green[:material/check_circle:] This study can be built"
+    show_doubts(checked)
+    sign = ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
+    title = "What the images allow" if checked.obstacles else f"{sign} This study can be built"
     with st.expander(f"{title}: {count_of(count, 'warning')}" if count else title):
         for line in list_warnings(checked, study.settings):
             st.warning(format_message(line))
@@ -129,6 +131,12 @@ def show_obstacles(checked: StudyCheck) -> None:
     """Draw what prevents the build, if anything."""
     if checked.obstacles:
         st.error(format_message("\n\n".join(checked.obstacles)))
+
+
+def show_doubts(checked: StudyCheck) -> None:
+    """Draw why the study could not answer its question although it can be built, if so."""
+    for doubt in checked.doubts:
+        st.warning(format_message(doubt), icon=":material/warning:")
 
 
 def list_warnings(checked: StudyCheck, config: StudyConfig) -> list[str]:

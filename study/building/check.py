@@ -59,6 +59,8 @@ class StudyCheck:
         What was not checked because it takes long, in a sentence; empty where everything was.
     chosen
         The categories that the study would have, by name.
+    doubts
+        Why the study, although it can be built, could not answer its question, each with a remedy.
     """
 
     sets: tuple[str, ...]
@@ -70,6 +72,7 @@ class StudyCheck:
     postponed: str = ""
     warnings: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -77,7 +80,8 @@ class StudyCheck:
         told = [*self.sets]
         if self.supply is not None:
             told += ["Usable images per category, as the network classifies them:", *describe(self.supply)]
-        return [*told, *self.notes, *(f"Warning: {text}" for text in self.warnings), *self.obstacles]
+        warned = (f"Warning: {text}" for text in (*self.doubts, *self.warnings))
+        return [*told, *self.notes, *warned, *self.obstacles]
 
 
 def check(
@@ -156,7 +160,15 @@ def _check_plan(
     warnings += tuple(_plan_warnings(plan, sources))
     chosen = tuple(dict.fromkeys(supply.names.short[trial.candidate.truth] for trial in plan.trials))
     return StudyCheck(
-        sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds, warnings=warnings, chosen=chosen
+        sets,
+        notes,
+        tuple(_nothing_planned(plan)),
+        supply,
+        len(plan.trials),
+        seconds,
+        warnings=warnings,
+        chosen=chosen,
+        doubts=tuple(_doubt_types(sources)),
     )
 
 
@@ -182,6 +194,16 @@ def _list_unmatched_sets(sources: Sources) -> Iterator[str]:
             class_of_labels(images, sources.classifier)
         except ForetellError as error:
             yield str(error)
+
+
+def _doubt_types(sources: Sources) -> Iterator[str]:
+    """Yield that two types of trials have their images from one set, so that no difference is between them."""
+    standard, adversarial = sources.sets["standard"], sources.sets["adversarial"]
+    if standard.digest == adversarial.digest:
+        yield (
+            f"Standard and adversarial images are the same set ({standard.name}): “AI wrong (standard)” and “AI wrong "
+            "(adversarial)” would not differ. Divide the set under Images in Design, or choose another set for one."
+        )
 
 
 def _prior_notes(planner: Planner) -> Iterator[str]:

@@ -80,6 +80,14 @@ def test_what_prevents_the_build_is_said_after_a_change_and_goes_with_it(app: Ap
     assert not app.error
 
 
+def test_a_study_whose_types_do_not_differ_is_not_green(app: AppTest, tiny: Path) -> None:
+    """Catches a green tick next to a study that cannot answer its question."""
+    assert ":green[:material/check_circle:] The study can be built" in lines(app)
+    app = checked(change(app, tiny, sets__adversarial__split="standard", sets__adversarial__size=400))
+    assert ":orange[:material/warning:] The study can be built" in lines(app)
+    assert any("Divide the set under Images in Design" in warning.value for warning in app.warning)
+
+
 def test_a_shortage_stays_until_the_change_is_checked(app: AppTest, tiny: Path) -> None:
     """Catches a box that goes and comes back under the fields while a value is typed."""
     checked(change(app, tiny, trials__categories=60))

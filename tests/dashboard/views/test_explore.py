@@ -153,7 +153,8 @@ def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened
     app = opened(method="Score-CAM")
     assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.load_classifier("scenes").layers]
     assert any(
-        c.value.startswith("A heatmap takes about 128 forward passes and 1 forward and backward pass,") for c in app.caption
+        c.value.startswith("A heatmap takes about 128 forward passes and 1 forward and backward pass,")
+        for c in app.caption
     )
 
 

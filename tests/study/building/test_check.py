@@ -69,6 +69,18 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert "Estimated duration of the build: about" in text
 
 
+def test_two_trial_types_from_one_set_are_doubted(tmp_path):
+    """Catches a study that "can be built" although two of its types of trials are the same."""
+    same = TINY.replace('split = "adversarial"\nsize = 160', 'split = "standard"\nsize = 400')
+    (tmp_path / "same.toml").write_text(same)
+    (tmp_path / "tiny.toml").write_text(TINY)
+    checked = check(tmp_path / "same.toml", tmp_path / "home")
+    assert (checked.obstacles, len(checked.doubts)) == ((), 1)
+    assert checked.doubts[0].startswith("Standard and adversarial images are the same set (scenes/standard):")
+    assert f"Warning: {checked.doubts[0]}" in checked.lines
+    assert check(tmp_path / "tiny.toml", tmp_path / "home").doubts == ()
+
+
 def test_what_takes_longer_than_the_patience_is_left_out_and_said(tmp_path):
     """Catches a page that starts an hour of predictions by itself, and one that waits for none."""
     (tmp_path / "tiny.toml").write_text(TINY)
