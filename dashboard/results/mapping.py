@@ -13,6 +13,7 @@ from dashboard.shared import files
 from dashboard.shared.keys import digest
 from dashboard.shared.messages import escape_markdown
 from study.analysis.responses import reading as responses
+from study.analysis.responses.spellings import guess_column
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
@@ -127,10 +128,11 @@ def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -
 
 
 def _column(ours: str, columns: list[str], key: str) -> str | None:
+    guess = guess_column(ours, columns)
     return st.selectbox(
         ours if ours in responses.REQUIRED else f"{ours} (optional)",
         columns,
-        index=columns.index(ours) if ours in columns else None,
+        index=None if guess is None else columns.index(guess),
         placeholder=NONE,
         key=f"{key}_{ours}",
         width=200,
