@@ -37,11 +37,12 @@ def column(app: AppTest, ours: str) -> Any:
 def test_own_file_with_other_names(app: AppTest) -> None:
     choose(app, "Upload a CSV file")
     assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
-    upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
+    upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "as_the_ai", "participant": "Subject ID"}))
+    assert column(app, "participant").value == "Subject ID"
     assert [box.value for box in app.warning] == ["No column for correct yet. Choose the columns below."]
     assert "correct" not in app.dataframe[0].value.columns  # the first rows as they will be read
     assert not app.error
-    made(column(app, "correct").select("hit").run())
+    made(column(app, "correct").select("as_the_ai").run())
     assert not app.error
     assert len(table(app, "figure1")) == 12
     times = study(24, 8, 6, seed=5).assign(took=700.0)
