@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 from torch import Tensor
 
@@ -128,15 +127,10 @@ def _fit_hyperplane(gram: NDArray[np.float64], sign: NDArray[np.float64], penalt
     They have the least mean logistic loss + penalty |w|^2 / (2 N). Where its gradient is 0, each image's part in
     them is ``sign expit(-margin) / penalty``.
     """
+    from sklearn.linear_model import LogisticRegression  # seconds, which only a fit is to cost
+
     scale, basis = np.linalg.eigh(gram)
-    z, size = basis * np.sqrt(np.maximum(scale, 0)), len(sign)
-
-    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights, margin = parameters[:-1], sign * (z @ parameters[:-1] + parameters[-1])
-        pull = -sign * expit(-margin) / size
-        value = np.logaddexp(0, -margin).mean() + penalty / (2 * size) * weights @ weights
-        return value, np.append(pull @ z + penalty / size * weights, pull.sum())
-
-    best = minimize(loss, np.zeros(size + 1), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-11}).x
-    margin = sign * (z @ best[:-1] + best[-1])
-    return torch.from_numpy(sign * expit(-margin) / penalty), float(best[-1])
+    z = basis * np.sqrt(np.maximum(scale, 0))
+    fit = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-11).fit(z, sign)
+    parts = sign * expit(-sign * fit.decision_function(z)) / penalty
+    return torch.from_numpy(parts), float(fit.intercept_[0])

@@ -3,6 +3,8 @@
 Domino's model (Eyuboglu et al. 2022, arXiv:2203.14960, section 4.2): in group s the features are normal with a diagonal
 covariance, and labels and predictions are categorical. With q the responsibilities, each step raises the free energy
 F(q) = E_q[log p(x, s)] + H(q), which equals the log-likelihood when q is the posterior (Neal & Hinton 1998).
+
+scikit-learn's `GaussianMixture` is the case gamma = 0: it has no categorical part.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.stats import rankdata
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -82,12 +82,15 @@ def principal_plane(features: Tensor) -> tuple[NDArray[np.float64], NDArray[np.f
         All images have the same features, or there is but one feature.
     """
     x = features.double().flatten(1).numpy()
-    centred = x - x.mean(0)
-    covariance = centred.T @ centred / len(x)
-    whole, size = covariance.trace(), len(covariance)
-    if size < 2 or not whole > 0:
+    if x.shape[1] < 2 or not np.ptp(x, axis=0).any():
         raise ForetellError("The network's features do not differ between these images: there is nothing to project.")
-    variances, axes = eigh(covariance, subset_by_index=[size - 2, size - 1])
-    axes, variances = axes[:, ::-1], variances[::-1].clip(min=0)
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), [0, 1]])
-    return centred @ axes, variances / whole
+    plane = fit_components(x, 2)  # it turns each axis as said
+    return plane.transform(x), plane.explained_variance_ratio_
+
+
+def fit_components(x: NDArray[np.float64], count: int) -> Any:
+    """Fit the first principal components, at most ``count``, to rows (N, M): a `PCA` of scikit-learn."""
+    from sklearn.decomposition import PCA  # seconds, which only a fit is to cost
+
+    most = min(x.shape)
+    return PCA(min(count, most), svd_solver="arpack" if count < most else "full", random_state=0).fit(x)

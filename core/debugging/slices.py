@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.stats import hypergeom
 
 from core.debugging.mixture import ErrorMixture, MixtureData, fit_mixture
+from core.debugging.neighbours import fit_components
 from core.errors import ForetellError
 from core.shares import Share, share_of
 
@@ -111,7 +111,8 @@ def find_slices(
     _check(len(labels), int(wrong.sum()), groups)
     drawn = np.random.default_rng(seed).permutation(len(labels))
     found_on, tested = drawn[: len(drawn) // 2], np.sort(drawn[len(drawn) // 2 :])
-    places = _project(features.astype(np.float64), found_on)
+    wide = features.astype(np.float64)
+    places = fit_components(wide[found_on], COMPONENTS).transform(wide)
     one_hot = np.eye(probabilities.shape[1])[labels]
     seen = MixtureData(
         places[found_on],
@@ -123,14 +124,6 @@ def find_slices(
     return ErrorSlices(
         _count(belongs, wrong[tested], tested), share_of(wrong[tested].sum(), len(tested)), tested, mixture
     )
-
-
-def _project(features: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Project all features onto the principal components (N, `COMPONENTS`) of those of ``rows``."""
-    centre, size = features[rows].mean(0), features.shape[1]
-    centred = features[rows] - centre
-    _, axes = eigh(centred.T @ centred, subset_by_index=[max(0, size - COMPONENTS), size - 1])
-    return np.asarray((features - centre) @ axes)
 
 
 def _check(count: int, errors: int, groups: int) -> None:

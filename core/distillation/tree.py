@@ -1,14 +1,13 @@
 """Classification trees: which rules give the predictions of a network.
 
-CART (Breiman, Friedman, Olshen & Stone 1984) with Gini's impurity, grown best first: the leaf is split next whose best
-split lowers the impurity of the whole set most.
+CART (Breiman, Friedman, Olshen & Stone 1984) by scikit-learn, with Gini's impurity, grown best first: the leaf is split
+next whose best split lowers the impurity of the whole set most.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,8 @@ from core.errors import ForetellError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-LEAST_GAIN = 1e-9
-"""Decrease of the impurity, in images, below which a leaf is not split."""
+LEAST_GAIN = 1e-12
+"""Decrease of the impurity of the whole set below which a leaf is not split: 0, up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +72,10 @@ class Tree:
         return said[self.locate(features)]
 
 
-@dataclass(frozen=True)
-class _Split:
-    """The best split of a leaf's rows."""
-
-    gain: float
-    feature: int
-    threshold: float
-
-
 def fit_tree(features: Floats, classes: Integers, *, leaves: int, smallest: int = 5) -> Tree:
     """Fit a tree to features (N, D) and the classes (N,) that a network predicts, 0 to K - 1.
+
+    Of several splits that are the best, the one that is taken is the same in each call.
 
     Parameters
     ----------
@@ -102,79 +94,22 @@ def fit_tree(features: Floats, classes: Integers, *, leaves: int, smallest: int 
             f"A tree needs images, 2 or more leaves and 1 or more images in each, not {len(features)}, {leaves} and "
             f"{smallest}."
         )
-    done: list[tuple[Integers, tuple[Step, ...]]] = []
-    waiting = [_rank(features, classes, np.arange(len(classes)), (), smallest, 0)]
-    ranked = 1
-    while waiting and len(done) + len(waiting) < leaves:
-        _, _, rows, path, split = heapq.heappop(waiting)
-        if split is None:
-            done.append((rows, path))
-            continue
-        above = features[rows, split.feature] > split.threshold
-        for side in (False, True):
-            step = Step(split.feature, split.threshold, side)
-            heapq.heappush(waiting, _rank(features, classes, rows[above == side], (*path, step), smallest, ranked))
-            ranked += 1
-    ends = done + [(rows, path) for _, _, rows, path, _ in waiting]
-    most = int(classes.max()) + 1
-    return Tree(tuple(Leaf(path, np.bincount(classes[rows], minlength=most)) for rows, path in ends))
+    from sklearn.tree import DecisionTreeClassifier  # seconds, which only a fit is to cost
+
+    fitted = DecisionTreeClassifier(
+        max_leaf_nodes=leaves, min_samples_leaf=smallest, min_impurity_decrease=LEAST_GAIN, random_state=0
+    ).fit(features, classes)
+    ends, most = fitted.apply(features), int(classes.max()) + 1
+    paths = _list_paths(fitted.tree_)
+    return Tree(tuple(Leaf(path, np.bincount(classes[ends == end], minlength=most)) for end, path in paths))
 
 
-_Ranked = tuple[float, int, Integers, tuple[Step, ...], _Split | None]
-
-
-def _rank(
-    features: Floats, classes: Integers, rows: Integers, path: tuple[Step, ...], smallest: int, number: int
-) -> _Ranked:
-    """Return a leaf with its best split, in the order in which leaves are split; the number decides ties."""
-    split = _find_split(features[rows], classes[rows], smallest)
-    return (-split.gain if split else 0.0), number, rows, path, split
-
-
-BLOCK = 4_000_000
-"""Values that are sorted at a time."""
-
-
-def _find_split(x: Floats, y: Integers, smallest: int) -> _Split | None:
-    """Find the split of rows (N, D) that lowers Gini's impurity most, the first of several; None if none does."""
-    best: _Split | None = None
-    if len(y) < 2 * smallest:
-        return None
-    for start in range(0, x.shape[1], step := max(1, BLOCK // len(y))):
-        for split in _rank_splits(x[:, start : start + step], y, smallest):
-            if split.gain > (best.gain if best else LEAST_GAIN):
-                best = _Split(split.gain, start + split.feature, split.threshold)
-    return best
-
-
-def _rank_splits(x: Floats, y: Integers, smallest: int) -> Iterator[_Split]:
-    """Yield the best split of some features.
-
-    With c_k images of class k on a side of n images, n times Gini's impurity is n - sum c_k^2 / n. The sum grows by
-    2 r + 1 when an image is added whose class has r images on that side already.
-    """
-    order = x.argsort(0, kind="stable")
-    values, labels = np.take_along_axis(x, order, 0), y[order]
-    total = np.bincount(y)
-    left = np.cumsum(2 * _count_earlier(labels) + 1, axis=0)[:-1]
-    right = (total**2).sum() - 2 * np.cumsum(total[labels], axis=0)[:-1] + left
-    size = np.arange(1, len(y))[:, None]
-    gain = left / size + right / (len(y) - size) - (total**2).sum() / len(y)
-    allowed = (values[:-1] < values[1:]) & (size >= smallest) & (len(y) - size >= smallest)
-    gain = np.where(allowed, gain, -np.inf)
-    for feature, row in enumerate(gain.argmax(0)):
-        ends = values[row, feature], values[row + 1, feature]
-        yield _Split(float(gain[row, feature]), feature, float(ends[0] + (ends[1] - ends[0]) / 2))
-
-
-def _count_earlier(labels: Integers) -> Integers:
-    """Count, for each entry of each column (N, D), the earlier ones of the same label."""
-    order = labels.argsort(0, kind="stable")
-    grouped = np.take_along_axis(labels, order, 0)
-    rows = np.arange(len(labels))[:, None]
-    first = np.ones(grouped.shape, dtype=bool)
-    first[1:] = grouped[1:] != grouped[:-1]
-    start = np.maximum.accumulate(np.where(first, rows, 0), axis=0)
-    earlier = np.empty_like(order)
-    np.put_along_axis(earlier, order, rows - start, 0)
-    return earlier
+def _list_paths(tree: Any) -> list[tuple[int, tuple[Step, ...]]]:
+    """List the leaves of a tree by their number, each with the conditions that lead to it."""
+    paths: dict[int, tuple[Step, ...]] = {0: ()}
+    for node, left in enumerate(tree.children_left):  # a node's children come after it
+        if left >= 0:
+            path, step = paths.pop(node), (int(tree.feature[node]), float(tree.threshold[node]))
+            paths[int(left)] = (*path, Step(*step, above=False))
+            paths[int(tree.children_right[node])] = (*path, Step(*step, above=True))
+    return sorted(paths.items())

@@ -87,19 +87,13 @@ def _predict(h: Floats, z: Floats, every: Floats) -> tuple[Floats, Floats]:
 
     The penalty has the least squared error without each image itself, which a closed form gives.
     """
-    centre, middle = h.mean(0), z.mean(0)
-    u, s, v = np.linalg.svd(h - centre, full_matrices=False)
-    scale = (s**2).mean() + np.finfo(float).tiny
-    best: tuple[float, Floats, Floats] | None = None
-    for penalty in PENALTIES * scale:
-        shrunk = s**2 / (s**2 + penalty)
-        leverage = (u**2 @ shrunk) + 1 / len(h)
-        left = (z - middle - u @ (shrunk[:, None] * (u.T @ (z - middle)))) / (1 - leverage).clip(1e-9)[:, None]
-        if best is None or (left**2).sum() < best[0]:
-            weights = v.T @ ((s / (s**2 + penalty))[:, None] * (u.T @ (z - middle)))
-            best = float((left**2).sum()), weights, left
-    assert best is not None
-    return middle + (every - centre) @ best[1], best[2]
+    from sklearn.linear_model import RidgeCV  # seconds, which only a fit is to cost
+
+    scale = ((h - h.mean(0)) ** 2).sum() / min(h.shape) + np.finfo(float).tiny
+    tried = PENALTIES * scale
+    fit = RidgeCV(tried, scoring="neg_mean_squared_error", store_cv_results=True).fit(h, z)
+    without = fit.cv_results_[..., np.flatnonzero(tried == fit.alpha_)[0]]
+    return fit.predict(every), z - without
 
 
 def _log_density(values: Floats, fitted: Floats, judged: NDArray[np.int64]) -> Floats:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.layers.perceptron import Reader, fit_perceptron
 from core.shares import PairedDifference, compare_paired, share_of
 from core.types import Progress, silent
 
 Floats = NDArray[np.float64]
-Fit = Callable[[Floats, NDArray[np.int64], int, float, Callable[[], None]], Reader]
+Labels = NDArray[np.int64]
+Fit = Callable[[Floats, Labels, float, Callable[[], None]], Any]
+"""``fit(x, y, penalty, step)``: a classifier of scikit-learn; what ``step`` raises ends the search."""
 READING = "reading the features"
-FTOL = 1e-12
-"""Relative change of the loss at which the search ends."""
+GRADIENT, STEPS = 1e-8, 1000
+"""Largest slope of the loss, and steps, at which the search of a linear probe ends."""
+STARTS = 3
+"""Random starts of a perceptron: the loss has several minima."""
+ROUND, ROUNDS = 50, 10
+"""Steps of a perceptron's search between two calls of ``step``, and how often it goes on."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +92,13 @@ def perceptron_probe(
     if hidden < 1:
         raise ForetellError(f"hidden={hidden}: the perceptron needs at least one hidden unit.")
     draws = generator or torch.Generator().manual_seed(0)
-    fit = partial(fit_perceptron, hidden=hidden, generator=draws)
+    fit = partial(_fit_perceptron, hidden=hidden, generator=draws)
     return _judge(
         out_of_fold(features, labels, folds=folds, penalty=penalty, generator=draws, progress=progress, fit=fit)
     )
 
 
-def _judge(read: tuple[NDArray[np.int64], NDArray[np.int64], Floats]) -> Probe:
+def _judge(read: tuple[Labels, Labels, Floats]) -> Probe:
     names, y, p = read
     chosen = p.argmax(1)
     accuracy = share_of(int((chosen == y).sum()), len(y))
@@ -109,11 +114,11 @@ def out_of_fold(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
     fit: Fit | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+) -> tuple[Labels, Labels, Floats]:
     """Predict labels out of fold: the labels (L,), each image's index (N,), and the probe's probabilities (N, L).
 
-    The readers of `linear_probe`: each image's was trained without its fold, so that it has not seen its label.
-    ``fit(x, y, labels, penalty, step)`` trains another kind of reader, and returns its logits as a function of x.
+    The readers of `linear_probe`, or those that ``fit`` trains: each image's was trained without its fold, so that it
+    has not seen its label.
     """
     names, y = np.unique(labels.numpy(), return_inverse=True)
     rarest = np.bincount(y).min(initial=len(y))
@@ -130,8 +135,8 @@ def out_of_fold(
         centre, spread = x[train].mean(0), x[train].std()
         if not spread > 0:
             raise ForetellError("The layer gives the same output for all these images: choose another layer.")
-        reader = (fit or _fit_linear)((x[train] - centre) / spread, y[train], len(names), penalty, told)
-        p[~train] = softmax(reader((x[~train] - centre) / spread), axis=1)
+        reader = (fit or _fit_linear)((x[train] - centre) / spread, y[train], penalty, told)
+        p[~train] = reader.predict_proba((x[~train] - centre) / spread)
         progress(k + 1, folds, READING)
     return names, y, p
 
@@ -146,38 +151,55 @@ def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDAr
     return fold
 
 
-def _fit_linear(x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None]) -> Reader:
-    weights, bias = _fit_weights(x, y, labels, penalty, step)
-    return lambda other: other @ weights + bias
+@dataclass(frozen=True)
+class _Step:
+    """A callback of scikit-learn's that calls ``told`` at each step of a search; what it raises ends the search."""
+
+    told: Callable[[], None]
+
+    def setup(self, *_: Any, **__: Any) -> None:
+        """Do nothing before a fit."""
+
+    def teardown(self, *_: Any, **__: Any) -> None:
+        """Do nothing after a fit."""
+
+    def on_fit_task_begin(self, *_: Any, **__: Any) -> None:
+        """Tell that a step begins."""
+        self.told()
+
+    def on_fit_task_end(self, *_: Any, **__: Any) -> None:
+        """Do nothing after a step."""
 
 
-def _fit_weights(
-    x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None] = lambda: None
-) -> tuple[Floats, Floats]:
-    """Return weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).
+def _fit_linear(x: Floats, y: Labels, penalty: float, step: Callable[[], None]) -> Any:
+    """Fit weights W (D, L) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N)."""
+    from sklearn.linear_model import LogisticRegression  # seconds, which only a fit is to cost
 
-    The best weights are sums of the images (representer theorem), so the search is within their span where that is
-    smaller than all D. ``step`` is called at each step of the search; what it raises ends it.
+    # Of two labels scikit-learn has one column w, the difference of two that are w / 2 and -w / 2: |W|^2 = |w|^2 / 2.
+    c = (2 if y.max() == 1 else 1) / penalty
+    return LogisticRegression(C=c, tol=GRADIENT, max_iter=STEPS).set_callbacks(_Step(step)).fit(x, y)
+
+
+def _fit_perceptron(
+    x: Floats, y: Labels, penalty: float, step: Callable[[], None], *, hidden: int, generator: torch.Generator
+) -> Any:
+    """Fit tanh(x W1 + b1) W2 + b2 with the least mean cross-entropy + penalty (|W1|^2 + |W2|^2) / (2 N).
+
+    By L-BFGS from `STARTS` random starts, of which the one with the least loss is kept. Two labels have one logit.
     """
-    span = np.linalg.qr(x.T)[0] if len(x) < x.shape[1] else None
-    z, size = x if span is None else x @ span, len(y)
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
 
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        weights, bias = np.split(parameters.reshape(-1, labels), [-1])
-        log_p = log_softmax(z @ weights + bias, axis=1)
-        pull = np.exp(log_p)
-        pull[np.arange(size), y] -= 1
-        slope = np.concatenate([z.T @ pull + penalty * weights, pull.sum(0, keepdims=True)]) / size
-        value = -log_p[np.arange(size), y].mean() + penalty / (2 * size) * (weights**2).sum()
-        return value, slope.ravel()
-
-    best = minimize(
-        loss,
-        np.zeros((z.shape[1] + 1) * labels),
-        jac=True,
-        method="L-BFGS-B",
-        callback=lambda _: step(),
-        options={"maxiter": 1000, "ftol": FTOL, "gtol": 1e-8},
-    )
-    weights, bias = np.split(best.x.reshape(-1, labels), [-1])
-    return weights if span is None else span @ weights, bias
+    given = {"activation": "tanh", "solver": "lbfgs", "alpha": penalty, "tol": 1e-6, "max_iter": ROUND}
+    fits = []
+    for _ in range(STARTS):
+        seed = int(torch.randint(2**31, (1,), generator=generator))
+        fits.append(MLPClassifier((hidden,), **given, warm_start=True, random_state=seed))
+        for _ in range(ROUNDS):  # it takes no callback, so it goes on from where it was
+            step()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fits[-1].fit(x, y)
+            if fits[-1].n_iter_ < ROUND:
+                break
+    return min(fits, key=lambda one: float(one.loss_))

@@ -1,4 +1,4 @@
-"""Trees that imitate a network: against scikit-learn, and planted rules that they have to find."""
+"""Trees that imitate a network: planted rules that they have to find, and soft trees against scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from core.distillation.factors import Clause, encode_factors, simplify_rule
 from core.distillation.soft_tree import SoftTree, fit_soft_tree
@@ -15,16 +14,28 @@ from core.errors import ForetellError
 
 
 @pytest.mark.parametrize(("leaves", "smallest"), [(2, 1), (7, 1), (25, 3), (25, 12)])
-def test_the_tree_is_scikit_learns(leaves: int, smallest: int) -> None:
-    """Catches another impurity, threshold, order of growth or least size; features are continuous, so no split ties."""
+def test_an_image_is_in_the_leaf_whose_conditions_it_meets(leaves: int, smallest: int) -> None:
+    """By hand, condition by condition. Catches the two sides of a split exchanged, and counts of another leaf."""
     rng = np.random.default_rng(0)
-    x, new = rng.normal(size=(300, 6)), rng.normal(size=(500, 6))
+    x = rng.normal(size=(300, 6))
     y = (np.floor(2 * x[:, 0]) + 3 * (x[:, 1] > 0.3) + rng.integers(0, 2, 300)).astype(int)
     y -= y.min()
-    theirs = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=0).fit(x, y)
-    own = fit_tree(x, y, leaves=leaves, smallest=smallest)
-    assert len(own.leaves) == theirs.get_n_leaves()
-    np.testing.assert_array_equal(own.predict(np.vstack([x, new])), theirs.predict(np.vstack([x, new])))
+    tree = fit_tree(x, y, leaves=leaves, smallest=smallest)
+    assert len(tree.leaves) <= leaves
+    for number, leaf in enumerate(tree.leaves):
+        meets = np.array([all((row[one.feature] > one.threshold) == one.above for one in leaf.path) for row in x])
+        assert meets.sum() >= smallest
+        np.testing.assert_array_equal(meets, tree.locate(x) == number)
+        np.testing.assert_array_equal(leaf.counts, [(y[meets] == label).sum() for label in range(y.max() + 1)])
+        assert set(tree.predict(x[meets])) == {np.bincount(y[meets]).argmax()}
+
+
+def test_growth_ends_where_no_split_is_left() -> None:
+    """Closed form: four groups, whatever the number of leaves. Catches a leaf that is split for nothing."""
+    x = np.array([[a, b] for a in (0.0, 1) for b in (0.0, 1)] * 10)
+    tree = fit_tree(x, (2 * x[:, 0] + x[:, 1]).astype(int), leaves=30, smallest=1)
+    assert sorted(leaf.counts.tolist() for leaf in tree.leaves) == sorted((10 * np.eye(4, dtype=int)).tolist())
+    assert len(fit_tree(x, np.arange(40) // 4 % 2, leaves=30, smallest=1).leaves) == 1
 
 
 def test_a_planted_rule_is_found_in_words() -> None:

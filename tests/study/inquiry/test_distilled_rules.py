@@ -52,9 +52,10 @@ def test_a_planted_rule_is_recovered_with_fidelity_one(images: ImageSet, monkeyp
     table = ask(Planted(images), images, depth=2).set_index("rule")  # type: ignore[arg-type]
     assert table.loc[WHOLE, "share"] == table.loc[SOFT, "share"] == 1
     assert table.loc[WHOLE, "low"] < 1
-    told = {rule: said for rule, said in table["predicts"].items() if said}
-    assert told["context is sea"] == "wet"
-    assert {said for rule, said in told.items() if "not" in rule} == {"dry"}
+    told = [(rule, said) for rule, said in table["predicts"].items() if isinstance(said, str)]
+    (other,) = (rule for rule, said in told if said == "wet" and rule != "context is sea")
+    assert other.endswith(("context is beach", "object is umbrella"))  # in these images each goes with the other
+    assert [said for _, said in told].count("dry") == 1
     assert table.loc[COMMON, "share"] < 1
 
 

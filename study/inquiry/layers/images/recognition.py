@@ -16,7 +16,7 @@ from torch import Tensor
 
 from core.concepts.deconvolution import Decomposition, LayerStack, add_layer, decompose, draw_filters, project_strongest
 from core.concepts.pyramid import Maps, build_pyramids, intersect_histograms, select_whole
-from core.concepts.support_vectors import FOLDS, choose_penalty, fit_support_vectors
+from core.concepts.support_vectors import FOLDS, classify_by_kernel
 from core.errors import ForetellError
 from core.shares import compare_paired, share_of
 from core.types import Progress
@@ -223,7 +223,7 @@ def build_kernels(
     def count_words(maps: Maps) -> Tensor:
         generator = inspected.generator()
         return build_pyramids(maps, len(y), shown.training, words=words, levels=levels, generator=generator,
-                              progress=progress)  # fmt: skip
+                              progress=progress).double()  # fmt: skip
 
     def compare(pyramids: Tensor, random: Tensor | None = None) -> Kernels:
         whole = select_whole(pyramids, levels) if levels > 1 else None
@@ -244,7 +244,8 @@ def build_kernels(
     if len(results) > 1:
         results["all layers"] = average_kernels(list(results.values()))
     results["patches of pixels"] = compare(count_words(lambda b: y[b : b + 1]))
-    linear = y.flatten(1) @ y.flatten(1).T
+    pixels = y.flatten(1).double()
+    linear = pixels @ pixels.T
     return results | {"pixels": Kernels(linear / linear.diagonal().mean())}
 
 
@@ -314,9 +315,7 @@ def warn_of_random(name: str, own: float, random: float) -> str:
 
 def recognise(inspected: LayerInspection, shown: LabelledImages, kernel: Tensor) -> Recognition:
     """Fit machines to the training images and recognise the held-out ones, by a kernel (N, N) of all images."""
-    n, values = shown.training, kernel.double().numpy()
-    rng = np.random.default_rng(inspected.request.seed)
-    train, labels = values[:n, :n], shown.labels[:n]
-    penalty = choose_penalty(train, labels, shown.classes, rng)
-    decided = fit_support_vectors(train, labels, shown.classes, penalty).decide(values[n:, :n])
-    return Recognition(decided.argmax(1) == shown.held_out, penalty)
+    n, values = shown.training, kernel.numpy()
+    own, others = values[:n, :n], values[n:, :n]
+    decided, penalty = classify_by_kernel(own, others, shown.labels[:n], inspected.request.seed)
+    return Recognition(decided == shown.held_out, penalty)
