@@ -19,7 +19,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dashboard.cli.commands import COMMANDS, FORMER
+from dashboard.cli.commands import COMMANDS
 from dashboard.notebook import __getattr__  # noqa: F401 - Python asks it for what `import foretell` offers
 
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ def main(arguments: list[str]) -> int:
         return run_tests(arguments[1:])
     if command == "docs":
         return build_docs(arguments[1:])
-    if command not in COMMANDS and command not in FORMER:
+    if command not in COMMANDS:
         return fail(f"Unknown command {command!r}. Commands: {', '.join(summaries())}.")
-    development = command in COMMANDS and COMMANDS[command].needs_development
-    python = find_python(RUNTIME, DEVELOPMENT) if development else find_python(RUNTIME)
+    python = find_python(RUNTIME, DEVELOPMENT) if COMMANDS[command].needs_development else find_python(RUNTIME)
     return become([python, "-P", "-m", "dashboard.cli", command, *arguments[1:]], child_environment())
 
 

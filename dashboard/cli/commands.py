@@ -138,8 +138,3 @@ COMMANDS = {
     ),
     "doctor": Command("dashboard.cli.doctor:doctor", "check this installation", opens_workspace=False),
 }
-
-FORMER = {"inspect": "layers", "visualise": "units"}
-"""Names of version 0.1; they work until the next release."""
-FORMER_OPTIONS = {"--pictures": "--images"}
-"""The same of options."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import typer
 
 from core.errors import ForetellError
-from dashboard.cli.commands import COMMANDS, FORMER, FORMER_OPTIONS
+from dashboard.cli.commands import COMMANDS
 from dashboard.cli.terminal import say
 from data.errors import DataError
 
@@ -64,20 +64,9 @@ def main() -> None:
 
 
 def _find_requested_commands() -> Iterable[str]:
-    """Return the command that is asked for, under its present name, or all of them for the help."""
-    sys.argv[1:2] = [_replace_former(word, FORMER) for word in sys.argv[1:2]]
-    sys.argv[2:] = [_replace_former(word, FORMER_OPTIONS) for word in sys.argv[2:]]
+    """Return the command that is asked for, or all of them for the help."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     return (name,) if name in COMMANDS else COMMANDS
-
-
-def _replace_former(word: str, former: Mapping[str, str]) -> str:
-    """Return the present name of a command or an option, and say it; any other word as it is."""
-    name, equals, value = word.partition("=")
-    if name not in former:
-        return word
-    say(f"{name!r} is now called {former[name]!r}; the old name will be removed in the next release.", error=True)
-    return f"{former[name]}{equals}{value}"
 
 
 def _stop(message: str, code: int, debug: bool) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 import foretell
 from core.attribution import METHODS
 from core.attribution.outside.opening import SPELLINGS
-from dashboard.cli.commands import COMMANDS, FORMER, FORMER_OPTIONS
+from dashboard.cli.commands import COMMANDS
 from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT
 from tests.commands import run
@@ -43,31 +43,11 @@ def test_help_lists_every_command_and_the_command_line_has_exactly_those():
     assert functions == set(COMMANDS)
 
 
-@pytest.mark.parametrize(("former", "name"), FORMER.items())
-def test_a_former_name_still_works_and_says_the_new_one(former, name):
-    """Catches a script of version 0.1 that stops with the renaming of a command."""
-    done = run(former, "--help")
-    assert (done.returncode, done.stderr) == (
-        0, f"'{former}' is now called '{name}'; the old name will be removed in the next release.\n"
-    )  # fmt: skip
-    assert done.stdout == run(name, "--help").stdout
-
-
-@pytest.mark.parametrize("end", [["scenes"], []])
-@pytest.mark.parametrize(("former", "name"), FORMER_OPTIONS.items())
-def test_a_former_option_still_works_and_says_the_new_one(former, name, end):
-    """Catches a script of version 0.2 that stops with the renaming of an option, and a value lost after an equals."""
-    given = [former, *end] if end else [f"{former}=scenes"]
-    done = run("units", "--how", "sampled", *given)
-    notice = f"'{former}' is now called '{name}'; the old name will be removed in the next release.\n"
-    assert done.stderr == notice + run("units", "--how", "sampled", name, "scenes").stderr
-    assert done.returncode == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (("buidl",), "Unknown command 'buidl'. Commands: serve, explain"),
+        (("inspect",), "Unknown command 'inspect'. Commands: serve, explain"),
         (("build", "none.toml"), "There is no study file none.toml. Copy data/studies/demo.toml"),
         (("verify", "nothing"), "There is no built study 'nothing'"),
         (("simulate", "nothing"), "There is no built study 'nothing'"),

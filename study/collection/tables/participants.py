@@ -122,7 +122,6 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         values="catch, researcher",
     ),
     Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),
-    Column("answers", "the former name of `responses`, until the next release", lambda one: len(one.responses)),
     Column("resumes", "how often the participant resumed the study by its link", lambda one: one.row["n_resumes"]),
     Column(
         "anticipations",

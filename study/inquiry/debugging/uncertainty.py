@@ -33,8 +33,6 @@ UNKNOWN = -1
 """True class of an unlabelled image."""
 PLAIN, AVERAGED = "plain", "averaged"
 """The prediction without noise, and the mean of the predictions under noise."""
-FORMER_COLUMNS = {"doubt": "least_confidence", "doubt_error": "least_confidence_error"}
-"""Columns of version 0.2, which the table has next to the present ones until the next release."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,7 @@ class Uncertainty:
     ----------
     table
         One row an image: ``image, truth, predicted, correct, confidence`` (of the prediction without noise),
-        ``averaged, averaged_correct`` (of the mean under noise), each measure and its Monte Carlo ``_error``, and
-        `FORMER_COLUMNS`.
+        ``averaged, averaged_correct`` (of the mean under noise), and each measure and its Monte Carlo ``_error``.
     report
         Settings and provenance; with true classes, accuracy, calibration and how well each measure finds the errors.
     """
@@ -143,7 +140,6 @@ def _table(
     names = np.array([*classifier.names.short, ""])  # the last name is for an unknown class
     predicted, averaged = columns[PLAIN].argmax(1), columns[AVERAGED].argmax(1)
     measured = {name: column for name, column in columns.items() if column.ndim == 1}
-    measured |= {former: measured[present] for former, present in FORMER_COLUMNS.items()}
     return pd.DataFrame(
         {
             "image": images.ids,

@@ -58,7 +58,6 @@ def test_the_table_is_what_the_engine_says(scenes, found):
             estimate = UNCERTAINTY_MEASURES[name](answers)
             assert row[name] == pytest.approx(estimate.value.item(), abs=1e-5)
             assert row[f"{name}_error"] == pytest.approx(estimate.error.item(), abs=1e-4)
-        assert (row["doubt"], row["doubt_error"]) == (row["least_confidence"], row["least_confidence_error"])
 
 
 def test_the_report_is_of_the_table(found):
