@@ -28,7 +28,7 @@ def test_exported_columns_keep_their_names_and_places() -> None:
         "received_at"
     )
     assert " ".join(PARTICIPANTS) == (
-        "participant mode condition stage check_tries catch_missed excluded reason answers resumes anticipations slow "
+        "participant mode condition stage check_tries catch_missed excluded reason resumes anticipations slow "
         "blur_ms over_quota minutes clock_offset_ms round_trip_ms questionnaire device study_hash messages responses "
         "other_keys translated clock_jump"
     )
