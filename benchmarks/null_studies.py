@@ -1,95 +1,128 @@
-"""False positives of the tests when explanations have no effect: ``python -m benchmarks.null_studies``.
+"""False positives and power of the default analysis: ``python -m benchmarks.null_studies``.
 
-Studies without any effect of explanations, in worlds where participants differ in their effects of trial type, where
-categories differ in their effects of explanations, in both, and in neither. Each study is analysed with random
-intercepts only, as the paper's, with random slopes without correlations, and with correlated slopes, which are reduced
-where singular (`study.analysis.models.random_effects.RULE`). The share of p < .05 of each test, with its 95% interval
-for the studies simulated (Clopper & Pearson).
+Studies in worlds that the analysis does not know: explanations have no effect on average, and participants differ in
+the effect of trial types, categories and images in that of explanations, or nobody does; and for power a world with the
+effects of the paper's Table 1. Each study is analysed as the product does by default (`DEFAULT`: random slopes reduced
+where singular, F tests, Holm's correction), by the same models with the chi-square distribution and each test at .05,
+and with the paper's random intercepts. Shares of p < .05 with 95% intervals for the studies simulated (Clopper &
+Pearson). A run goes on from the studies in the file of ``--json``, so that it can be made
+in parts.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from functools import cache, partial
-from itertools import pairwise
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis.planned.nested import FIXED, RANDOM
-from study.analysis.power import simulation as power
+from study.analysis.planned.contrasts import DEFAULT as CONTRASTS
+from study.analysis.power.outcomes import run_contrasts, run_tests
 from study.analysis.power.truths import TABLE_1, AdditiveTruth
+from study.plan.preregistration import DEFAULT, NESTED
 from study.workspace import parallel
 
 SEED = 15
+ALPHA = 0.05
+NOTHING: Mapping[str, tuple[float, float, float]] = {"": TABLE_1[""]}
 WORLDS = {
-    "participants differ in trial types (SD .8)": (0.8, 0.0),
-    "categories differ in explanations (SD .5)": (0.0, 0.5),
-    "neither differs": (0.0, 0.0),
-    "both differ": (0.8, 0.5),
+    "nobody differs": AdditiveTruth(NOTHING),
+    "participants differ in trial types (SD .8)": AdditiveTruth(NOTHING, person_slope_sd=0.8),
+    "categories differ in explanations (SD .5)": AdditiveTruth(NOTHING, category_slope_sd=0.5),
+    "participants and categories differ": AdditiveTruth(NOTHING, person_slope_sd=0.8, category_slope_sd=0.5),
+    "images differ in explanations (SD .5)": AdditiveTruth(NOTHING, image_slope_sd=0.5),
+    "all differ, and images in their level (SD .5)": AdditiveTruth(
+        NOTHING, person_slope_sd=0.8, category_slope_sd=0.5, image_slope_sd=0.5, image_sd=0.5
+    ),
+    "effects of Table 1, nobody differs (power)": AdditiveTruth(TABLE_1),
+    "effects of Table 1, images differ (power)": AdditiveTruth(TABLE_1, image_slope_sd=0.5),
 }
-CHOICES = {
-    "random intercepts (the paper)": RANDOM,
-    "slopes without correlations (||)": "(trial_type||participant) + (saliency + examples||category)",
-    "correlated slopes, reduced if singular": "(trial_type|participant) + (saliency + examples|category)",
-}
+MAIN = ("nobody differs", "participants and categories differ", "images differ in explanations (SD .5)")
+"""The worlds of a short run."""
+TESTS = ("explanation", "interaction")
 
 
-def measure(studies: int, per_condition: int, categories: int, workers: int | None) -> dict[str, Any]:
-    """Measure the share of rejections of each test in each world with each choice of random effects."""
-    rows = []
-    for world, (by_participant, by_category) in WORLDS.items():
-        truth = AdditiveTruth(
-            {"": TABLE_1[""]},
-            categories=categories,
-            person_slope_sd=by_participant,
-            category_slope_sd=by_category,
+def measure(
+    studies: int,
+    per_condition: list[int],
+    categories: list[int],
+    worlds: list[str],
+    workers: int | None,
+    path: Path | None,
+) -> dict[str, Any]:
+    """Measure the share of rejections in each world and size, with what was measured before."""
+    known = path is not None and path.is_file()
+    before = json.loads(path.read_text(encoding="utf-8"))["result"].get("counts", []) if path and known else []
+    counts = {(c["world"], c["participants"], c["categories"]): c for c in before}
+    for world, size, number in product(worlds, per_condition, categories):
+        key = (world, 4 * size, number)
+        held = counts.setdefault(
+            key, dict(zip(("world", "participants", "categories"), key, strict=True)) | {"studies": 0}
         )
-        work = partial(run_study, truth, per_condition)
-        tests = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
-        for (choice, test), part in tests.groupby(["choice", "test"], sort=False):
-            rows.append({"world": world, "choice": choice, "test": test, **_share(part["p"])})
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)  # print partial results of a long run
-    return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}
+        first = held["studies"]
+        work = partial(run_study, replace(WORLDS[world], categories=number), size)
+        streams = [(SEED, k, size) for k in range(first, studies)]
+        if streams:
+            hits = pd.DataFrame(parallel.each(work, streams, workers=workers)).sum()
+            counts[key] = {**held, "studies": studies} | {
+                name: int(held.get(name, 0) + hit) for name, hit in hits.items()
+            }
+            print(json.dumps(counts[key]), file=sys.stderr, flush=True)  # print partial results of a long run
+    return {"counts": list(counts.values()), "rows": [row for c in counts.values() for row in summarise(c)]}
 
 
-def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
-    """Tabulate choice, test and p of one study."""
+def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, ...]) -> dict[str, bool]:
+    """Tell for one study which tests of which analysis reject; a test without p rejects nothing."""
     frame = truth.study(per_condition, np.random.default_rng(stream))
-    rows = []
-    run = cache(partial(power.run, frame))  # the reduced model is often the one without correlations
-    for choice, random in CHOICES.items():
-        fits = power.fits(frame, FIXED, random, run)
-        rows += [
-            (choice, f"{small} - {large}", power.chance(fits[small], fits[large])) for small, large in pairwise(FIXED)
-        ]
-    return pd.DataFrame(rows, columns=["choice", "test", "p"])
-
-
-def _share(p: pd.Series[float]) -> dict[str, float | int]:
-    known = p.dropna()
-    hits = int((known < 0.05).sum())
-    low, high = proportion_confint(hits, len(known), method="beta")
+    default, random, near = run_tests(frame, DEFAULT, "corrected")
+    paper, _, _ = run_tests(frame, NESTED, "chi_square")
+    contrasts = run_contrasts(frame, NESTED["interaction"], random, CONTRASTS, near)
     return {
-        "rejected": round(hits / len(known), 4),
-        "low": round(float(low), 4),
-        "high": round(float(high), 4),
-        "fitted": len(known),
-        "failed": int(p.isna().sum()),
+        **_judge("default", [test.decisive_p for test in default]),
+        **_judge("slopes, chi-square", [None if t.p is None else float(chi2.sf(t.chisq, t.df)) for t in default]),
+        **_judge("intercepts, as in the paper", [test.p for test in paper]),
+        "default: any contrast": any(p < ALPHA for p in contrasts.values()),
     }
+
+
+def _judge(analysis: str, p: list[float | None]) -> dict[str, bool]:
+    rejected = [value is not None and value < ALPHA for value in p]
+    named = {f"{analysis}: {test}": hit for test, hit in zip(TESTS, rejected, strict=True)}
+    return named | {f"{analysis}: any test": any(rejected)}
+
+
+def summarise(counts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the share of each test in one world and size, with its interval."""
+    rows = []
+    for name in (name for name in counts if ": " in name):
+        low, high = proportion_confint(counts[name], counts["studies"], method="beta")
+        share = {"rejected": counts[name] / counts["studies"], "low": float(low), "high": float(high)}
+        analysis, test = name.split(": ")
+        known = {key: counts[key] for key in ("world", "participants", "categories", "studies")}
+        rows.append(known | {"analysis": analysis, "test": test} | {k: round(v, 4) for k, v in share.items()})
+    return rows
 
 
 if __name__ == "__main__":
     parser = arguments("null_studies")
-    parser.add_argument("--studies", type=int, default=500)
-    parser.add_argument("--per-condition", type=int, default=20)
-    parser.add_argument("--categories", type=int, default=16)
+    parser.add_argument("--studies", type=int, default=1000, help="In all, with those of the record.")
+    parser.add_argument("--per-condition", type=int, nargs="+", default=[10, 40])
+    parser.add_argument("--categories", type=int, nargs="+", default=[10])
+    parser.add_argument("--worlds", nargs="+", default=list(MAIN), choices=list(WORLDS))
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
     hand_over(
-        "null_studies", given, lambda: measure(given.studies, given.per_condition, given.categories, given.workers)
+        "null_studies",
+        given,
+        lambda: measure(given.studies, given.per_condition, given.categories, given.worlds, given.workers, given.json),
     )

@@ -192,8 +192,8 @@ def power(
     slope_sd: Annotated[
         list[str] | None,
         typer.Option(
-            help="Assume random slopes, name=SD in log-odds: participant=0.8 (of trial types), category=0.5 (of "
-            "explanations)."
+            help="Assume random slopes, name=SD in log-odds: participant=0.8 (of trial types), category=0.5 and "
+            "item=0.5 (of explanations, by category and by image)."
         ),
     ] = None,
     contrasts: Annotated[

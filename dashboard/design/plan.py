@@ -11,13 +11,11 @@ from dashboard.design.settings import EXCLUSIONS, PLAN
 from dashboard.power import planning
 from dashboard.shared.messages import show_errors
 from study.plan.draft import MISSING
-from study.plan.preregistration import NESTED
+from study.plan.preregistration import DEFAULT, NESTED
 
-INTERCEPTS = "Random intercepts, as in the paper"
-SLOPES = "Random slopes that this design supports"
+SLOPES = "Random slopes of participants, categories and images"
+INTERCEPTS = "Random intercepts only, as in the paper"
 OWN = "Models written in the file"
-RANDOM = " + (trial_type || participant) + (saliency + examples || category)"
-"""Slopes of what each participant sees in every form, and of what each category is shown in."""
 
 
 def show_plan(editor: Editor) -> None:
@@ -45,22 +43,21 @@ def show_plan(editor: Editor) -> None:
 
 def _choose_models(editor: Editor) -> None:
     value = editor.draft.get("analysis.models")
-    slopes = {name: f"{fixed}{RANDOM}" for name, fixed in NESTED.items()}
-    current = INTERCEPTS if value in (MISSING, NESTED) else SLOPES if value == slopes else OWN
+    current = SLOPES if value in (MISSING, DEFAULT) else INTERCEPTS if value == NESTED else OWN
     key = f"design.{editor.name}.models"
     follow(key, current)
 
     def write() -> None:
         chosen = st.session_state[key]
         if chosen != OWN:
-            change(editor.path, {"analysis.models": MISSING if chosen == INTERCEPTS else slopes})
+            change(editor.path, {"analysis.models": MISSING if chosen == SLOPES else NESTED})
 
     st.radio(
         "Mixed models",
-        (INTERCEPTS, SLOPES, *([OWN] if current == OWN else [])),
+        (SLOPES, INTERCEPTS, *([OWN] if current == OWN else [])),
         key=key,
         on_change=write,
         help="Without random slopes the tests reject too often if participants differ in the effect of trial types, or "
-        "categories in the effect of explanations.",
+        "categories or images in the effect of explanations. Results report the paper's models beneath in any case.",
     )
     show_faults(editor, "analysis.models")

@@ -16,6 +16,7 @@ FEWEST_PARTICIPANTS, MOST_PARTICIPANTS = 2, 2000
 SLOPES = {
     "participant": "participants differ in the effect of each trial type",
     "category": "categories differ in the effect of each explanation",
+    "item": "images differ in the effect of each explanation",
 }
 """What a random slope by each grouping is one of."""
 LARGEST_SLOPE = 5.0

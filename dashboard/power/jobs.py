@@ -125,7 +125,7 @@ class PowerAnalysis:
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
             return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
-        fixed = {"interaction": nested.FIXED["interaction"]}
+        fixed = {"interaction": nested.FIXED["interaction"]}  # with the random intercepts that a truth has
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
 
@@ -139,6 +139,7 @@ class PowerAnalysis:
             alpha=self.alpha,
             effects=self.effects,
             models=self.study.plan.models,
+            tests=self.study.plan.tests,
             contrasts=self.contrasts,
             workers=workers,
             engine=engine,
@@ -197,7 +198,9 @@ class PowerAnalysis:
         per_condition = min(max(self.sizes), TRIAL)
         key = digest("trial", str(per_condition), str(self.with_contrasts), *self._world())
         if key not in _timed:
-            _timed[key] = power.time_study(self.truth(), self.study.plan.models, per_condition, self.contrasts)
+            _timed[key] = power.time_study(
+                self.truth(), self.study.plan.models, self.study.plan.tests, per_condition, self.contrasts
+            )
         repeats = self.studies * len(self.effects)
         count = parallel.count_workers(repeats * len(self.sizes), workers)
         fitting = repeats * sum(self.sizes) / per_condition * _timed[key] / count

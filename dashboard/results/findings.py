@@ -15,7 +15,7 @@ from study.analysis.models import random_effects
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text, keep_whole, words
 from study.analysis.planned import nested
-from study.analysis.report import captions, figures, finding, headline, model_table
+from study.analysis.report import captions, figures, headline, model_table, verdicts
 from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
@@ -59,50 +59,50 @@ def show_tests(result: AnalysisResult) -> None:
 
 
 def _show_verdicts(result: AnalysisResult) -> None:
-    """Show what each test says and, as soon as they are fitted, whether it says the same with random slopes."""
-    if slopes.are_left_out(result.data, result.analysis):
+    """Show what each test says and, as soon as they are fitted, whether it says the same as in the paper."""
+    if slopes.can_compare(result.data, result.analysis):
         live.draw_live(
-            lambda asking: _ask_for_slopes(asking, result), lambda job: _draw_with_slopes(result, job), "verdicts"
+            lambda asking: _ask_for_comparison(asking, result), lambda job: _draw_compared(result, job), "verdicts"
         )
     else:
         _draw_verdicts(result)
-    omission = random_effects.omission(result.data.frame, result.analysis.random)
+    omission = random_effects.omission(result.data.frame, result.analysis.requested_random)
     if omission is not None:
         st.caption(escape_markdown(omission))
-        st.button("See the section Checks", key="see_checks", on_click=_open_checks)
+    st.button("See the section Checks", key="see_checks", on_click=_open_checks)
 
 
 def _open_checks() -> None:
     st.session_state["section"] = "Checks"
 
 
-def _ask_for_slopes(asking: live.JobCollector, result: AnalysisResult) -> Job | None:
-    asking.action = "Compare with random slopes"
+def _ask_for_comparison(asking: live.JobCollector, result: AnalysisResult) -> Job | None:
+    asking.action = "Compare random effects"
     return asking(work.make_measure_task(result, "slopes"))
 
 
-def _draw_with_slopes(result: AnalysisResult, job: Job | None) -> None:
+def _draw_compared(result: AnalysisResult, job: Job | None) -> None:
     if job is not None and job.state == "done":
         _draw_verdicts(result, job.result.table)
     else:
         _draw_verdicts(result)
-        st.caption(f"With random slopes: {escape_markdown(live.describe_state(job))}")
+        without = slopes.are_left_out(result.data, result.analysis)
+        name = "With random slopes" if without else "With random intercepts only, as in the paper"
+        st.caption(f"{name}: {escape_markdown(live.describe_state(job))}")
 
 
 def _draw_verdicts(result: AnalysisResult, compared: pd.DataFrame | None = None) -> None:
-    """Draw what each test says, and beneath it the same test with random slopes, from the table of `slopes`."""
-    for test in result.analysis.tests:
-        lines = [f"**{_write(finding.describe_test(test, result.level))}**"]
-        if compared is not None:
-            lines.append(_write(slopes.describe(test, compared, result.level)))
-        st.markdown("  \n".join(lines))
+    """Draw what each test says, and beneath it the same test as in the paper, from the table of `slopes`."""
+    for verdict in verdicts.list_verdicts(result.analysis, result.data, compared, result.level):
+        lines = [f"**{_write(verdict.main)}**"] if verdict.main else []
+        st.markdown("  \n".join([*lines, *map(_write, filter(None, [verdict.beneath]))]))
     if compared is not None and (counted := slopes.describe_contrasts(compared, result.level)):
         st.markdown(_write(counted))
 
 
 def show_folded_messages(result: AnalysisResult) -> None:
     """Fold every message about the models into one expander: what the models say is not shown here."""
-    omission = random_effects.omission(result.data.frame, result.analysis.random)
+    omission = random_effects.omission(result.data.frame, result.analysis.requested_random)
     lines = [*filter(None, [omission]), *(line for box in _list_messages(result) for line in box)]
     with st.expander(f"Messages of the models ({len(lines)})"):
         st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
@@ -142,7 +142,7 @@ def show_models(result: AnalysisResult) -> None:
     numbers.table(model_table.table(result.model), "table1")
     st.caption(escape_markdown(captions.explain_table_1(result.model)))
     files.offer_download("table1.tex", lambda: model_table.latex(result.model), "table1.tex", "text/plain")
-    numbers.heading("Random effects: how much participants and categories differ", result.label)
+    numbers.heading("Random effects: how much participants, categories and images differ", result.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
     numbers.heading("Profile intervals", result.label)

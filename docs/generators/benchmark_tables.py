@@ -206,25 +206,27 @@ def _plot_coverage(rows: dict[str, Any], error: str) -> str:
 
 
 def tabulate_null_studies(result: Result) -> list[str]:
-    """Share of tests that reject a true null hypothesis."""
-    rows = [
-        (
-            one["world"],
-            one["choice"].replace("|", "\\|"),
-            one["test"],
-            f"{one['rejected']:.3f} [{one['low']:.3f}, {one['high']:.3f}]",
-            one["fitted"],
-        )
-        for one in result["rows"]
-    ]
-    return format_table(["simulated variation", "random effects of the model", "test", "rejected", "studies"], rows)
+    """Share of studies in which any test rejects, by analysis."""
+    rows = [row for row in result["rows"] if row["test"] in ("any test", "any contrast")]
+    analyses = list(dict.fromkeys((row["analysis"], row["test"]) for row in rows))
+    cells: dict[tuple[Any, ...], dict[tuple[str, str], str]] = {}
+    for row in rows:
+        key = (row["world"], row["participants"], row["categories"], row["studies"])
+        share = f"{row['rejected']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        cells.setdefault(key, {})[row["analysis"], row["test"]] = share
+    names = [f"{analysis}: {test}" for analysis, test in analyses]
+    columns = ["simulated variation", "participants", "categories", "studies", *names]
+    return format_table(columns, [[*map(str, key), *(cell[name] for name in analyses)] for key, cell in cells.items()])
 
 
 def plot_null_studies(result: Result) -> str:
-    """Plot the rejection rates by test and random effects."""
+    """Plot the shares of studies in which any test rejects, by analysis."""
+    shown = [row for row in result["rows"] if row["test"] == "any test" and "power" not in row["world"]]
     series: dict[str, Series] = {}
-    for choice in dict.fromkeys(one["choice"] for one in result["rows"]):
-        rows = {f"{one['world']}, {one['test']}": one for one in result["rows"] if one["choice"] == choice}
-        values = {key: one["rejected"] for key, one in rows.items()}
-        series[choice] = Series(values, {key: (one["low"], one["high"]) for key, one in rows.items()})
+    for analysis in dict.fromkeys(row["analysis"] for row in shown):
+        rows = {
+            f"{row['world']}, {row['participants']} participants": row for row in shown if row["analysis"] == analysis
+        }
+        values = {key: row["rejected"] for key, row in rows.items()}
+        series[analysis] = Series(values, {key: (row["low"], row["high"]) for key, row in rows.items()})
     return draw_dots(series, "share of p < .05 under the null hypothesis", line=0.05, line_label="nominal")

@@ -59,7 +59,7 @@ RESULTS = """\
 | `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% intervals over participants |
-| `exploratory_*.csv` | exploratory analyses: random slopes, signal detection, learning, calibration, ... |
+| `exploratory_*.csv` | exploratory analyses: random effects, signal detection, learning, calibration, ... |
 | `report.md`, `report.html` | everything on one page: what was planned, what not, and what produced the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
@@ -68,7 +68,8 @@ RESULTS = """\
   `random` (a list of `group`, `sd`, for a slope also `term`), `correlations` of random effects where there are any,
   `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where they cannot be
   estimated ([separation](decisions/0007-separation.md)).
-- TEST: `smaller`, `larger`, `chisq`, `df`, `p`.
+- TEST: `smaller`, `larger`, `chisq`, `df`, `p`, `df2` (of F = `chisq` / `df`; null of a chi-square test), `p_holm`
+  (corrected for the number of tests; null where each is judged alone).
 """
 
 

@@ -31,7 +31,7 @@ from study.bundle import StudyName
 from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES, use_present_strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
-from study.plan.preregistration import AnalysisPlan
+from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section
 from study.plan.texts import DEFAULTS
 from study.workspace.tomlfile import load_toml
@@ -327,7 +327,8 @@ def read_frozen(settings: dict[str, Any]) -> StudyConfig:
         They name what is not here, such as a method of a package that is not installed.
     """
     try:
-        return StudyConfig.model_validate(settings)
+        plan = {"analysis": complete(settings["analysis"])} if "analysis" in settings else {}
+        return StudyConfig.model_validate(settings | plan)
     except ValidationError as error:
         raise ForetellError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 

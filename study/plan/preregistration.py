@@ -1,15 +1,15 @@
 """The analysis plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
 
-Its defaults are planned too: the paper's three nested models, each explanation against none for each trial type with
-Holm's correction, no exclusions, and the participants of ``[allocation]``.
+Its defaults are planned too: the paper's three nested models with random slopes, each explanation against none for each
+trial type with Holm's correction, no exclusions, and the participants of ``[allocation]``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
@@ -21,14 +21,20 @@ Proportion = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
 
 PREDICTORS = ("trial_type", "saliency", "examples")
+GROUPS = ("participant", "category", "item")
+"""What random effects are of; ``item`` is the image, and the only one that models may do without."""
 FACTORIAL_CONDITIONS = ("none", "saliency", "examples", "both")
 Spending = Literal["obrien_fleming", "pocock"]
+Tests = Literal["corrected", "chi_square"]
 NESTED = {
     "null": "trial_type",
     "explanation": "trial_type + saliency + examples",
     "interaction": "trial_type * saliency * examples",
 }
-"""Fixed effects of the paper's models, smallest first."""
+"""Fixed effects of the paper's models, smallest first; without random effects they have the paper's intercepts."""
+RANDOM = "(trial_type || participant) + (saliency + examples || category) + (saliency + examples || item)"
+"""Random effects that the tests of explanations need where each participant is in one condition."""
+DEFAULT = {name: f"{fixed} + {RANDOM}" for name, fixed in NESTED.items()}
 
 
 class PlanSection(BaseModel):
@@ -103,20 +109,20 @@ _EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES 
 
 
 _RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
-_GROUPS = ("participant", "category")
 
 
 def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
-    """Refuse random effects other than of the predictors, by participant and by category."""
+    """Refuse random effects other than of the predictors, by participant, by category and by image."""
     groups = [group.replace(" ", "").split(":") for _, _, group in terms]
     words = {word for columns, _, _ in terms for word in re.findall(r"[A-Za-z_]\w*", columns)}
     inner = {part for group in groups for part in group[1:]}
-    if not words | inner <= set(PREDICTORS) or not {group[0] for group in groups} <= set(_GROUPS):
+    if not words | inner <= set(PREDICTORS) or not {group[0] for group in groups} <= set(GROUPS):
         raise ValueError(
-            f"the random effects of the model {name} may be slopes of {', '.join(PREDICTORS)} by participant and by "
-            "category, like (trial_type || participant) + (saliency + examples || category)."
+            f"the random effects of the model {name} may be slopes of {', '.join(PREDICTORS)} by participant, category "
+            "and item (the image), like (trial_type || participant) + (saliency + examples || category) + "
+            "(saliency + examples || item)."
         )
-    if terms and {group[0] for group in groups} != set(_GROUPS):
+    if terms and not {group[0] for group in groups} >= set(GROUPS[:2]):
         raise ValueError(
             f"the model {name} needs random effects of participants and of categories, at least (1 | participant) and "
             "(1 | category)."
@@ -130,14 +136,17 @@ def _random_of(model: str) -> tuple[str, ...]:
 class AnalysisPlan(PlanSection):
     """``[analysis]``.
 
-    ``models`` are nested, smallest first, name = fixed effects in lme4's notation. Random effects may be added, the
-    same to each: ``(trial_type || participant) + (saliency + examples || category)``; without any, participants and
-    categories are crossed random intercepts. A singular fit is reduced by `study.analysis.models.random_effects.RULE`.
+    ``models`` are nested, smallest first, name = fixed and random effects in lme4's notation, the same random effects
+    in each; without any, participants and categories are crossed random intercepts, as in the paper. ``item`` is the
+    image. A singular fit is reduced by `study.analysis.models.random_effects.RULE`. ``tests`` of neighbouring models
+    are ``"corrected"``: by the F distribution where there are slopes, and together by Holm's method; or
+    ``"chi_square"``, each at alpha, as in the paper and in plans frozen without this setting.
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     """
 
-    models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
+    models: Annotated[dict[str, str], Field(min_length=1)] = DEFAULT
+    tests: Tests = Field(default="corrected", exclude_if=lambda tests: tests == "chi_square")
     contrasts: tuple[PlannedContrast, ...] = _EACH
     exclusions: Exclusions = Exclusions()
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -195,10 +204,15 @@ class AnalysisPlan(PlanSection):
         return hashlib.sha256(canonical(content)).hexdigest()
 
 
+def complete(frozen: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to a frozen plan what it means where it was frozen before the setting existed."""
+    return {"models": NESTED, "tests": "chi_square", **frozen}
+
+
 def load_frozen_plan(manifest: Manifest) -> AnalysisPlan | None:
     """Return the plan that a study was frozen with, None if it has none, without reading its classifier's settings."""
     config = manifest.config
     if "analysis" not in config:
         return None
-    plan, allocation = AnalysisPlan.model_validate(config["analysis"]), config.get("allocation")
+    plan, allocation = AnalysisPlan.model_validate(complete(config["analysis"])), config.get("allocation")
     return plan.with_quota(allocation["per_condition"]) if allocation else plan

@@ -66,6 +66,8 @@ class AnalysedStudy:
         The three models, if they were fitted.
     plan
         The planned analysis, if there was a plan.
+    compared
+        The results with and without random slopes, if they are known.
     """
 
     data: Responses
@@ -73,6 +75,7 @@ class AnalysedStudy:
     manifest: Manifest | None = None
     models: NestedAnalysis | None = None
     plan: PlannedAnalysis | None = None
+    compared: pd.DataFrame | None = None
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -40,7 +40,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "gee": (
         "GEE (exchangeable within participants, robust standard errors): estimates apply to the population, not to one "
         "participant, and are therefore smaller by the factor sqrt(1 + 0.35 variance); the rescaled ones undo that. "
-        "GEE does not model categories, so estimates differ if those are unevenly distributed over the trial types."
+        "GEE models no categories and images, so estimates differ if those are unevenly distributed over trial types."
     ),
 }
 """The reason why each differs from the mixed model."""
@@ -78,20 +78,26 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     Raises
     ------
     ForetellError
-        The model is not binomial with single responses, or has random slopes.
+        The model is not binomial with single responses, or has correlated random effects.
     """
-    if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
-        raise ForetellError("Robustness checks need a binomial model with random intercepts only.")
+    if model.family != "binomial" or any(len(block.terms) > 1 for block in model.blocks):
+        raise ForetellError("Robustness checks need a binomial model without correlated random effects.")
     design = model.design(frame)
     hits, responses = formulas.response(frame, model.formula)
     if (responses != 1).any():
         raise ForetellError("Robustness checks need one response per row, not counts.")
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     start = np.where(finite, [c.estimate for c in model.coefficients], 0.0)
-    groups = _codes(frame, model)
-    bayes, bayes_se = _fill_missing(len(start)) if explain_omission(len(frame)) else _bayes(design, hits, groups, start)
-    gee, gee_se = _gee(design, hits, groups[0]) if finite.all() else _fill_missing(len(start))
-    scale = np.sqrt(1 + ATTENUATION**2 * sum(r.variance for r in model.random))
+    effects = _list_effects(frame, model)
+    bayes, bayes_se = (
+        _fill_missing(len(start)) if explain_omission(len(frame)) else _bayes(design, hits, effects, start)
+    )
+    people = formulas.levels(frame, model.blocks[0].group)[0].astype(np.float64)
+    gee, gee_se = _gee(design, hits, people) if finite.all() else _fill_missing(len(start))
+    moved = sum(
+        float(block.covariance[0, 0] * z.power(2).sum()) for block, z in zip(model.blocks, effects, strict=True)
+    )
+    scale = np.sqrt(1 + ATTENUATION**2 * moved / len(frame))
     return pd.DataFrame(
         {
             "term": [c.term for c in model.coefficients],
@@ -110,16 +116,21 @@ def _fill_missing(size: int) -> tuple[Floats, Floats]:
     return np.full(size, np.nan), np.full(size, np.nan)
 
 
-def _codes(frame: pd.DataFrame, model: MixedModel) -> list[Floats]:
-    return [formulas.levels(frame, block.group)[0].astype(np.float64) for block in model.blocks]
+def _list_effects(frame: pd.DataFrame, model: MixedModel) -> list[csr_matrix]:
+    """List the (rows, levels) design of each random term."""
+    columns, effects = formulas.slopes(frame, model.formula), []
+    for block in model.blocks:
+        codes, names = formulas.levels(frame, block.group)
+        places = (np.arange(len(codes)), codes)
+        effects.append(csr_matrix((columns[block.terms[0]], places), shape=(len(codes), len(names))))
+    return effects
 
 
-def _bayes(design: Floats, hits: Floats, groups: list[Floats], start: Floats) -> tuple[Floats, Floats]:
+def _bayes(design: Floats, hits: Floats, columns: list[csr_matrix], start: Floats) -> tuple[Floats, Floats]:
     """Estimate posterior means and standard deviations of the coefficients from `start`: always the same numbers."""
-    columns = [csr_matrix((np.ones(len(g)), (np.arange(len(g)), g.astype(int)))) for g in groups]
     identity = np.concatenate([np.full(c.shape[1], k) for k, c in enumerate(columns)])
     model = BinomialBayesMixedGLM(hits, design, hstack(columns).tocsr(), identity, vcp_p=PRIOR_SD, fe_p=PRIOR_SD)
-    mean = np.concatenate([start, np.full(len(groups), -0.5), np.zeros(len(identity))])
+    mean = np.concatenate([start, np.full(len(columns), -0.5), np.zeros(len(identity))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is never exactly zero
         # Its default, BFGS, keeps a matrix over every participant and category: a minute where there are a thousand.

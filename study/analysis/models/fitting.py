@@ -14,7 +14,7 @@ import pandas as pd
 from core.errors import ForetellError
 from study.analysis.models import formula as formulas
 from study.analysis.models import linear, search, starts
-from study.analysis.models.records import Floats
+from study.analysis.models.records import EffectColumns, Floats
 from study.analysis.models.threads import one_blas_thread
 
 MOST_EFFECTS = 2000
@@ -54,7 +54,9 @@ class FitSettings:
 
 
 @one_blas_thread()
-def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True) -> Any:
+def run(
+    frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True, near: EffectColumns = ()
+) -> Any:
     """Fit a formula in the notation of `glmm`; random terms come out in the order of their numbers of levels.
 
     `glmm` puts them in that order itself, and panics where a search without an end (separation, rank deficiency) leaves
@@ -64,6 +66,8 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     ----------
     errors
         Whether exact standard errors are needed; without them a fit is faster.
+    near
+        Random effects of a similar fit, from which the search of our own starts.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     if is_linear:
         return linear.fit(frame, formula, plain, settings.reml)
     try:
-        return search.fit(frame, formula, plain, errors=errors)
+        return search.fit(frame, formula, plain, errors=errors, near=near)
     except (ValueError, KeyError) as error:
         raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
 

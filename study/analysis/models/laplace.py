@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_matrix
 from scipy.special import betaln, expit
 
 from core.errors import ForetellError
 from study.analysis.models import formula as formulas
+from study.analysis.models.arrow import Arrow, Layout
 from study.analysis.models.records import MixedModel
 
 Floats = NDArray[np.float64]
 
 LARGEST = 6000
-"""Random effects in all: their matrix H is held dense."""
+"""Random effects of all groupings but the largest, whose matrix H is held dense."""
 _STEPS = 200
 _STEP = 1e-4
 """Step of the difference quotients of the gradient, which is exact."""
@@ -74,14 +74,25 @@ class Point:
         (p + t,) its derivative by the coefficients, then by the entries of each block's factor, column by column.
     modes
         (q,) spherical modes u.
-    spread
-        (q, q) inverse of H: their covariance given the parameters.
+    eta
+        (n,) linear predictor at the modes.
+    values
+        (n, k) each row's nonzero columns of Z T.
+    curvature
+        H, factored.
     """
 
     loglik: float
     gradient: Floats
     modes: Floats
-    spread: Floats
+    eta: Floats
+    values: Floats
+    curvature: Arrow
+
+    @cached_property
+    def spread(self) -> Floats:
+        """(q, q) inverse of H: the covariance of the modes given the parameters."""
+        return self.curvature.invert()
 
 
 @dataclass
@@ -109,10 +120,13 @@ class Laplace:
 
     def __post_init__(self) -> None:
         sizes = [block.size for block in self.blocks]
-        if sum(sizes) > LARGEST:
+        largest = max(self.blocks, key=lambda block: len(block.levels)).codes
+        own = [np.array_equal(block.codes, largest) for block in self.blocks]
+        others = sum(size for size, is_own in zip(sizes, own, strict=True) if not is_own)
+        if others > LARGEST or others * (sum(sizes) - others) > LARGEST**2:
             raise ForetellError(
-                f"The model has {sum(sizes):,} random effects; intervals from the likelihood go up to {LARGEST:,}: "
-                "take Wald intervals, or group the rows."
+                f"The model has {sum(sizes):,} random effects, of which {others:,} are not of the largest grouping (at "
+                f"most {LARGEST:,}): take Wald intervals, leave out slopes, or group the rows."
             )
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._modes = np.zeros(sum(sizes))
@@ -121,7 +135,10 @@ class Laplace:
             offset + block.codes[:, None] * block.width + np.arange(block.width)
             for block, offset in zip(self.blocks, self._offsets, strict=False)
         ]
-        self._at = np.hstack(at)
+        widths = [block.width for block in self.blocks]
+        columns = np.hstack([block.values for block in self.blocks])
+        places = np.flatnonzero(np.repeat(own, widths)).tolist()
+        self.layout = Layout(np.hstack(at), largest, places, sum(sizes), columns)
 
     @property
     def parameters(self) -> int:
@@ -131,14 +148,11 @@ class Laplace:
     def at(self, parameters: Floats) -> Point:
         """Return the likelihood and its gradient; the search for the mode starts at the mode found last."""
         p = self.design.shape[1]
-        factors = self.factors(parameters[p:])
-        loading = self._apply_factors(factors)
-        fixed = self.design @ parameters[:p] + self.offset
-        modes, eta, factor = self._mode(fixed, loading)
+        values = self._apply_factors(self.factors(parameters[p:]))
+        modes, eta, factor = self._mode(self.design @ parameters[:p] + self.offset, values)
         self._modes = modes
-        spread = cho_solve(factor, np.eye(len(modes)), check_finite=False)
-        loglik = self._joint(eta, modes) - float(np.sum(np.log(np.diag(factor[0])))) + self._constant
-        return Point(loglik, self._gradient(eta, modes, spread, loading), modes, spread)
+        loglik = self._joint(eta, modes) - factor.half_log_determinant + self._constant
+        return Point(loglik, self._gradient(eta, modes, factor, values), modes, eta, values, factor)
 
     def forget(self) -> None:
         """Start the next search for the mode at 0: the mode found last is far from a distant start."""
@@ -155,74 +169,60 @@ class Laplace:
             start += triangle_size(q)
         return factors
 
-    def _apply_factors(self, factors: Sequence[Floats]) -> csr_matrix:
-        """Return (n, q) Z T: row i of a block is its values times the factor."""
-        values = [block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)]
-        return self._sparse(np.hstack(values))
-
-    def _sparse(self, values: Floats) -> csr_matrix:
-        n, k = self._at.shape
-        return csr_matrix((values.ravel(), self._at.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(self._modes)))
+    def _apply_factors(self, factors: Sequence[Floats]) -> Floats:
+        """Return (n, k) the nonzero columns of Z T: row i of a block is its values times the factor."""
+        return np.hstack([block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)])
 
     def _joint(self, eta: Floats, modes: Floats) -> float:
         logs = self.successes * eta - self.responses * np.logaddexp(0.0, eta)
         return float(np.sum(logs)) - 0.5 * float(modes @ modes)
 
-    def _mode(self, fixed: Floats, loading: csr_matrix) -> tuple[Floats, Floats, tuple[Floats, bool]]:
+    def _mode(self, fixed: Floats, values: Floats) -> tuple[Floats, Floats, Arrow]:
         """Find the mode by Newton's method with halved steps; H is factored at the mode."""
         modes = self._modes
-        eta = fixed + loading @ modes
+        eta = fixed + self.layout.spread_out(values, modes)
         value = self._joint(eta, modes)
         for _ in range(_STEPS):
-            factor = self._curvature(eta, loading)
-            score = loading.T @ (self.successes - self.responses * expit(eta)) - modes
-            step = cho_solve(factor, score, check_finite=False)
+            factor = self._curvature(eta, values)
+            score = self.layout.collect(values, self.successes - self.responses * expit(eta)) - modes
+            step = factor.solve(score)
             if float(score @ step) < _STILL * max(1.0, abs(value)):
                 return modes, eta, factor
-            modes, eta, value, moved = self._step(modes, step, fixed, loading, value)
+            modes, eta, value, moved = self._step(modes, step, fixed, values, value)
             if not moved:
                 break
-        return modes, eta, self._curvature(eta, loading)
+        return modes, eta, self._curvature(eta, values)
 
     def _step(
-        self, modes: Floats, step: Floats, fixed: Floats, loading: csr_matrix, value: float
+        self, modes: Floats, step: Floats, fixed: Floats, values: Floats, value: float
     ) -> tuple[Floats, Floats, float, bool]:
         for halved in range(20):
             trial = modes + step / 2**halved
-            eta = fixed + loading @ trial
+            eta = fixed + self.layout.spread_out(values, trial)
             new = self._joint(eta, trial)
             if new >= value:
                 return trial, eta, new, True
-        return modes, fixed + loading @ modes, value, False
+        return modes, fixed + self.layout.spread_out(values, modes), value, False
 
-    def _curvature(self, eta: Floats, loading: csr_matrix) -> tuple[Floats, bool]:
+    def _curvature(self, eta: Floats, values: Floats) -> Arrow:
         p = expit(eta)
-        rows = loading.data.reshape(self._at.shape)
-        h = (loading.T @ self._sparse(rows * (self.responses * p * (1.0 - p))[:, None])).toarray()
-        h[np.diag_indices_from(h)] += 1.0
-        factor, lower = cho_factor(h, lower=True, check_finite=False)
-        return factor, lower
+        return self.layout.factor(values, self.responses * p * (1.0 - p))
 
-    def _gradient(self, eta: Floats, modes: Floats, spread: Floats, loading: csr_matrix) -> Floats:
+    def _gradient(self, eta: Floats, modes: Floats, factor: Arrow, values: Floats) -> Floats:
         """Return d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
-        p = expit(eta)
+        p, at = expit(eta), self.layout.at
         weight, residual = self.responses * p * (1.0 - p), self.successes - self.responses * p
-        values = loading.data.reshape(self._at.shape)
-        inner = self._inner(values, spread)
+        inner = factor.rows_times_inverse(values)
         bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
-        pull = spread @ (loading.T @ bend)
+        pull = factor.solve(self.layout.collect(values, bend))
         # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
-        through = bend - weight * (loading @ pull)
+        through = bend - weight * self.layout.spread_out(values, pull)
         by_factors = []
         for z, column in self._entries():
-            shift = z * modes[self._at[:, column]]
-            moved = through @ shift + (z * residual) @ pull[self._at[:, column]]
+            shift = z * modes[at[:, column]]
+            moved = through @ shift + (z * residual) @ pull[at[:, column]]
             by_factors.append(residual @ shift - 0.5 * moved - (z * weight) @ inner[:, column])
         return np.concatenate([self.design.T @ (residual - 0.5 * through), by_factors])
-
-    def _inner(self, values: Floats, spread: Floats) -> Floats:
-        """Return (n, k) Z T H^-1 at the k columns of each row that are not zero."""
-        return np.stack([np.sum(values * spread[self._at, column[:, None]], axis=1) for column in self._at.T], axis=1)
 
     def _entries(self) -> Iterator[tuple[Floats, int]]:
         """List of each entry (i, j) of each factor the values it multiplies, and the place of what it feeds."""

@@ -18,11 +18,20 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis.models import convergence, estimability, fitting, raw_fits, sentences, separation
+from study.analysis.models import (
+    convergence,
+    denominators,
+    estimability,
+    fitting,
+    laplace,
+    raw_fits,
+    sentences,
+    separation,
+)
 from study.analysis.models import formula as formulas
 from study.analysis.models.coding import check_response, code_response
 from study.analysis.models.fitting import FitSettings
-from study.analysis.models.records import MixedModel
+from study.analysis.models.records import EffectColumns, MixedModel, VariancePart
 from study.analysis.models.separation import Floats, Mask, Separation
 from study.analysis.models.threads import one_blas_thread
 from study.workspace.tables import MISSING
@@ -50,6 +59,7 @@ def fit(
     reml: bool = False,
     weights: str | None = None,
     cell_name: CellName = plain_cell,
+    near: EffectColumns = (),
 ) -> MixedModel:
     """Fit a generalised linear mixed model by maximum likelihood, or a linear one by REML if asked to.
 
@@ -74,6 +84,8 @@ def fit(
         Column of prior weights; of a binomial share the number of responses.
     cell_name
         How to name a cell of the fixed-effects design in a message.
+    near
+        Random effects of a similar fit, from which the search starts where there are slopes.
 
     Raises
     ------
@@ -88,15 +100,24 @@ def fit(
     data, coded = code_response(data, text) if family == "binomial" else (data, ())
     check_response(data, text, family)
     model = replace(
-        _fit_model(data, text, settings, cell_name),
+        _fit_model(data, text, settings, cell_name, near),
         link=link,
         weights=weights,
         levels=formulas.list_levels(data, text),
     )
     if formulas.put_largest_first(data, text) != text:
         model = _order_random_terms(model, text)
-    said = (*coded, *model.messages, *convergence.check_convergence(data, replace(model, formula=text)))
-    return replace(model, formula=formula, messages=said)
+    as_fitted = replace(model, formula=text)
+    said = (*coded, *model.messages, *convergence.check_convergence(data, as_fitted))
+    return replace(model, formula=formula, messages=said, parts=split_variance(data, as_fitted))
+
+
+def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart, ...]:
+    """Split the coefficients' covariance, for the degrees of freedom of tests; nothing without random slopes."""
+    if not (model.is_logistic and model.blocks and formulas.has_slopes(model.formula)):
+        return ()
+    likelihood, parameters = laplace.of(frame, model)
+    return denominators.split_variance(likelihood, likelihood.at(parameters))
 
 
 def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
@@ -109,8 +130,10 @@ def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
     )
 
 
-def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName) -> MixedModel:
-    raw = fitting.run(frame, formula, settings)
+def _fit_model(
+    frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName, near: EffectColumns
+) -> MixedModel:
+    raw = fitting.run(frame, formula, settings, near=near)
     design, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
     if settings.family == "binomial" and kept.any():

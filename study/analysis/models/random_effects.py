@@ -16,15 +16,15 @@ import pandas as pd
 
 from study.analysis.models import formula as formulas
 from study.analysis.models.formula import NOTHING, RandomTerm
-from study.analysis.models.records import Floats
+from study.analysis.models.records import EffectColumns, Floats
 from study.conditions import CONDITIONS
-from study.plan.preregistration import PREDICTORS
+from study.plan.preregistration import GROUPS, PREDICTORS
 
 INTERCEPTS = "(1|participant) + (1|category)"
 """The paper's random effects."""
-EffectColumns = Sequence[tuple[str, Sequence[str], Floats]]
 Fit = TypeVar("Fit")
-GROUPS = ("participant", "category")
+ITEM = GROUPS[2]
+"""The column that names the image of a response."""
 EDGE = 1e-5
 """Smallest eigenvalue of a term's correlation matrix that is not a boundary."""
 RULE = (
@@ -36,9 +36,35 @@ RULE = (
 )
 
 
-def find_supported_slopes(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """List the predictors that vary within each grouping's levels, so that their effect can differ between them."""
-    return {group: tuple(name for name in PREDICTORS if _varies(frame, group, name)) for group in GROUPS}
+def find_needed_slopes(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """List by grouping the slopes that the tests of explanations need and the design supports.
+
+    Explanations by every grouping that meets both of their values, and trial types by participant. Those by category
+    are images' intercepts and no error of an explanation's effect.
+    """
+    groups = [GROUPS[0], GROUPS[1], *([ITEM] if explain_no_items(frame) is None else [])]
+    return {
+        group: tuple(
+            name
+            for name in PREDICTORS
+            if (name != "trial_type" or group == "participant") and _varies(frame, group, name)
+        )
+        for group in groups
+    }
+
+
+def explain_no_items(frame: pd.DataFrame) -> str | None:
+    """Say in a clause why the responses support no random effects of images; None where they do."""
+    if ITEM not in frame:
+        return f"the responses have no column {ITEM}"
+    if frame[ITEM].isna().any():
+        return f"the column {ITEM} has missing values"
+    if not frame[ITEM].duplicated().any():
+        return "no image has two responses"
+    kinds = frame.groupby("category", observed=True)[ITEM].nunique()
+    if kinds.max() == 1 and frame[ITEM].nunique() == len(kinds):
+        return "each category has one image, so that their effects are those of categories"
+    return None
 
 
 def _varies(frame: pd.DataFrame, group: str, name: str) -> bool:
@@ -46,11 +72,46 @@ def _varies(frame: pd.DataFrame, group: str, name: str) -> bool:
     return int((frame.groupby(group, observed=True)[name].nunique() > 1).sum()) > 1
 
 
+def restrict(frame: pd.DataFrame, random: str) -> tuple[str, tuple[str, ...]]:
+    """Leave out what the responses cannot support, and say what of images is left out.
+
+    Random effects of images where `explain_no_items` says why; slopes by image of a predictor that no two images met
+    at different values; and slopes of a predictor with a single value.
+    """
+    kept, said = [], []
+    reason = explain_no_items(frame)
+    for term in formulas.terms(f"~{random}"):
+        is_of_images = ITEM in term.group.split(":")
+        if is_of_images and reason is not None:
+            said.append(f"The models have no random effects of images, because {reason}.")
+            continue
+        pieces = _pieces(term.columns)
+        met = [piece for piece in pieces if _is_met(frame, piece, ITEM if is_of_images else None)]
+        kept.append(_write(term, None if met == pieces else met))
+        lost = [name for name in pieces if name not in met and ":" not in name and frame[name].nunique() > 1]
+        if lost:
+            said.append(f"The models have no slopes of {' and '.join(lost)} by image, because no images were in both.")
+    return " + ".join(kept), tuple(dict.fromkeys(said))
+
+
+def _is_met(frame: pd.DataFrame, piece: str, group: str | None) -> bool:
+    names = piece.split(":")
+    return all(frame[name].nunique() > 1 and (group is None or _varies(frame, group, name)) for name in names)
+
+
+def _write(term: RandomTerm, slopes: Sequence[str] | None = None) -> str:
+    """Write a term, with only some of its slopes if they are given."""
+    columns = term.columns
+    if slopes is not None:
+        columns = " + ".join([*([] if term.has_intercept else ["0"]), *slopes]) or "1"
+    return f"({columns}{'|' if term.correlated or columns == '1' else '||'}{term.group})"
+
+
 def find_omitted_slopes(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
-    """Find the slopes that the design supports and the random effects leave out, by grouping."""
+    """Find the slopes that the tests need, the design supports and the random effects leave out, by grouping."""
     return {
         group: tuple(name for name in names if name not in _slopes(random, group))
-        for group, names in find_supported_slopes(frame).items()
+        for group, names in find_needed_slopes(frame).items()
     }
 
 
@@ -60,8 +121,8 @@ def omission(frame: pd.DataFrame, random: str) -> str | None:
     if not lost:
         return None
     return (
-        f"These models leave out random slopes that the design supports: {lost}. If participants or "
-        "categories differ in these effects, the tests reject too often. Compare the result with slopes."
+        f"These models leave out random slopes that the design supports: {lost}. If participants, categories or images "
+        "differ in these effects, the tests reject too often."
     )
 
 
@@ -73,25 +134,26 @@ def planned_omission(
     Parameters
     ----------
     trials
-        Category and trial type of each.
+        Category and trial type of each, which is an image of its own.
     """
     shown = {name: CONDITIONS[name] for name in conditions if not CONDITIONS[name].is_separate}
+    images = [(str(number), *one) for number, one in enumerate(trials)]
     design = [
-        (f"{name} {number}", category, kind, condition.shows_saliency, condition.shows_examples)
-        for (name, condition), number, (category, kind) in product(shown.items(), range(2), trials)
+        (f"{name} {number}", category, image, kind, condition.shows_saliency, condition.shows_examples)
+        for (name, condition), number, (image, category, kind) in product(shown.items(), range(2), images)
     ]
     lost = _name_omitted_slopes(pd.DataFrame(design, columns=[*GROUPS, *PREDICTORS]), split(models)[1])
     return lost and (
         "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out "
-        f"random slopes that the design supports ({lost}): if participants or categories differ in these effects, the "
-        "tests reject too often."
+        f"random slopes that the design supports ({lost}): if participants, categories or images differ in these "
+        "effects, the tests reject too often."
     )
 
 
 def _name_omitted_slopes(frame: pd.DataFrame, random: str) -> str | None:
-    words = {"trial_type": "trial type"}
+    words = {"trial_type": "trial type", ITEM: "image"}
     lost = [
-        f"of {' and '.join(words.get(n, n) for n in names)} by {group}"
+        f"of {' and '.join(words.get(n, n) for n in names)} by {words.get(group, group)}"
         for group, names in find_omitted_slopes(frame, random).items()
         if names
     ]
@@ -99,14 +161,8 @@ def _name_omitted_slopes(frame: pd.DataFrame, random: str) -> str | None:
 
 
 def sensible(frame: pd.DataFrame) -> str:
-    """Return the slopes that the tests of explanations need, without correlations.
-
-    Trial type by participant and each explanation by category, where the design supports them.
-    """
-    within = find_supported_slopes(frame)
-    kinds = [name for name in within["participant"] if name == "trial_type"]
-    shown = [name for name in within["category"] if name != "trial_type"]
-    return f"{_term(kinds, 'participant')} + {_term(shown, 'category')}"
+    """Return the random effects that the tests of explanations need, without correlations (`find_needed_slopes`)."""
+    return " + ".join(_term(slopes, group) for group, slopes in find_needed_slopes(frame).items())
 
 
 def _term(slopes: Sequence[str], group: str) -> str:
@@ -140,17 +196,21 @@ def _by_condition(term: RandomTerm) -> str:
     return f"({' + '.join([*columns, *kept]) or '1'}{'|' if term.correlated else '||'}{term.group})"
 
 
-def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], EffectColumns]) -> tuple[Fit, str]:
+def reduce(
+    random: str, fit: Callable[[str, EffectColumns], Fit], effects: Callable[[Fit], EffectColumns]
+) -> tuple[Fit, str]:
     """Return the fit with as many of the random effects as it is not singular with (`RULE`), and those.
 
     Parameters
     ----------
+    fit
+        Fits random effects, given those of the fit before, which are near.
     effects
         Of a fit: grouping, names and covariance of each set of correlated effects.
     """
-    made = fit(random)
+    made = fit(random, ())
     while (less := simpler(random, effects(made))) is not None:
-        random, made = less, fit(less)
+        random, made = less, fit(less, effects(made))
     return made, random
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, log, nan, sqrt
 from typing import Any
@@ -16,6 +16,8 @@ from core.errors import ForetellError
 from study.analysis.models import formula as formulas
 
 Floats = NDArray[np.float64]
+EffectColumns = Sequence[tuple[str, Sequence[str], Floats]]
+"""Grouping, names and covariance of each set of correlated random effects."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,14 @@ class Coefficient:
     z: float | None
     p: float | None
     df: float | None = None
+
+
+@dataclass(frozen=True)
+class VariancePart:
+    """What one source of error adds to the coefficients' covariance (p, p), and its degrees of freedom."""
+
+    covariance: Floats
+    df: float
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,8 @@ class MixedModel:
         None is the family's own.
     weights
         Column of prior weights.
+    parts
+        Of a logistic model with random slopes: what the coefficients' covariance is the sum of.
     """
 
     formula: str
@@ -140,11 +152,17 @@ class MixedModel:
     nodes: int = 1
     link: str | None = None
     weights: str | None = None
+    parts: tuple[VariancePart, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_logistic(self) -> bool:
         """Whether it is binomial with the logit, fitted by the Laplace approximation."""
         return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
+
+    @property
+    def effects(self) -> EffectColumns:
+        """Grouping, names and covariance of each set of correlated random effects."""
+        return [(block.group, block.terms, block.covariance) for block in self.blocks]
 
     @property
     def aic(self) -> float:

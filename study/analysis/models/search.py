@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from study.analysis.models import formula as formulas
 from study.analysis.models import starts
 from study.analysis.models.laplace import Block, Laplace, Point, curvature, root, triangle_size
-from study.analysis.models.records import Floats
+from study.analysis.models.records import EffectColumns, Floats
 
 FIRST_SLOPE = 0.3
 """Standard deviation (log-odds) at which the search for a slope's starts: at 0 the gradient would be 0."""
@@ -86,7 +86,7 @@ def climb(likelihood: Laplace, start: Floats, scale: Floats) -> Maximum:
     return Maximum(at_best[0], best[0], steep < SLOPING, len(trace))
 
 
-def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -> Any:
+def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True, near: EffectColumns = ()) -> Any:
     """Carry a fit with random intercepts to the random terms of a formula.
 
     Parameters
@@ -95,6 +95,8 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         What `glmm` made of the same fixed effects with an intercept for each grouping.
     errors
         Whether to compute standard errors, which take as long as the search.
+    near
+        Random effects of a similar fit (grouping, names, covariance), at which the search starts.
 
     Returns
     -------
@@ -111,6 +113,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         blocks.append(Block(codes, values, names))
     likelihood = Laplace(design, np.asarray(plain.y) * responses, responses, blocks, formulas.offset(frame, formula))
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
+    _move_near(start, likelihood, terms, near)
     maximum, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
     maximum = _on_boundary(likelihood, maximum)
     spread = np.full((len(start), len(start)), math.nan)
@@ -175,6 +178,20 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
     scale[:p, :p] = root(covariance) if sound else np.eye(p) / math.sqrt(len(likelihood.responses))
     scale[p:, p:] = np.diag(np.concatenate(widths))
     return np.concatenate([beta, *factors]), scale
+
+
+def _move_near(start: Floats, likelihood: Laplace, terms: starts.Blocks, near: EffectColumns) -> None:
+    """Move the factors of the start to those of a similar fit, but away from 0, where the gradient would be 0."""
+    known = {(group, tuple(names)): covariance for group, names, covariance in near}
+    at = likelihood.design.shape[1]
+    for (group, names, _), block in zip(terms, likelihood.blocks, strict=True):
+        size = triangle_size(block.width)
+        if (covariance := known.get((group, tuple(names)))) is not None:
+            factor = root(covariance)
+            places = np.diag_indices(block.width)
+            factor[places] = np.maximum(factor[places], SMALL)
+            start[at : at + size] = factor.T[np.triu_indices(block.width)]
+        at += size
 
 
 def _take_newton_step(likelihood: Laplace, maximum: Maximum, spread: Floats) -> Maximum:

@@ -13,6 +13,8 @@ from study.bundle import TYPE_LABELS
 LEVEL = 0.05
 """The p-value below which a test counts as evidence, unless a plan sets another."""
 
+BOUNDARY = "Boundary (singular) fit"
+"""Begins the sentence on a variance estimated as zero."""
 OUTSIZED = 10.0
 """A coefficient (log-odds) beyond this is a reason to look at the data, or at the predictor's unit."""
 SHOWN = 6
@@ -118,7 +120,7 @@ def describe_slopes_left_out(effects: Sequence[tuple[str, str]]) -> tuple[str, .
 def boundary(random: tuple[RandomEffect, ...], unit: float = 1.0) -> tuple[str, ...]:
     """List the variances estimated as zero, against `unit`: the residual SD of a linear model."""
     return tuple(
-        f"Boundary (singular) fit: the standard deviation{_of_slope(r)} between levels of {r.group} is estimated as 0; "
+        f"{BOUNDARY}: the standard deviation{_of_slope(r)} between levels of {r.group} is estimated as 0; "
         f"the responses differ between them no more than sampling error explains."
         for r in random
         if r.sd < NOTHING * unit

@@ -126,7 +126,7 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
 def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
     """Return the planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
-    analysis = nested.analyze(data, fixed=plan.models, progress=progress)
+    analysis = nested.analyze(data, fixed=plan.models, tests=plan.tests, progress=progress)
     asked = list_contrasts(plan)
     table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
     return PlannedAnalysis(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)

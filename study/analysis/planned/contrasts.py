@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from core.errors import ForetellError
 from core.names import lower_first
-from study.analysis.models import estimability, marginal
+from study.analysis.models import denominators, estimability, marginal
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
@@ -102,10 +102,10 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p); of a
-        binomial model also accuracy_less, accuracy_more (probabilities, averaged over participants, categories and
-        trial types), points (their difference in percentage points), points_low, points_high (delta method). A
-        contrast that these data do not determine has no estimate, interval and p
+        contrast, estimate (link scale), se, low, high (unadjusted), z, df (of a t test, else NaN), p, p_holm (over
+        those that have a p); of a binomial model also accuracy_less, accuracy_more (probabilities, averaged over
+        participants, categories, images and trial types), points (their difference in percentage points), points_low,
+        points_high (delta method). A contrast that these data do not determine has no estimate, interval and p
         (`study.analysis.models.estimability`).
 
     Raises
@@ -113,8 +113,9 @@ def table(
     ForetellError
         An unknown condition or trial type.
     """
-    half = float(_tail(model).ppf((1 + level) / 2))
-    return estimate(model, contrasts, level=level, cells=cells).join(_points(model, contrasts, cells, half))
+    made = estimate(model, contrasts, level=level, cells=cells)
+    half = t(made["df"].fillna(np.inf).to_numpy(np.float64)).ppf((1 + level) / 2)
+    return made.join(_points(model, contrasts, cells, half))
 
 
 def estimate(
@@ -127,7 +128,8 @@ def estimate(
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
     weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
     estimate, se = estimability.estimate_combinations(weights, model)
-    tail = _tail(model)
+    df = _find_df(model, weights)
+    tail = t(df)
     half = tail.ppf((1 + level) / 2) * se
     p = 2 * tail.sf(np.abs(estimate / se))
     rows = {
@@ -137,30 +139,33 @@ def estimate(
         "low": estimate - half,
         "high": estimate + half,
         "z": estimate / se,
+        "df": np.where(np.isfinite(df), df, np.nan),
         "p": p,
         "p_holm": holm(p),
     }
     return pd.DataFrame(rows)
 
 
-def _tail(model: MixedModel) -> Any:
-    """Return the distribution of the test statistics."""
+def _find_df(model: MixedModel, weights: Floats) -> Floats:
+    """Return the degrees of freedom of each contrast's t: infinite where models have random intercepts only."""
     dfs = [c.df for c in model.coefficients if c.df is not None]
-    return t(min(dfs)) if dfs else norm  # of linear models the fewest degrees of freedom: the careful ones
+    if dfs:  # of linear models the fewest: the careful ones
+        return np.full(len(weights), min(dfs))
+    return denominators.compute_df(model.parts, weights[:, : len(model.coefficients)])
 
 
 def _points(
-    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: Floats
 ) -> pd.DataFrame:
-    """Express the contrasts in percentage points; `half` standard errors on each side."""
+    """Express the contrasts in percentage points; `half` (k,) standard errors on each side."""
     if model.family != "binomial":
         return pd.DataFrame(index=range(len(contrasts)))
     rows = []
-    for contrast in contrasts:
+    for contrast, width in zip(contrasts, half, strict=True):
         more, less = (_population(model, cells[name], contrast) for name in (contrast.more, contrast.less))
         se = float(estimability.compute_standard_errors((more[1] - less[1])[None, :], model)[0])
         points = more[0] - less[0]
-        rows.append((less[0], more[0], 100 * points, 100 * (points - half * se), 100 * (points + half * se)))
+        rows.append((less[0], more[0], 100 * points, 100 * (points - width * se), 100 * (points + width * se)))
     return pd.DataFrame(rows, columns=["accuracy_less", "accuracy_more", "points", "points_low", "points_high"])
 
 

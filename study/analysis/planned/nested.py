@@ -1,28 +1,34 @@
 """The three nested models of the study and their likelihood-ratio tests.
 
-Logistic mixed models of "did this participant predict the AI on this trial", with crossed random intercepts of
-participants and of target categories. Folke, Li, Sojitra, Yang & Shafto (2021), arXiv:2106.09106, Table 1.
+Logistic mixed models of "did this participant predict the AI on this trial", with the fixed effects of Folke, Li,
+Sojitra, Yang & Shafto (2021), arXiv:2106.09106, Table 1, and the random slopes of participants, categories and images
+that their tests need. The paper has random intercepts of participants and categories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from core.errors import ForetellError
 from core.names import lower_first
 from core.types import Progress, silent
-from study.analysis.models import mixed, random_effects
-from study.analysis.models.records import MixedModel
+from study.analysis.models import denominators, mixed, random_effects
+from study.analysis.models import formula as formulas
+from study.analysis.models.records import EffectColumns, MixedModel
+from study.analysis.models.sentences import BOUNDARY
+from study.analysis.planned.contrasts import holm
 from study.analysis.responses import reading as responses
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
-from study.plan.preregistration import NESTED
+from study.plan.preregistration import NESTED, Tests
 
 RANDOM = random_effects.INTERCEPTS
 FIXED = NESTED
@@ -31,18 +37,38 @@ FIXED = NESTED
 
 @dataclass(frozen=True)
 class RatioTest:
-    """A likelihood-ratio test of two nested models: p of chi-square with df degrees of freedom."""
+    """A likelihood-ratio test of two nested models.
+
+    Attributes
+    ----------
+    chisq
+        Twice the difference in log-likelihood.
+    df2
+        Denominator degrees of freedom of the F distribution that chisq / df is compared with
+        (`study.analysis.models.denominators`); None of a test by the chi-square distribution.
+    p
+        Uncorrected.
+    p_holm
+        Corrected for the number of tests, where the verdicts are judged together.
+    """
 
     smaller: str
     larger: str
     chisq: float
     df: int
     p: float | None
+    df2: float | None = None
+    p_holm: float | None = None
 
     @property
     def name(self) -> str:
         """Name the test, the larger model first: ``"explanation vs null"``."""
         return f"{self.larger} vs {self.smaller}"
+
+    @property
+    def decisive_p(self) -> float | None:
+        """The p that is held against alpha."""
+        return self.p if self.p_holm is None else self.p_holm
 
 
 @dataclass(frozen=True)
@@ -55,6 +81,8 @@ class NestedAnalysis:
         The random effects of all models, as fitted.
     reduced_from
         Those that were asked for, where the fit was singular.
+    unsupported
+        What was asked for and the responses do not support, in sentences.
     """
 
     models: Mapping[str, MixedModel]
@@ -62,6 +90,12 @@ class NestedAnalysis:
     data_messages: tuple[str, ...] = ()
     random: str = RANDOM
     reduced_from: str | None = None
+    unsupported: tuple[str, ...] = ()
+
+    @property
+    def requested_random(self) -> str:
+        """The random effects before a singular fit was reduced."""
+        return self.reduced_from or self.random
 
     @property
     def largest(self) -> MixedModel:
@@ -76,10 +110,11 @@ class NestedAnalysis:
 
     @property
     def reduction(self) -> tuple[str, ...]:
-        """Describe how singular random effects were reduced."""
+        """Describe which random effects the responses do not support, and how singular ones were reduced."""
         if self.reduced_from is None:
-            return ()
+            return self.unsupported
         return (
+            *self.unsupported,
             f"The random effects {self.reduced_from} gave a singular fit. The models have {self.random} instead. "
             f"{random_effects.RULE}",
         )
@@ -88,9 +123,7 @@ class NestedAnalysis:
         """Return plain values, ready for JSON."""
         return {
             "models": {name: model.as_dict() for name, model in self.models.items()},
-            "lrt": [
-                {"smaller": t.smaller, "larger": t.larger, "chisq": t.chisq, "df": t.df, "p": t.p} for t in self.tests
-            ],
+            "lrt": [{field.name: getattr(test, field.name) for field in fields(RatioTest)} for test in self.tests],
         }
 
 
@@ -99,6 +132,7 @@ def analyze(
     *,
     fixed: Mapping[str, str] | None = None,
     random: str | None = None,
+    tests: Tests = "corrected",
     progress: Progress = silent,
 ) -> NestedAnalysis:
     """Fit nested models and test each on the next.
@@ -106,10 +140,13 @@ def analyze(
     Parameters
     ----------
     fixed
-        Fixed effects of each model, smallest first, with or without random effects; the paper's three if None.
+        Fixed effects of each model, smallest first, with or without random effects; the paper's three if None, with
+        the random effects that the tests need and the design supports (`random_effects.sensible`).
     random
-        Random effects of all models, in place of those that `fixed` names. A singular fit is reduced by
-        `random_effects.RULE`.
+        Random effects of all models, in place of those that `fixed` names. What the responses do not support is left
+        out (`random_effects.restrict`), and a singular fit is reduced by `random_effects.RULE`.
+    tests
+        As of `study.plan.preregistration.AnalysisPlan`.
 
     Raises
     ------
@@ -118,47 +155,80 @@ def analyze(
     """
     data = frame if isinstance(frame, responses.Responses) else responses.prepare(frame)
     named, planned = random_effects.split(FIXED if fixed is None else fixed)
-    asked = random or planned
+    planned = random_effects.sensible(data.frame) if fixed is None else planned
+    asked, unsupported = random_effects.restrict(data.frame, random or planned)
     largest = list(named)[-1]
     progress(0, len(named), f"Fitting the {largest} model")
     model, chosen = random_effects.reduce(
         asked,
-        lambda effects: _fit(data.frame, named[largest], effects),
-        lambda fitted: [(block.group, block.terms, block.covariance) for block in fitted.blocks],
+        lambda effects, near: _fit(data.frame, named[largest], effects, near),
+        lambda fitted: fitted.effects,
     )
     models: dict[str, MixedModel] = {}
     for done, (name, terms) in enumerate(named.items(), start=1):
         if name != largest:
             progress(done, len(named), f"Fitting the {name} model")
-        models[name] = model if name == largest else _fit(data.frame, terms, chosen)
+        models[name] = model if name == largest else _fit(data.frame, terms, chosen, model.effects)
     progress(len(named), len(named), "Models fitted")
-    tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
-    return NestedAnalysis(models, tests, data.messages, chosen, None if chosen == asked else asked)
+    made = [ratio_test(a, models[a], b, models[b], tests) for a, b in pairwise(models)]
+    judged = correct(made) if tests == "corrected" else tuple(made)
+    return NestedAnalysis(models, judged, data.messages, chosen, None if chosen == asked else asked, unsupported)
 
 
-def _fit(frame: pd.DataFrame, terms: str, random: str) -> MixedModel:
-    return mixed.fit(frame, f"correct ~ {terms} + {random}", cell_name=cell_name)
+def _fit(frame: pd.DataFrame, terms: str, random: str, near: EffectColumns) -> MixedModel:
+    model = mixed.fit(frame, f"correct ~ {terms} + {random}", cell_name=cell_name, near=near)
+    if not formulas.has_slopes(f"y ~ {random}"):
+        return model
+    # What is left at 0 is left by the rule, which the analysis states: no model needs a warning of its own.
+    return replace(model, messages=tuple(said for said in model.messages if not said.startswith(BOUNDARY)))
 
 
-def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) -> RatioTest:
+def ratio_test(
+    smaller: str, small: MixedModel, larger: str, large: MixedModel, tests: Tests = "corrected"
+) -> RatioTest:
     """Test twice the difference in log-likelihood; degrees of freedom from the parameters actually estimated."""
     if small.n != large.n:
         raise ForetellError(f"The models {smaller} and {larger} were fitted to different rows and cannot be compared.")
     # A negative difference can only be the optimiser's rounding: the larger model contains the smaller one.
     chisq = max(0.0, 2.0 * (large.loglik - small.loglik))
     df = large.df - small.df
-    return RatioTest(smaller, larger, chisq, df, float(chi2.sf(chisq, df)) if df > 0 else None)
+    df2 = math.inf
+    if tests == "corrected":
+        known = {c.term for c in small.coefficients}
+        added = [k for k, c in enumerate(large.coefficients) if c.term not in known and c.term not in large.diverging]
+        df2 = denominators.pool_df(large.parts, np.eye(len(large.coefficients))[added])
+    p = compute_p(chisq, df, df2) if df > 0 else None
+    return RatioTest(smaller, larger, chisq, df, p, df2 if math.isfinite(df2) else None)
+
+
+def compute_p(chisq: float, df: int, df2: float) -> float:
+    """Return p of a likelihood ratio: of F = chisq / df with df and df2 degrees of freedom, chi-square's if infinite.
+
+    Under the null hypothesis both distributions are the same where df2 is large. Where a linear model has all its
+    error from as many levels as df2, F is more careful than the exact test.
+    """
+    return float(f.sf(chisq / df, df, df2)) if math.isfinite(df2) else float(chi2.sf(chisq, df))
+
+
+def correct(tests: Sequence[RatioTest]) -> tuple[RatioTest, ...]:
+    """Add p corrected for the number of tests that have one (Holm, 1979)."""
+    adjusted = holm(np.array([math.nan if test.p is None else test.p for test in tests]))
+    return tuple(
+        replace(test, p_holm=None if math.isnan(p) else float(p)) for test, p in zip(tests, adjusted, strict=True)
+    )
 
 
 def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
-    """Tabulate model, df, loglik, aic, bic of each, and chisq, chisq_df, p of the test against the model before it."""
+    """Tabulate model, df, loglik, aic, bic of each, and chisq, chisq_df, df2, p, p_holm of each test."""
     tests = {test.larger: test for test in analysis.tests}
     rows = []
     for name, model in analysis.models.items():
         test = tests.get(name)
-        tested = (test.chisq, test.df, test.p) if test else (None, None, None)
+        tested = (test.chisq, test.df, test.df2, test.p, test.p_holm) if test else (None,) * 5
         rows.append((name, model.df, model.loglik, model.aic, model.bic, *tested))
-    return pd.DataFrame(rows, columns=["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "p"])
+    columns = ["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "p", "p_holm"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.drop(columns=[name for name in ("df2", "p_holm") if table[name].isna().all()])
 
 
 def cell_name(cell: Mapping[str, Any]) -> str:

@@ -70,8 +70,8 @@ def table(
     coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
     model, _ = random_effects.reduce(
         random_effects.by_condition(random),
-        lambda effects: mixed.fit(coded, f"correct ~ {FIXED} + {effects}"),
-        lambda fitted: [(block.group, block.terms, block.covariance) for block in fitted.blocks],
+        lambda effects, near: mixed.fit(coded, f"correct ~ {FIXED} + {effects}", near=near),
+        lambda fitted: fitted.effects,
     )
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     return contrasts.table(model, wanted, level=level, cells=cells)

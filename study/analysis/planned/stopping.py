@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm, t
 
 from core.errors import ForetellError
 from core.types import Progress, silent
@@ -51,8 +52,14 @@ def run_interim_analysis(
     largest = dict([list(plan.models.items())[-1]])
     only = plan.model_copy(update={"models": largest, "contrasts": (_require_stopping(plan).contrast,)})
     tests = planned.execute(data, only, progress=progress)
-    z = float(tests.contrasts["z"].iloc[0]) if len(tests.contrasts) else math.nan  # a condition without responses
+    z = _find_normal_quantile(tests.contrasts) if len(tests.contrasts) else math.nan  # a condition without responses
     return InterimAnalysis(number, len(_require_stopping(plan).looks), participants, float(planned_look["bound"]), z)
+
+
+def _find_normal_quantile(contrasts: pd.DataFrame) -> float:
+    """Return the standard normal value with the p of the contrast's test, which is t where models have slopes."""
+    z, df = float(contrasts["z"].iloc[0]), float(contrasts["df"].iloc[0])
+    return z if math.isnan(df) else math.copysign(float(norm.isf(t.sf(abs(z), df))), z)
 
 
 def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:

@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import pairwise, product
-from typing import Any
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from scipy.stats import chi2
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study import plots
-from study.analysis.models import fitting, mixed, random_effects, raw_fits
-from study.analysis.planned.contrasts import Contrast, estimate
-from study.analysis.planned.nested import FIXED
+from study.analysis.models import random_effects
+from study.analysis.planned.contrasts import Contrast
+from study.analysis.power.outcomes import run_contrasts, run_tests
 from study.analysis.power.truths import AdditiveTruth, Truth
 from study.analysis.responses.notices import MODES
 from study.analysis.words.wording import write_contrast
+from study.plan.preregistration import DEFAULT, Tests
 from study.workspace import parallel
 
 TARGET = 0.8
@@ -60,7 +59,8 @@ def curve(
     seed: int = 0,
     alpha: float = 0.05,
     effects: Sequence[float] = (1.0,),
-    models: Mapping[str, str] = FIXED,
+    models: Mapping[str, str] = DEFAULT,
+    tests: Tests = "corrected",
     contrasts: Sequence[Contrast] = (),
     workers: int | None = None,
     engine: str = "processes",
@@ -74,6 +74,8 @@ def curve(
         Participants per condition.
     studies
         Simulated for each size and effect.
+    models, tests
+        As of `study.plan.preregistration.AnalysisPlan`.
     effects
         Multiples of the assumed effects of explanations; others than 1 only where the truth is `AdditiveTruth`.
     contrasts
@@ -104,7 +106,7 @@ def curve(
         _Task(size, effect, (seed, number, size, round(1000 * effect)))
         for size, effect, number in product(sizes, effects, range(studies))
     ]
-    work = partial(_study, truth, dict(models), tuple(contrasts))
+    work = partial(_study, truth, dict(models), tests, tuple(contrasts))
     simulations = parallel.each(
         work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress
     )
@@ -119,91 +121,37 @@ def curve(
     return _summary(outcome, alpha)
 
 
-def _study(truth: Truth, models: Mapping[str, str], contrasts: Sequence[Contrast], task: _Task) -> dict[str, float]:
-    """Return p of each test in one simulated study; NaN where a fit failed."""
+def _study(
+    truth: Truth, models: Mapping[str, str], tests: Tests, contrasts: Sequence[Contrast], task: _Task
+) -> dict[str, float]:
+    """Return p of each test in one simulated study, corrected as in the analysis; NaN where a fit failed."""
     world = truth.scale(task.effect) if isinstance(truth, AdditiveTruth) else truth
     frame = world.study(task.per_condition, np.random.default_rng(task.seed))
-    fixed, random = random_effects.split(models)
-    fit = cache(partial(run, frame))
-    made = fits(frame, fixed, random, fit)
-    tests = {f"{small} - {large}": chance(made[small], made[large]) for small, large in pairwise(models)}
-    return tests | (_test_contrasts(frame, fixed, random, fit, contrasts) if contrasts else {})
-
-
-def _test_contrasts(
-    frame: pd.DataFrame,
-    fixed: Mapping[str, str],
-    random: str,
-    run: Callable[[str, str], Any],
-    contrasts: Sequence[Contrast],
-) -> dict[str, float]:
-    """Return the corrected p of each contrast of the largest model; NaN where its fit failed."""
-    largest = list(fixed.values())[-1]
-    try:
-        model = mixed.fit(frame, f"correct ~ {largest} + {_reduce(fixed, random, run)}")
-    except ForetellError:
-        return {f"{CONTRAST}{one.name}": math.nan for one in contrasts}
-    corrected = estimate(model, contrasts)["p_holm"].fillna(1.0)  # no finite estimate is no evidence
-    return {f"{CONTRAST}{one.name}": float(p) for one, p in zip(contrasts, corrected, strict=True)}
+    made, random, near = run_tests(frame, models, tests)
+    judged = {
+        f"{test.smaller} - {test.larger}": math.nan if test.decisive_p is None else test.decisive_p for test in made
+    }
+    if not contrasts:
+        return judged
+    largest = list(random_effects.split(models)[0].values())[-1]
+    p = run_contrasts(frame, largest, random, contrasts, near)
+    return judged | {f"{CONTRAST}{name}": value for name, value in p.items()}
 
 
 def time_study(
-    truth: Truth, models: Mapping[str, str], per_condition: int, contrasts: Sequence[Contrast] = ()
+    truth: Truth, models: Mapping[str, str], tests: Tests, per_condition: int, contrasts: Sequence[Contrast] = ()
 ) -> float:
     """Return seconds that one simulated study takes in this process, after another that loads what it needs."""
     seconds = 0.0
     for number in range(2):
         began = time.perf_counter()
-        _study(truth, models, contrasts, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
+        _study(truth, models, tests, contrasts, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
         seconds = time.perf_counter() - began
     return seconds
 
 
 def start() -> None:
     """Do nothing: what a process does first is import this module."""
-
-
-def fits(
-    frame: pd.DataFrame, fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]
-) -> dict[str, tuple[float, int]]:
-    """Return the log-likelihood and parameters of each model, with the random effects that the largest one leaves.
-
-    Parameters
-    ----------
-    run
-        `run` of this frame, which may remember its fits.
-    """
-    chosen = _reduce(fixed, random, run)
-    return {name: _loglik(frame, terms, chosen, run(terms, chosen)) for name, terms in fixed.items()}
-
-
-def _reduce(fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]) -> str:
-    """Return the random effects that the largest model leaves."""
-    largest = list(fixed.values())[-1]
-    _, chosen = random_effects.reduce(random, lambda effects: run(largest, effects), raw_fits.list_covariances)
-    return str(chosen)
-
-
-def run(frame: pd.DataFrame, fixed: str, random: str) -> Any:
-    """Return a fit without what a power curve does not read: standard errors, checks, words."""
-    return fitting.run(frame, f"correct ~ {fixed} + {random}", fitting.FitSettings(), errors=False)
-
-
-def _loglik(frame: pd.DataFrame, fixed: str, random: str, raw: Any) -> tuple[float, int]:
-    """Return the log-likelihood; under separation its supremum, which is finite: the tests hold there too."""
-    if math.isfinite(raw.loglik):
-        return float(raw.loglik), int(raw.df)
-    try:
-        model = mixed.fit(frame, f"correct ~ {fixed} + {random}")
-    except ForetellError:
-        return math.nan, 0
-    return model.loglik, model.df
-
-
-def chance(small: tuple[float, int], large: tuple[float, int]) -> float:
-    """Return p of the likelihood-ratio test; NaN where a fit failed."""
-    gained, df = 2 * (large[0] - small[0]), large[1] - small[1]
-    return float(chi2.sf(max(0.0, gained), df)) if math.isfinite(gained) and df > 0 else math.nan
 
 
 def _summary(outcome: pd.DataFrame, alpha: float) -> pd.DataFrame:

@@ -45,7 +45,7 @@ class Truth(Protocol):
     """A world in which a study can be run."""
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Tabulate participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
+        """Tabulate participant, category, item, trial_type (categorical), saliency, examples, correct of a study."""
         ...
 
     def accuracy(self) -> pd.DataFrame:
@@ -63,8 +63,11 @@ class AdditiveTruth:
         As `TABLE_1`: for each product of factors its effect at the first trial type, and the others' additions.
     person_sd, category_sd
         Standard deviations of the random intercepts.
-    person_slope_sd, category_slope_sd
-        By how much participants differ in the effect of each trial type, and categories in that of each explanation.
+    person_slope_sd, category_slope_sd, image_slope_sd
+        By how much participants differ in the effect of each trial type, and categories and images in that of each
+        explanation.
+    image_sd
+        Standard deviation of images' random intercepts.
     conditions
         Names of the conditions run.
     categories, per_type
@@ -79,6 +82,8 @@ class AdditiveTruth:
     per_type: int = 1
     person_slope_sd: float = 0.0
     category_slope_sd: float = 0.0
+    image_slope_sd: float = 0.0
+    image_sd: float = 0.0
 
     def scale(self, factor: float) -> AdditiveTruth:
         """Return the same world with every effect of an explanation `factor` times as large."""
@@ -88,11 +93,12 @@ class AdditiveTruth:
         return replace(self, coefficients=scaled)
 
     def with_slopes(self, sds: Mapping[str, float]) -> AdditiveTruth:
-        """Return the same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
+        """Return the same world with random slopes: standard deviations by participant, category and item."""
         return replace(
             self,
             person_slope_sd=sds.get("participant", self.person_slope_sd),
             category_slope_sd=sds.get("category", self.category_slope_sd),
+            image_slope_sd=sds.get("item", self.image_slope_sd),
         )
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -105,6 +111,8 @@ class AdditiveTruth:
         names = np.repeat(self.conditions, per_condition)
         if self.person_slope_sd or self.category_slope_sd:
             own = own + self._slopes(names, category, kind, rng)
+        if self.image_sd or self.image_slope_sd:
+            own = own + self._images(names, len(trials), rng)
         right = rng.random((people, len(trials))) < expit(fixed + own)
         return _frame(right, names, category, kind)
 
@@ -113,8 +121,8 @@ class AdditiveTruth:
         rows = []
         for name in self.conditions:
             of_type = np.array([0.0, 1.0, 1.0]) * self.person_slope_sd**2  # the reference level is the intercept's
-            of_explanation = sum(FACTORS[name].values()) * self.category_slope_sd**2
-            variance = self.person_sd**2 + self.category_sd**2 + of_type + of_explanation
+            of_explanation = sum(FACTORS[name].values()) * (self.category_slope_sd**2 + self.image_slope_sd**2)
+            variance = self.person_sd**2 + self.category_sd**2 + self.image_sd**2 + of_type + of_explanation
             accuracies, _ = marginal.average_probability(self._cells(name), variance)
             rows += [(name, kind, float(p)) for kind, p in zip(TRIAL_TYPES, accuracies, strict=True)]
         return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
@@ -129,6 +137,14 @@ class AdditiveTruth:
         for factor in ("saliency", "examples"):
             shown = np.array([FACTORS[str(name)][factor] for name in names])
             total = total + shown[:, None] * rng.normal(0, self.category_slope_sd, self.categories)[category]
+        return np.asarray(total, dtype=np.float64)
+
+    def _images(self, names: NDArray[np.str_], images: int, rng: np.random.Generator) -> Floats:
+        """Draw each image's own level and effects (participants, trials)."""
+        total = np.tile(rng.normal(0, self.image_sd, images), (len(names), 1))
+        for factor in ("saliency", "examples"):
+            shown = np.array([FACTORS[str(name)][factor] for name in names])
+            total = total + shown[:, None] * rng.normal(0, self.image_slope_sd, images)
         return np.asarray(total, dtype=np.float64)
 
     def _cells(self, condition: str) -> Floats:
@@ -193,7 +209,7 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
                 f"The pilot does not determine {lost[0]}: use the paper's estimates or simulated participants."
             )
         truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
-    sd = {effect.group: effect.sd for effect in model.random}
+    sd = {effect.group: effect.sd for effect in model.random if effect.term == "(Intercept)"}
     return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)
 
 
@@ -208,6 +224,7 @@ def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Flo
             "category": pd.Categorical.from_codes(
                 np.tile(category, people), [f"c{j:04d}" for j in range(int(category.max()) + 1)]
             ),
+            "item": pd.Categorical.from_codes(np.tile(np.arange(trials), people), [f"i{k:05d}" for k in range(trials)]),
             "trial_type": pd.Categorical.from_codes(np.tile(kind, people), list(TRIAL_TYPES)),
             "saliency": np.repeat(factors[:, 0], trials),
             "examples": np.repeat(factors[:, 1], trials),

@@ -48,5 +48,6 @@ def explain_models(random: str) -> str:
     """Explain the table of nested models with these random effects."""
     return (
         f"Logistic mixed models with the random effects {random}. χ², its degrees of freedom and p "
-        "test each model against the one before."
+        "test each model against the one before; where there is a denominator df, p is that of F = χ² / df with both "
+        "degrees of freedom."
     )

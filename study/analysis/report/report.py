@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +61,17 @@ class Report:
         return figures.accuracy_figure(self.data)
 
     @cached_property
+    def study(self) -> AnalysedStudy:
+        """What exploratory analyses may use, with the results of both choices of random effects."""
+        study = AnalysedStudy(self.data, self.seed, self.manifest, self.analysis, self.plan)
+        return replace(study, compared=slopes.compute_table(study))
+
+    @cached_property
+    def headline(self) -> HeadlineResult:
+        """The main result, with its tests both with random slopes and as in the paper."""
+        return replace(self.finding, compared=self.study.compared)
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables of the models, their tests, contrasts, Figure 1 and exclusions."""
         return {
@@ -83,8 +94,7 @@ class Report:
 
     def describe_all(self, progress: Progress = silent) -> Files:
         """Compute the exploratory analyses, and return their files and the report itself."""
-        study = AnalysedStudy(self.data, self.seed, self.manifest, self.analysis, self.plan)
-        results, absent = exploratory.compute_all(study, progress)
+        results, absent = exploratory.compute_all(self.study, progress)
         contents = self._fill(results, absent)
         return {
             **_format_tables({f"exploratory_{result.name}": result.table for result in results}),
@@ -93,8 +103,7 @@ class Report:
 
     def _fill(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> dict[str, Any]:
         """Return what the templates of the report show."""
-        analysis, data, plan, said = self.analysis, self.data, self.plan, self.finding
-        compared = self._find_slopes(results)
+        analysis, data, plan, said = self.analysis, self.data, self.plan, self.headline
         label = "exploratory" if plan is None else plan.label
         sections = composition.list_sections(
             analysis, self.tables, self.figure[0], results, label=label, level=said.level, simulated=data.has_simulated
@@ -104,8 +113,8 @@ class Report:
             "title": composition.write_title(self.manifest),
             "notices": [*notices, *caveats(self.manifest)],
             "facts": composition.list_facts(data, plan, self.manifest),
-            "verdicts": list(zip(said.verdicts, self._describe_slopes(compared), strict=True)),
-            "counted": None if compared is None else slopes.describe_contrasts(compared, said.level),
+            "verdicts": said.verdicts,
+            "counted": None if said.compared is None else slopes.describe_contrasts(said.compared, said.level),
             "effects": said.effects,
             "sections": sections,
             "figures": document.embed_figures(sections),
@@ -119,17 +128,6 @@ class Report:
             "seed": self.seed,
             "made_from": document.provenance(data, plan.plan if plan else None, self.manifest, self.seed),
         }
-
-    def _find_slopes(self, results: Sequence[ExploratoryResult]) -> pd.DataFrame | None:
-        """Find the comparison with random slopes, where the models leave them out."""
-        if not slopes.are_left_out(self.data, self.analysis):
-            return None
-        return next((result.table for result in results if result.name == "slopes"), None)
-
-    def _describe_slopes(self, compared: pd.DataFrame | None) -> list[str | None]:
-        """Describe whether each test agrees with the one with random slopes; None where there is none."""
-        tests = self.analysis.tests
-        return [None if compared is None else slopes.describe(test, compared, self.finding.level) for test in tests]
 
     @property
     def _exclusions(self) -> dict[str, pd.DataFrame]:

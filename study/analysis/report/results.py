@@ -36,7 +36,7 @@ def write(
     seed
         Random seed of exploratory analyses that draw at random.
     plan
-        Executed as written; without one the paper's analysis is made and everything labelled exploratory.
+        Executed as written; without one the default analysis is made and everything labelled exploratory.
     manifest
         Of the study that was responded to, where it is known.
     looks
@@ -51,5 +51,6 @@ def write(
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
     finding = compute_headline(analysis, stayed, done)
-    files.write(Report(analysis, stayed, finding, done, manifest, seed), out, progress)
-    return finding
+    report = Report(analysis, stayed, finding, done, manifest, seed)
+    files.write(report, out, progress)
+    return report.headline

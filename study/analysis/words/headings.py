@@ -21,6 +21,7 @@ HEADINGS: Mapping[str, str] = {
     "log_p": "log p",
     "p_like": "p (like relatives)",
     "df": "df",
+    "df2": "Denominator df",
     "chisq": "χ²",
     "chisq_df": "df",
     "rho": "Spearman's ρ",

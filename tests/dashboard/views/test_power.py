@@ -252,7 +252,7 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     """
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(parallel, "measure_start", lambda work: 3.0)
-    monkeypatch.setattr(power, "time_study", lambda truth, models, n, contrasts: 0.02 * n)
+    monkeypatch.setattr(power, "time_study", lambda truth, models, tests, n, contrasts: 0.02 * n)
     monkeypatch.setattr(work, "_timed", {})
     work._time_start.cache_clear()
     question = PowerAnalysis(config.read(DEMO), (30, 50), studies=3, effects=(0.5, 1.0))

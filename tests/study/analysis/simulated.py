@@ -7,6 +7,9 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from study.analysis.planned import nested
+from study.analysis.responses.reading import Responses
+
 TYPES = ("adv_incorrect", "std_incorrect", "std_correct")
 
 
@@ -24,6 +27,31 @@ def study(people: int = 24, categories: int = 8, per_type: int = 6, *, seed: int
             rows.append((f"p{i}", f"c{j}", kind, saliency, examples, trial, int(rng.random() < expit(eta))))
     columns = ["participant", "category", "trial_type", "saliency", "examples", "trial", "correct"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def analyze_as_in_the_paper(frame: pd.DataFrame | Responses) -> nested.NestedAnalysis:
+    """The paper's models: random intercepts of participants and categories, and the chi-square distribution."""
+    return nested.analyze(frame, fixed=nested.FIXED, tests="chi_square")
+
+
+def study_with_images(seed: int, people: int = 80, categories: int = 8, sd: float = 0.9) -> pd.DataFrame:
+    """Responses to the same 3 images of each category, whose and whose categories' effects of explanations differ."""
+    rng = np.random.default_rng(seed)
+    images = [(f"c{j}", f"c{j} {kind}", kind) for j in range(categories) for kind in TYPES]
+    base, own = rng.normal(0, sd, len(images)), rng.normal(0, sd, (2, len(images)))
+    base = base + np.repeat(rng.normal(0, 1.5 * sd, categories), len(TYPES))
+    shared = rng.normal(0, sd, (2, categories))
+    level = {"adv_incorrect": -0.8, "std_incorrect": -0.6, "std_correct": 1.2}
+    rows = []
+    for i in range(people):
+        shown, by_kind = np.array([i % 2, (i // 2) % 2]), dict(zip(TYPES, rng.normal(0, sd, 3), strict=True))
+        for k, (category, item, kind) in enumerate(images):
+            effect = float(shown @ (np.array([0.5, -0.2]) + own[:, k] + shared[:, k // 3]))
+            right = int(rng.random() < expit(level[kind] + by_kind[kind] + base[k] + effect))
+            rows.append((f"p{i}", category, item, kind, *shown, right))
+    columns = ["participant", "category", "item", "trial_type", "saliency", "examples", "correct"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(trial_type=pd.Categorical(frame["trial_type"], categories=list(TYPES)))
 
 
 def slopes(seed: int) -> pd.DataFrame:

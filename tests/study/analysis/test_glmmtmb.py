@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from study.analysis.models import mixed
 from study.analysis.responses import reading as responses
 from tests.study.analysis import glmmtmb, rscript
-from tests.study.analysis.simulated import TYPES, slopes, study
+from tests.study.analysis.simulated import TYPES, slopes, study, study_with_images
+
+SLOPES = ("saliency", "examples")
 
 pytestmark = glmmtmb.needed
 
@@ -35,6 +38,38 @@ def test_random_slopes(tmp_path: Path, seed: int) -> None:
     """Catches a correlation of slopes and intercepts that is lost on the way to the standard errors."""
     frame, formula = slopes(seed), "y ~ x + (x|id) + (1|item)"
     rscript.agrees(mixed.fit(frame, formula), glmmtmb.fit(frame, formula, tmp_path))
+
+
+def test_the_default_analysis(tmp_path: Path) -> None:
+    """Catches slopes of images or participants that are fitted to other columns or rows than those named.
+
+    `||` is written out as a term for each column, because R correlates those of a factor.
+    """
+    frame = study_with_images(5)
+    wrong, right = (frame["trial_type"] == kind for kind in TYPES[1:])
+    frame = frame.assign(wrong=wrong.astype(int), right=right.astype(int))
+    by_hand = " + ".join(
+        f"(0 + {column}|{group})"
+        for group, columns in (("participant", ("wrong", "right")), ("category", SLOPES), ("item", SLOPES))
+        for column in columns
+    )
+    fixed = "correct ~ trial_type * saliency * examples"
+    other = glmmtmb.fit(frame, f"{fixed} + (1|participant) + (1|category) + (1|item) + {by_hand}", tmp_path)
+    model = mixed.fit(
+        frame, f"{fixed} + (trial_type||participant) + (saliency + examples||category) + (saliency + examples||item)"
+    )
+    assert [c.term for c in model.coefficients] == other["terms"]
+    assert min(effect.sd for effect in model.random) > 0.05  # at 0 the two would be compared with less
+    np.testing.assert_allclose([c.estimate for c in model.coefficients], other["estimate"], atol=1e-3, rtol=0)
+    np.testing.assert_allclose([c.se for c in model.coefficients], other["se"], atol=1e-3, rtol=0)
+    assert model.loglik == pytest.approx(other["loglik"][0], abs=1e-3)
+    assert model.df == other["df"][0]
+    theirs = sorted(zip((group.split(".")[0] for group in other["group"]), other["sd"], strict=True))
+    np.testing.assert_allclose(
+        [sd for _, sd in sorted((effect.group, effect.sd) for effect in model.random)],
+        [sd for _, sd in theirs],
+        atol=2e-3,
+    )
 
 
 def test_nested_groups(tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from scipy.stats import f as f_distribution
+from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
 from study.analysis.models.sentences import words
 from study.analysis.planned import nested
 from study.analysis.report import results
 from study.analysis.responses import reading as responses
-from tests.study.analysis.simulated import study
+from tests.study.analysis.simulated import analyze_as_in_the_paper, study, study_with_images
 
 TERMS = [
     "(Intercept)",
@@ -35,7 +37,7 @@ TERMS = [
 
 @pytest.fixture(scope="module")
 def small() -> nested.NestedAnalysis:
-    return nested.analyze(study(32, 8, 8, seed=11))
+    return analyze_as_in_the_paper(study(32, 8, 8, seed=11))
 
 
 def test_models_have_the_papers_terms(small: nested.NestedAnalysis) -> None:
@@ -53,11 +55,29 @@ def test_tests_are_twice_the_difference(small: nested.NestedAnalysis) -> None:
         assert test.p == pytest.approx(1 - chi2.cdf(test.chisq, df), abs=1e-12)
 
 
+def test_the_default_has_slopes_and_tests_by_f_together() -> None:
+    """Catches a default as in the paper, a p by chi-square next to an F, and two verdicts at .05 each.
+
+    Oracles: the F distribution of scipy, and Holm's correction by statsmodels.
+    """
+    analysis = nested.analyze(study_with_images(3))
+    assert (
+        analysis.requested_random
+        == "(trial_type||participant) + (saliency + examples||category) + (saliency + examples||item)"
+    )
+    for test in analysis.tests:
+        assert test.df2 is not None
+        assert test.p == pytest.approx(f_distribution.sf(test.chisq / test.df, test.df, test.df2), rel=1e-9)
+        assert test.p > chi2.sf(test.chisq, test.df)
+    corrected = multipletests([test.p for test in analysis.tests], method="holm")[1]
+    np.testing.assert_allclose([test.decisive_p for test in analysis.tests], corrected)
+
+
 def test_json_contract(small: nested.NestedAnalysis) -> None:
     content = small.as_dict()
     assert list(content) == ["models", "lrt"]
     assert list(content["models"]) == ["null", "explanation", "interaction"]
-    assert [list(test) for test in content["lrt"]] == [["smaller", "larger", "chisq", "df", "p"]] * 2
+    assert [list(test) for test in content["lrt"]] == [["smaller", "larger", "chisq", "df", "p", "df2", "p_holm"]] * 2
     assert [(t["smaller"], t["larger"]) for t in content["lrt"]] == [
         ("null", "explanation"),
         ("explanation", "interaction"),
@@ -112,7 +132,7 @@ SEPARATED = {TERMS[2], TERMS[6], TERMS[8], TERMS[11]}
 @pytest.mark.real
 @pytest.mark.parametrize("name", REFERENCES)
 def test_agrees_with_the_reference(real: Path, name: str) -> None:
-    analysis = nested.analyze(responses.read(real / "responses" / f"{name}.csv"))
+    analysis = analyze_as_in_the_paper(responses.read(real / "responses" / f"{name}.csv"))
     reference = json.loads((real / "responses" / f"{name}_reference.json").read_text())
     for model_name, model in analysis.models.items():
         expected = reference[model_name]
@@ -146,7 +166,7 @@ def test_agrees_with_the_reference(real: Path, name: str) -> None:
     ],
 )
 def test_what_not_to_believe_is_said(real: Path, name: str, said: str) -> None:
-    analysis = nested.analyze(responses.read(real / "responses" / f"{name}.csv"))
+    analysis = analyze_as_in_the_paper(responses.read(real / "responses" / f"{name}.csv"))
     model = analysis.models["interaction"]
     assert any(said in message for message in model.messages)
     diverging = SEPARATED if name in ("separation", "tiny") else set()
@@ -160,7 +180,7 @@ def test_what_not_to_believe_is_said(real: Path, name: str, said: str) -> None:
 @pytest.mark.real
 def test_good_data_raise_no_doubts(real: Path) -> None:
     for name in ("paper_size", "unequal"):
-        assert nested.analyze(responses.read(real / "responses" / f"{name}.csv")).messages == ()
+        assert analyze_as_in_the_paper(responses.read(real / "responses" / f"{name}.csv")).messages == ()
 
 
 def test_separation_in_a_study_is_named_in_its_words() -> None:

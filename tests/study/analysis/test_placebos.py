@@ -44,7 +44,7 @@ def test_placebos_do_not_change_the_models_of_the_two_factors(study: pd.DataFram
 def test_of_the_four_conditions_both_models_say_the_same(study: pd.DataFrame) -> None:
     """Exact: without placebos, type by condition is the interaction model in other words."""
     data = responses.prepare(study[study["condition"] != "random_maps"])
-    model = nested.analyze(data).models["interaction"]
+    model = simulated.analyze_as_in_the_paper(data).models["interaction"]
     asked = [Contrast("both", "saliency"), Contrast("examples", "none", ("std_correct",))]
     columns = ["estimate", "se", "z", "p_holm"]
     found, expected = placebos.table(data, asked), contrasts.table(model, asked)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,9 +12,10 @@ from scipy.stats import binom, norm
 from core.errors import ForetellError
 from study.analysis.planned import contrasts, nested
 from study.analysis.planned.contrasts import FACTORS
+from study.analysis.power import outcomes, truths
 from study.analysis.power import simulation as power
-from study.analysis.power import truths
 from study.bundle import TRIAL_TYPES
+from study.plan.preregistration import DEFAULT, NESTED
 from tests.study.analysis.test_cognitive import trials
 
 SMALL = truths.AdditiveTruth(truths.TABLE_1, categories=8)
@@ -86,7 +84,7 @@ def test_without_an_effect_power_is_alpha() -> None:
 
 
 def test_power_grows_with_people_and_effects() -> None:
-    table = power.curve(SMALL, [4, 16], studies=25, effects=[0.5, 1.0], workers=1)
+    table = power.curve(SMALL, [4, 16], studies=25, effects=[0.5, 1.0], models=NESTED, tests="chi_square", workers=1)
     interaction = table[table["test"] == "explanation - interaction"].set_index(["per_condition", "effect"])["power"]
     assert interaction[16, 1.0] >= interaction[4, 1.0] >= interaction[4, 0.5] - 0.2
     assert interaction[16, 1.0] > 0.9
@@ -159,11 +157,10 @@ def test_separated_studies_count(seed: int) -> None:
     """
     frame = SMALL.study(4, np.random.default_rng(seed))
     frame.loc[frame["trial_type"] == "std_correct", "correct"] = 1
-    run = partial(power.run, frame)
-    made = power.fits(frame, nested.FIXED, nested.RANDOM, run)
-    expected = [test.p for test in nested.analyze(frame).tests]
-    found = [power.chance(made[a], made[b]) for a, b in pairwise(nested.FIXED)]
-    assert found == pytest.approx(expected, abs=1e-3)
+    for models, tests in ((NESTED, "chi_square"), (DEFAULT, "corrected")):
+        expected = [test.decisive_p for test in nested.analyze(frame, fixed=models, tests=tests).tests]
+        made, _, _ = outcomes.run_tests(frame, models, tests)
+        assert [test.decisive_p for test in made] == pytest.approx(expected, abs=1e-3)
 
 
 def test_planned_slopes_are_simulated_and_fitted() -> None:
@@ -198,7 +195,7 @@ def test_contrasts_are_those_of_the_analysis() -> None:
     """
     asked = contrasts.DEFAULT[:4]
     task = power._Task(5, 1.0, (3, 0, 5, 1000))
-    found = power._study(SMALL, nested.FIXED, asked, task)
+    found = power._study(SMALL, DEFAULT, "corrected", asked, task)
     frame = SMALL.study(5, np.random.default_rng(task.seed))
     expected = contrasts.table(nested.analyze(frame).largest, asked)
     assert list(found)[2:] == [f"contrast: {one.name}" for one in asked]
@@ -214,8 +211,8 @@ def test_a_contrast_without_a_finite_estimate_is_not_significant() -> None:
     frame.loc[(frame["trial_type"] == "std_correct") & (frame["saliency"] == 0), "correct"] = 1
     lost = contrasts.Contrast("saliency", "none", ("std_correct",))
     assert np.isnan(contrasts.estimate(nested.analyze(frame).largest, [lost])["p"].iloc[0])
-    found = power._test_contrasts(frame, nested.FIXED, nested.RANDOM, partial(power.run, frame), [lost])
-    assert found == {"contrast: saliency - none, std_correct": 1.0}
+    found = outcomes.run_contrasts(frame, NESTED["interaction"], nested.RANDOM, [lost])
+    assert found == {"saliency - none, std_correct": 1.0}
 
 
 def test_curves_that_are_equal_are_drawn_side_by_side() -> None:

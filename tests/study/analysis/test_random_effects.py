@@ -11,33 +11,80 @@ from study.analysis.power.truths import TABLE_1, AdditiveTruth
 from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES
 from study.plan.preregistration import NESTED
+from tests.study.analysis.simulated import analyze_as_in_the_paper
 
 SLOPES = "(trial_type|participant) + (saliency + examples|category)"
+DEFAULT = "(trial_type||participant) + (saliency + examples||category) + (saliency + examples||item)"
 
 
-def study(seed: int = 0, **world: float):
+def study(seed: int = 0, *, items: bool = True, **world: float):
     """A study of 48 participants and 12 categories without any effect of explanations."""
     truth = AdditiveTruth({"": TABLE_1[""]}, categories=12, **world)
-    return responses.prepare(truth.study(12, np.random.default_rng(seed))).frame
+    frame = truth.study(12, np.random.default_rng(seed))
+    named = frame.assign(item=frame["category"].astype(str) + " " + frame["trial_type"].astype(str)) if items else frame
+    return responses.prepare(named).frame
 
 
-def test_the_design_says_which_slopes_it_supports() -> None:
-    # By the definition: explanations are between participants, everything is within categories.
+def test_the_design_says_which_slopes_its_tests_need() -> None:
+    # By the definition: explanations are between participants, everything is within categories, types between images.
     frame = study()
-    assert random_effects.find_supported_slopes(frame) == {
+    assert random_effects.find_needed_slopes(frame) == {
         "participant": ("trial_type",),
-        "category": ("trial_type", "saliency", "examples"),
+        "category": ("saliency", "examples"),
+        "item": ("saliency", "examples"),
     }
     said = random_effects.omission(frame, random_effects.INTERCEPTS)
     assert said is not None
-    assert "trial type by participant" in said
-    assert "trial type and saliency and examples by category" in said
-    every = "(trial_type|participant) + (trial_type + saliency + examples|category)"
-    assert random_effects.omission(frame, every) is None
     assert (
-        random_effects.find_omitted_slopes(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
+        "of trial type by participant; of saliency and examples by category; of saliency and examples by image" in said
     )
-    assert random_effects.sensible(frame) == "(trial_type||participant) + (saliency + examples||category)"
+    assert random_effects.omission(frame, random_effects.sensible(frame)) is None
+    nested_types = "(1|participant) + (1|participant:trial_type)"
+    assert random_effects.find_omitted_slopes(frame, nested_types)["participant"] == ()
+    assert random_effects.sensible(frame) == (
+        "(trial_type||participant) + (saliency + examples||category) + (saliency + examples||item)"
+    )
+
+
+def test_explanations_within_participants_differ_between_them_too() -> None:
+    """Catches an upload of a within-participants study that takes participants' own effects for sampling error."""
+    frame = study()
+    half = frame["item"].map({name: k % 2 for k, name in enumerate(sorted(frame["item"].unique()))})
+    within = frame.assign(saliency=(half + frame["participant"].str.len()) % 2)
+    assert random_effects.find_needed_slopes(within)["participant"] == ("trial_type", "saliency")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda f: f.drop(columns="item"), "the responses have no column item"),
+        (lambda f: f.assign(item=f["item"].where(f.index > 0)), "the column item has missing values"),
+        (lambda f: f.assign(item=[f"i{k}" for k in range(len(f))]), "no image has two responses"),
+        (lambda f: f.assign(item="x " + f["category"].astype(str)), "each category has one image"),
+    ],
+)
+def test_images_that_cannot_be_told_apart_are_left_out_and_said(change, reason: str) -> None:
+    """Catches a default model that cannot be fitted without images, and one that leaves them out in silence."""
+    frame = change(study())
+    random, said = random_effects.restrict(frame, DEFAULT)
+    assert random == "(trial_type||participant) + (saliency + examples||category)"
+    (sentence,) = said
+    assert reason in sentence
+    assert "item" not in random_effects.find_needed_slopes(frame)
+
+
+def test_slopes_of_what_does_not_vary_are_left_out() -> None:
+    """Catches a column of zeros among the random effects, whose standard deviation nothing determines."""
+    frame = study()
+    assert random_effects.restrict(frame, DEFAULT) == (DEFAULT, ())
+    without = frame[frame["examples"] == 0]
+    random, said = random_effects.restrict(without, DEFAULT)
+    assert random == "(trial_type||participant) + (saliency||category) + (saliency||item)"
+    assert said == ()
+    apart = frame.assign(item=frame["item"] + frame["saliency"].astype(str))
+    random, (sentence,) = random_effects.restrict(apart, DEFAULT)
+    assert random.endswith("(examples||item)")
+    assert "no slopes of saliency by image" in sentence
 
 
 def test_a_plan_names_the_slopes_that_its_data_will_support() -> None:
@@ -52,9 +99,8 @@ def test_a_plan_names_the_slopes_that_its_data_will_support() -> None:
     assert f"in the study file) leave out random slopes that the design supports ({slopes})" in said
     few = random_effects.planned_omission(NESTED, ("none", "saliency"), trials)
     assert few is not None
-    assert "(of trial type by participant; of trial type and saliency by category)" in few
-    every = {"all": "trial_type + (trial_type|participant) + (trial_type + saliency + examples|category)"}
-    assert random_effects.planned_omission(every, conditions, trials) is None
+    assert "(of trial type by participant; of saliency by category; of saliency by image)" in few
+    assert random_effects.planned_omission({"all": f"trial_type + {DEFAULT}"}, conditions, trials) is None
 
 
 def test_a_singular_fit_is_reduced_in_the_stated_order() -> None:
@@ -64,8 +110,7 @@ def test_a_singular_fit_is_reduced_in_the_stated_order() -> None:
     assert "||" in analysis.random or "trial_type" not in analysis.random
     formulas = {model.formula.split("+ (", 1)[1] for model in analysis.models.values()}
     assert len(formulas) == 1  # all models have the same random effects
-    again = [(b.group, b.terms, b.covariance) for b in analysis.largest.blocks]
-    assert random_effects.simpler(analysis.random, again) is None
+    assert random_effects.simpler(analysis.random, analysis.largest.effects) is None
 
 
 @pytest.mark.parametrize(
@@ -117,7 +162,7 @@ def test_a_standard_deviation_of_0_that_the_rule_leaves_changes_no_likelihood() 
 def test_slopes_stop_the_false_alarms_of_a_world_where_participants_differ() -> None:
     """Catches slopes that are planned but not fitted: p with them is larger wherever participants differ this much."""
     frame = study(seed=7, person_slope_sd=1.5)
-    plain = nested.analyze(frame).tests[1]
+    plain = analyze_as_in_the_paper(frame).tests[1]
     slopes = nested.analyze(frame, random="(trial_type||participant) + (1|category)").tests[1]
     assert plain.df == slopes.df == 7
     assert slopes.chisq < 0.7 * plain.chisq

@@ -10,14 +10,13 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from study.analysis.exploratory import slopes
-from study.analysis.models import random_effects
 from study.analysis.planned import nested
 from study.analysis.planned.nested import RatioTest
-from study.analysis.report import composition, files, finding, results
+from study.analysis.report import composition, files, finding, results, verdicts
 from study.analysis.report.report import Report
 from study.analysis.responses import reading as responses
-from study.plan.preregistration import AnalysisPlan
-from tests.study.analysis.simulated import study
+from study.plan.preregistration import NESTED, AnalysisPlan
+from tests.study.analysis.simulated import analyze_as_in_the_paper, study, study_with_images
 from tests.study.analysis.test_report import answered
 
 PRINTED = 680
@@ -49,7 +48,7 @@ def test_the_study_comes_first_then_verdicts_then_contrasts(page_of_a_study: Pat
     assert facts["Dates of the responses (UTC)"] == "1 May 2026 to 3 May 2026"
     assert facts["Participants"].startswith("24 (no explanation: 6, saliency maps: 6, examples: 6, both")
     assert facts["Status"].startswith("Collection is not complete: 6 of the 40 planned participants")
-    order = ["Simulated participants", "<dt>Status", "<strong>There is", "With random slopes", ">Contrasts <"]
+    order = ["Simulated participants", "<dt>Status", "<strong>There is", "With random intercepts", ">Contrasts <"]
     places = [said.index(part) for part in order]
     assert places == sorted(places)
 
@@ -69,35 +68,53 @@ def test_contrasts_have_the_columns_and_the_rounding_of_the_page(page_of_a_study
     assert "p (Holm) is corrected for the number of contrasts" in section
 
 
-def test_a_verdict_says_what_becomes_of_it_with_random_slopes(tmp_path: Path) -> None:
-    """Catches evidence in the main result that the report's own check takes back pages later."""
-    data = responses.prepare(study(24, 8, 6, seed=5))
+def test_the_verdict_is_that_with_slopes_and_the_paper_is_beneath(tmp_path: Path) -> None:
+    """Catches evidence of the paper's models in bold, which the report's own check takes back pages later."""
+    data = responses.prepare(study_with_images(5, people=24))
     analysis = nested.analyze(data)
     files.write(Report(analysis, data, finding.compute_headline(analysis, data, None)), tmp_path)
     table = slopes.compare(data, analysis)
     text, page = (tmp_path / "report.md").read_text(), read(tmp_path / "report.html").replace("\u00a0", " ")
-    for test in analysis.tests:
-        verdict, line = finding.describe_test(test), slopes.describe(test, table, 0.05)
-        assert f"**{verdict}** {line}" in text
-        assert page.index(line.replace("<", "&lt;")) > page.index(verdict.replace("<", "&lt;"))
-    sensible = nested.analyze(data, random=random_effects.sensible(data.frame))
-    assert not slopes.are_left_out(data, sensible)
+    paper = analyze_as_in_the_paper(data)
+    for verdict, ours, theirs in zip(
+        verdicts.list_verdicts(analysis, data, table), analysis.tests, paper.tests, strict=True
+    ):
+        assert f"**{verdict.main}** {verdict.beneath}" in text
+        assert page.index(verdict.beneath.replace("<", "&lt;")) > page.index(verdict.main.replace("<", "&lt;"))
+        assert verdict.main == verdicts.describe_test(ours)
+        assert "F(" in verdict.main
+        assert f"as in the paper: χ²({theirs.df}) = {theirs.chisq:.2f}, p " in verdict.beneath
+
+
+def test_a_plan_as_in_the_paper_is_reported_as_planned_beneath(tmp_path: Path) -> None:
+    """Catches a frozen plan that is passed over, and one whose tests without slopes are the verdict."""
+    data = responses.prepare(study_with_images(5, people=24))
+    plan = AnalysisPlan(participants=4, models=NESTED, tests="chi_square")
+    said = results.write(data, tmp_path, plan=plan)
+    default, paper = nested.analyze(data), analyze_as_in_the_paper(data)
+    for verdict, ours, theirs in zip(said.verdicts, default.tests, paper.tests, strict=True):
+        assert f"({verdicts.UNPLANNED}: {verdicts.describe_numbers(ours)})" in verdict.main
+        assert verdict.beneath.startswith("As planned, with random intercepts only, as in the paper: χ²(")
+        assert f"= {theirs.chisq:.2f}" in verdict.beneath
+    alone = verdicts.list_verdicts(said.analysis, data, None)
+    assert [one.main for one in alone] == [None, None]  # no verdict until the slopes are fitted
 
 
 @pytest.mark.parametrize(
-    ("without", "with_slopes", "said"),
+    ("with_slopes", "paper", "said"),
     [
-        (0.01, 0.02, "χ²(2) = 4.69, p = .020 (exploratory): there is evidence with them too."),
-        (0.01, 0.096, "χ²(2) = 4.69, p = .096 (exploratory): this finding depends on leaving them out."),
-        (0.2, 0.02, "p = .020 (exploratory): whether there is evidence depends on the random effects."),
-        (0.2, 0.096, "p = .096 (exploratory): there is no clear evidence with them either."),
-        (0.2, float("nan"), "With random slopes this test cannot be made."),
+        (0.02, 0.01, "χ²(2) = 9.00, p = .010 (exploratory): there is evidence without random slopes too."),
+        (0.096, 0.01, "p = .010 (exploratory): there is evidence only if participants, categories and images do not"),
+        (0.02, 0.2, "p = .200 (exploratory): there is no clear evidence without random slopes."),
+        (0.096, 0.2, "p = .200 (exploratory): there is no clear evidence without random slopes either."),
     ],
 )
-def test_four_cases_of_a_verdict_with_random_slopes(without: float, with_slopes: float, said: str) -> None:
-    rows = [("explanation vs null", random_effects.INTERCEPTS, without), ("explanation vs null", "(s||g)", with_slopes)]
-    table = pd.DataFrame(rows, columns=["result", "random_effects", "p"]).assign(chisq=4.69, df=2.0)
-    assert said in slopes.describe(RatioTest("null", "explanation", 9.0, 2, without), table, 0.05)
+def test_four_cases_of_a_verdict(with_slopes: float, paper: float, said: str) -> None:
+    main = RatioTest("null", "explanation", 4.69, 2, with_slopes / 2, 30.0, with_slopes)
+    verdict = verdicts._state(main, RatioTest("null", "explanation", 9.0, 2, paper), 0.05, planned_without=False)
+    assert verdict.main.startswith("There is evidence") == (with_slopes < 0.05)
+    assert "F(2, 30) = 2.35, Holm-corrected p = " in verdict.main
+    assert said in verdict.beneath
 
 
 def test_contrasts_are_counted_with_and_without_random_slopes() -> None:
@@ -105,17 +122,10 @@ def test_contrasts_are_counted_with_and_without_random_slopes() -> None:
     p = {"a - none": (0.01, 0.2), "b - none": (0.01, 0.03), "c - none": (0.2, 0.01), "d - none": (float("nan"), 0.01)}
     rows = [(name, value, 5.0) for name, pair in p.items() for value in pair] + [("explanation vs null", 0.01, None)]
     table = pd.DataFrame(rows, columns=["result", "p_holm", "points"])
-    said = "Contrasts with p (Holm) below .05: 2; with random slopes 1 of them (exploratory): "
-    assert slopes.describe_contrasts(table, 0.05) == f"{said}B vs no explanation, all trials."
+    said = "Contrasts with p (Holm) below .05: 2 with random slopes (A vs no explanation, all trials; B vs no "
+    said += "explanation, all trials); with random intercepts only, as in the paper, 3."
+    assert slopes.describe_contrasts(table, 0.05) == said
     assert slopes.describe_contrasts(table, 0.005) is None
-
-
-def test_slopes_without_variance_leave_the_verdict_as_it_is() -> None:
-    table = pd.DataFrame(
-        {"result": "explanation vs null", "random_effects": [random_effects.INTERCEPTS] * 2, "p": 0.01}
-    )
-    said = slopes.describe(RatioTest("null", "explanation", 9.0, 2, 0.01), table, 0.05)
-    assert said == "With random slopes the result is the same: their standard deviations are all estimated as 0."
 
 
 @pytest.mark.parametrize("dates", [None, ("2026-05-03", "2026-05-03")])

@@ -60,10 +60,13 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert "Planned: 9 trials and 2 for practice." in checked.notes
     assert checked.seconds > 0
     text = "\n".join(checked.lines)
+    assert "leave out random slopes" not in text
+    paper = TINY + '[analysis.models]\nnull = "trial_type"\nexplanation = "trial_type + saliency"\n'
+    (tmp_path / "paper.toml").write_text(paper)
     assert (
         "The planned models (“Mixed models” under Plan in Design; [analysis.models] in the study file) leave out "
-        "random slopes that the design supports (of trial type by "
-        "participant; of trial type and saliency and examples by category)" in text
+        "random slopes that the design supports (of trial type by participant; of saliency and examples by category; "
+        "of saliency and examples by image)" in "\n".join(check(tmp_path / "paper.toml", home).lines)
     )
     assert "Largest study that fits:" in text
     assert "Estimated duration of the build: about" in text

@@ -57,10 +57,12 @@ def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, 
     assert set(seen) >= {"figure1", "quality", "models", "table1", "variances", "profiles", "variance_profiles"}
     assert set(seen) >= {"contrasts", "effects", "slopes_tests", "slopes_contrasts", "exploratory_crosschecks"}
     assert {heading for written in seen.values() for heading in written if not is_written_out(heading)} == set()
-    assert seen["models"] == ["Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "p"]
+    assert seen["models"] == [
+        "Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "Denominator df", "p", "p (Holm)",
+    ]  # fmt: skip
     assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "z", "p", "Stars", "Odds ratio"]
     assert read_first_row(downloads["models.csv"]) == [
-        "model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "p",
+        "model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "p", "p_holm",
     ]  # fmt: skip
 
 
@@ -109,7 +111,7 @@ def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change
     ]  # fmt: skip
     assert "value" not in effects.column_order
     assert read_first_row(downloads["contrasts.csv"]) == [
-        "contrast", "estimate", "se", "low", "high", "z", "p", "p_holm",
+        "contrast", "estimate", "se", "low", "high", "z", "df", "p", "p_holm",
         "accuracy_less", "accuracy_more", "points", "points_low", "points_high",
     ]  # fmt: skip
     assert read_first_row(downloads["effects.csv"])[:3] == ["variable", "value", "trial_type"]

@@ -63,7 +63,7 @@ def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
     }
     assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
     said = [line.value for line in app.markdown if "χ²" in line.value]
-    assert ["χ²(2) = " in said[0], "χ²(7) = " in said[1]] == [True, True]
+    assert ["F(2, " in said[0], "F(7, " in said[1]] == [True, True]
     assert [chart.key for chart in app.get("plotly_chart")] == ["figure_contrasts", "figure_figure1"]
     effects = [line.value for line in app.markdown if "percentage points (95% CI" in line.value]
     assert len(effects) == 1
@@ -188,7 +188,7 @@ def test_same_rows_are_fitted_once_and_other_rows_again(app: AppTest, monkeypatc
     choose(app, "Upload a CSV file")
     for content in (frame, changed, frame, changed):
         upload(app, content)
-    assert len(fits) == 2 * 2  # without random slopes and with them
+    assert len(fits) == 2 * 2  # with random slopes, and as in the paper
 
 
 PLAN = {"analysis": {"exclusions": {"fewest_responses": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}

@@ -1,4 +1,4 @@
-"""The main result next to the same tests with random slopes."""
+"""The main result next to the same tests as in the paper."""
 
 from __future__ import annotations
 
@@ -9,26 +9,23 @@ from core.errors import ForetellError
 from dashboard.results import findings
 from study.analysis.exploratory import slopes
 from study.analysis.planned import nested
-from study.analysis.report import finding
+from study.analysis.report import verdicts
 from study.analysis.responses import reading as responses
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import choose, section, tables, upload
 from tests.study.analysis.simulated import study
 
 
-def test_a_verdict_is_followed_by_the_same_test_with_random_slopes(
-    app: AppTest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_is_followed_by_the_same_test_as_in_the_paper(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches evidence that only the section Checks takes back, and a failed check that says nothing."""
     choose(app, "Main")
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = nested.analyze(data)
     table = slopes.compare(data, analysis)
     said = [line.value.split("  \n") for line in app.markdown if "χ²" in line.value]
-    for (verdict, line), test in zip(said, analysis.tests, strict=True):
-        assert verdict == f"**{findings._write(finding.describe_test(test))}**"
-        assert line == findings._write(slopes.describe(test, table, 0.05))
-    assert any("leave out random slopes" in caption.value for caption in app.caption)
+    for (main, beneath), verdict in zip(said, verdicts.list_verdicts(analysis, data, table), strict=True):
+        assert main == f"**{findings._write(verdict.main)}**"
+        assert beneath == findings._write(verdict.beneath)
     made(app.button(key="see_checks").click().run())
     assert app.session_state["section"] == "Checks"
     shown = tables(app)
@@ -41,4 +38,6 @@ def test_a_verdict_is_followed_by_the_same_test_with_random_slopes(
 
     monkeypatch.setattr(slopes, "compare", refuse)
     section(upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=61)), "Main result")
-    assert any(caption.value == "With random slopes: Too many effects." for caption in app.caption)
+    assert any(
+        caption.value == "With random intercepts only, as in the paper: Too many effects." for caption in app.caption
+    )

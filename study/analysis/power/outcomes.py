@@ -1,0 +1,84 @@
+"""The tests of nested models in a simulated study, by the rules of the analysis, without what is not read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pandas as pd
+
+from core.errors import ForetellError
+from study.analysis.models import fitting, mixed, random_effects, raw_fits
+from study.analysis.models.records import Coefficient, EffectColumns, MixedModel
+from study.analysis.models.threads import one_blas_thread
+from study.analysis.planned import nested
+from study.analysis.planned.contrasts import Contrast, estimate
+from study.analysis.planned.nested import RatioTest
+from study.plan.preregistration import Tests
+
+
+@one_blas_thread()
+def run_tests(
+    frame: pd.DataFrame, models: Mapping[str, str], tests: Tests
+) -> tuple[tuple[RatioTest, ...], str, EffectColumns]:
+    """Test each model on the next, as `nested.analyze` does; with the random effects that are left.
+
+    A model that cannot be fitted leaves its tests without p.
+    """
+    fixed, random = random_effects.split(models)
+    random, _ = random_effects.restrict(frame, random)
+    largest = list(fixed)[-1]
+    model, chosen = random_effects.reduce(
+        random,
+        lambda effects, near: _fit(frame, fixed[largest], effects, near),
+        lambda made: made.effects if made else (),
+    )
+    near = model.effects if model else ()
+    made = {name: model if name == largest else _fit(frame, terms, chosen, near) for name, terms in fixed.items()}
+    each = [_test(frame, a, made[a], b, made[b], tests) for a, b in pairwise(made)]
+    return (nested.correct(each) if tests == "corrected" else tuple(each)), chosen, near
+
+
+def run_contrasts(
+    frame: pd.DataFrame, model: str, random: str, contrasts: Sequence[Contrast], near: EffectColumns = ()
+) -> dict[str, float]:
+    """Return the corrected p of each contrast of a model by its name; NaN where the fit failed."""
+    try:
+        fitted = mixed.fit(frame, f"correct ~ {model} + {random}", near=near)
+    except ForetellError:
+        return {one.name: math.nan for one in contrasts}
+    corrected = estimate(fitted, contrasts)["p_holm"].fillna(1.0)  # no finite estimate is no evidence
+    return {one.name: float(p) for one, p in zip(contrasts, corrected, strict=True)}
+
+
+def _fit(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel | None:
+    """Return what a test reads of a fit, without standard errors and checks; None where it failed.
+
+    Under separation the limit, which is finite: the tests hold there too.
+    """
+    formula = f"correct ~ {fixed} + {random}"
+    raw = fitting.run(frame, formula, fitting.FitSettings(), errors=False, near=near)
+    if not math.isfinite(raw.loglik):
+        try:
+            return mixed.fit(frame, formula, near=near)
+        except ForetellError:
+            return None
+    coefficients = tuple(
+        Coefficient(name, float(value), None, None, None)
+        for name, value, out in zip(raw.names, raw.beta, raw.aliased, strict=True)
+        if not out
+    )
+    blocks = raw_fits.list_blocks(raw)
+    return MixedModel(formula, coefficients, (), float(raw.loglik), int(raw.df), int(raw.nobs), True, blocks=blocks)
+
+
+def _test(
+    frame: pd.DataFrame, a: str, small: MixedModel | None, b: str, large: MixedModel | None, tests: Tests
+) -> RatioTest:
+    if small is None or large is None:
+        return RatioTest(a, b, math.nan, 0, None)
+    if tests == "corrected" and not large.parts:
+        large = replace(large, parts=mixed.split_variance(frame, large))
+    return nested.ratio_test(a, small, b, large, tests)

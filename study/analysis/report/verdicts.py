@@ -1,0 +1,90 @@
+"""What the tests say: the verdict of the default analysis, and beneath it the same test as in the paper.
+
+The verdict is always that of models with random slopes. Where a plan has random intercepts only, as in the paper, its
+test is reported as planned, beneath.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from study.analysis.exploratory import slopes
+from study.analysis.models.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p
+from study.analysis.planned.nested import NestedAnalysis, RatioTest
+from study.analysis.responses.reading import Responses
+
+UNPLANNED = "by the default analysis with random slopes, which was not planned"
+_PHRASES = {
+    (True, True): "there is evidence without random slopes too",
+    (True, False): "there is no clear evidence without random slopes",
+    (False, True): "there is evidence only if participants, categories and images do not differ in these effects",
+    (False, False): "there is no clear evidence without random slopes either",
+}
+"""By whether there is evidence with random slopes, and without them."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one test says: the main sentence, if it could be made, and the one beneath, if any."""
+
+    main: str | None
+    beneath: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Both sentences."""
+        return " ".join(filter(None, [self.main, self.beneath]))
+
+
+def describe_test(test: RatioTest, level: float = LEVEL, *, by: str = "") -> str:
+    """Describe a likelihood-ratio test in one sentence; p below `level` counts as evidence.
+
+    Parameters
+    ----------
+    by
+        What the test is made by, if that must be said before its numbers.
+    """
+    added = describe_hypothesis(test.smaller, test.larger)
+    if test.decisive_p is None:
+        return f"These data cannot say whether {added}: both models have the same parameters."
+    verdict = "There is evidence that" if test.decisive_p < level else "There is no clear evidence that"
+    against = "" if level == LEVEL else f", tested at alpha = {alpha_text(level)}"
+    return f"{verdict} {added} ({by}{describe_numbers(test)}{against})."
+
+
+def describe_numbers(test: RatioTest) -> str:
+    """Write a test's statistic and p: ``"F(2, 96) = 4.61, Holm-corrected p = .024"``."""
+    p = describe_p(test.decisive_p) if test.p_holm is None else f"Holm-corrected {describe_p(test.p_holm)}"
+    if test.df2 is None:
+        return f"χ²({test.df}) = {test.chisq:.2f}, {p}"
+    return f"F({test.df}, {test.df2:,.{1 if test.df2 < 10 else 0}f}) = {test.chisq / test.df:.2f}, {p}"
+
+
+def list_verdicts(
+    analysis: NestedAnalysis, data: Responses, compared: pd.DataFrame | None, level: float = LEVEL
+) -> list[Verdict]:
+    """List the verdict of each test.
+
+    Parameters
+    ----------
+    compared
+        The tests with slopes and with intercepts only (`slopes.compare`); None where the comparison was not made.
+    """
+    planned_without = slopes.are_left_out(data, analysis)
+    if compared is None:
+        each = [describe_test(test, level) for test in analysis.tests]
+        return [Verdict(None, f"As planned: {line}") if planned_without else Verdict(line) for line in each]
+    pairs = zip(slopes.list_tests(compared, with_slopes=True), slopes.list_tests(compared), strict=True)
+    return [_state(main, paper, level, planned_without=planned_without) for main, paper in pairs]
+
+
+def _state(main: RatioTest, paper: RatioTest, level: float, *, planned_without: bool) -> Verdict:
+    line = describe_test(main, level, by=f"{UNPLANNED}: " if planned_without else "")
+    if paper.decisive_p is None or main.decisive_p is None:
+        return Verdict(line)
+    label = "As planned, with" if planned_without else "With"
+    said = "" if planned_without else " (exploratory)"
+    phrase = _PHRASES[main.decisive_p < level, paper.decisive_p < level]
+    return Verdict(line, f"{label} random intercepts only, as in the paper: {describe_numbers(paper)}{said}: {phrase}.")
