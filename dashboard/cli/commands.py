@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "serve": Command(
-        "dashboard.cli.serve:serve", "build the demo study and open the pages (the default)", opens_workspace=True
+        "dashboard.cli.serve:serve", "open the pages and prepare the demo study (the default)", opens_workspace=True
     ),
     "explain": Command("dashboard.cli.explain:explain", "write heatmaps of images to files", opens_workspace=False),
     "counterfactual": Command(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import typer
 from tqdm import tqdm
 
+from core.names import upper_first
 from dashboard.shared.bars import ProgressBars
 
 CONTROL_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -27,10 +29,15 @@ def escape_controls(text: str) -> str:
 
 
 class Bars(ProgressBars):
-    """Progress on stderr."""
+    """Progress on stderr: a bar for each stage in a terminal, a line for each stage elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(lambda total: tqdm(total=total, smoothing=0.1, dynamic_ncols=True))
+        self._stage = ""
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        super().__call__(done, total, escape_controls(what))
+        if sys.stderr.isatty():
+            super().__call__(done, total, escape_controls(what))
+        elif what != self._stage:
+            self._stage = what
+            say(f"{upper_first(what)}: {total:,}", error=True)

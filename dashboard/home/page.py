@@ -10,15 +10,14 @@ from urllib.parse import quote
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dashboard.shared import service
+from dashboard.shared import demo, service
 from dashboard.shared.messages import show_errors
 from study.collection.access.permissions import Permission
-from study.collection.status import StudyStatus
+from study.demo import NAME as DEMO
 from study.workspace.templates import load_templates
 from study.workspace.workspace import home
 
 HERE = Path(__file__).parent
-DEMO = "demo"
 STYLE = """<style>
 [class*="st-key-step_"] { position: relative; }
 .stApp [class*="st-key-step_"] :is(.stElementContainer, a) { position: static; }
@@ -42,9 +41,8 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
     )
     st.html(_draw_overview())
     with show_errors():
-        statuses = service.get_acting_researcher().studies()
         if service.get_acting_researcher().may(Permission.PREVIEW, DEMO):
-            _offer_demo(statuses)
+            demo.show_progress(_offer_demo)
     st.space("small")
     st.html(STYLE)
     grid = st.grid(len(steps), min_column_width=190)
@@ -70,16 +68,18 @@ def _draw_overview() -> str:
     return load_templates(HERE).get_template("overview.html").render(images)
 
 
-def _offer_demo(statuses: list[StudyStatus]) -> None:
+def _offer_demo() -> None:
     """Show the demo study as participants see it, in the condition with the most explanations."""
-    demo = next((status for status in statuses if status.name == DEMO and status.state == "open"), None)
-    if demo is None:
-        st.markdown(
-            "To try a study as a participant, build and open the study `demo` on the Studies page, or start Foretell "
-            "with `python foretell.py`, which does both."
-        )
+    statuses = service.get_acting_researcher().studies()
+    opened = next((status for status in statuses if status.name == DEMO and status.state == "open"), None)
+    if opened is None:
+        if demo.find_job() is None:
+            st.markdown(
+                "To try a study as a participant, build and open the study `demo` on the Studies page, or start "
+                "Foretell with `python foretell.py`, which does both."
+            )
         return
-    conditions = sorted(demo.slots.get("live", {}))
+    conditions = sorted(opened.slots.get("live", {}))
     condition = "both" if "both" in conditions else conditions[-1]
     st.link_button(
         "Try it as a participant (2 min)",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dashboard.shared import service
+from dashboard.shared import demo, service
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies.workspace_studies import (
     COLOURS,
@@ -19,6 +19,7 @@ from dashboard.studies.workspace_studies import (
 )
 from study.collection.access.permissions import Permission
 from study.collection.researcher import Researcher
+from study.demo import NAME
 from study.workspace.workspace import home
 
 NEEDED = {"studies": Permission.DESIGN, "results": Permission.SEE_OUTCOMES}
@@ -68,6 +69,9 @@ def _show_study(study: Study, action: NextAction | None, linked: Mapping[str, St
 
 def _find_action(researcher: Researcher, study: Study) -> NextAction | None:
     """Return what comes next for a study as far as the account may do it; else the Monitor, once it was opened."""
+    job = demo.find_job() if study.name == NAME else None
+    if job is not None and not job.has_ended:
+        return NextAction("Follow it", "studies", {"study": study.name})
     action = find_next_action(study)
     if action.page == "monitor" or researcher.may(NEEDED[action.page], study.name):
         return action

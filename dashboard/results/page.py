@@ -10,7 +10,7 @@ from dashboard.results import checks, exploratory, findings, quality, reporting,
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.results.responses import ChosenResponses
-from dashboard.shared import links
+from dashboard.shared import demo, links
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
 from dashboard.shared.sections import choose_section
@@ -37,6 +37,7 @@ def page() -> None:
         "behind it."
     )
     with show_errors():
+        demo.show_progress()
         chosen = responses.choose("results")
         if chosen is not None:
             _show_results(chosen)

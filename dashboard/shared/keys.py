@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def digest(*parts: str | bytes) -> str:
         content = part.encode() if isinstance(part, str) else part
         total.update(len(content).to_bytes(8, "big") + content)
     return total.hexdigest()
+
+
+def build_key(home: Path, study: str) -> str:
+    """Return the key of the one job at a time that builds a study of a workspace."""
+    return digest("build", str(home), study)
 
 
 def tensor_digest(values: Tensor) -> str:

@@ -20,6 +20,8 @@ AT_ONCE_S = 0.5
 """Work that is done in this time is shown without a progress bar."""
 HESITATE_S = 30.0
 """Work that takes longer starts only after a click."""
+PERCENT = 100
+"""The progress of so many parts is a percentage."""
 MOST_UNKNOWN = 12
 """So many tasks of unknown duration start without a click: the methods of a usual grid."""
 Drawn = TypeVar("Drawn")
@@ -210,8 +212,9 @@ def describe_progress(job: Job) -> str:
     if not total:
         return what or "Starting"
     left = job.remaining_s
-    rest = f", {format_duration(left)} left" if left is not None else ""
-    return f"{upper_first(what)}: {done:,} of {total:,}{rest}"
+    rest = f", {format_duration(left)} left" if left else ""
+    amount = f"{done}%" if total == PERCENT else f"{done:,} of {total:,}"
+    return f"{upper_first(what)}: {amount}{rest}"
 
 
 def format_duration(seconds: float) -> str:

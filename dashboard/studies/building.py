@@ -10,7 +10,7 @@ import streamlit as st
 from core.types import Progress
 from dashboard.shared import service
 from dashboard.shared.jobs import Job, pool
-from dashboard.shared.keys import digest
+from dashboard.shared.keys import build_key, digest
 from dashboard.shared.live import watch
 from dashboard.shared.messages import escape_markdown, format_message
 from dashboard.shared.tasks import Task
@@ -18,7 +18,7 @@ from dashboard.studies.workspace_studies import Study
 from study.analysis.words.headings import format_headings
 from study.building.categories import count_of, largest_study
 from study.building.check import StudyCheck, check
-from study.building.workers import build_with, helpers_here
+from study.building.workers import build_apart
 from study.bundle import Bundle
 from study.collection.access.permissions import Permission
 from study.plan.config import StudyConfig
@@ -166,9 +166,9 @@ def _build_task(study: Study) -> Task:
     file, folder = study.file, home()
 
     def work(progress: Progress) -> Bundle:
-        return build_with(helpers_here(), file, folder, progress)
+        return build_apart(file, folder, progress)
 
-    return Task(digest("build", str(folder), study.name), work)
+    return Task(build_key(folder, study.name), work)
 
 
 def _check_task(study: Study) -> Task:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.shared import links, service
+from dashboard.shared import demo, links, service
 from dashboard.shared.keys import NEW_STUDY
 from dashboard.shared.messages import escape_markdown, format_message, show_errors
 from dashboard.shared.sections import choose_section
@@ -32,6 +32,7 @@ def _show_list(studies: Sequence[Study], unknown: str | None) -> None:
     """Draw the list of all studies; a link named ``unknown``, if anything."""
     st.title("Studies", anchor=False)
     st.caption("Building a study freezes its images and heatmaps; participants then open it by a link.")
+    demo.show_progress()
     if unknown is not None:
         st.error(f"There is no study {escape_markdown(unknown)}.")
     links.show_link(":material/add: New study", "design", study=NEW_STUDY)

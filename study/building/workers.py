@@ -22,6 +22,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.building.build import build
 from study.bundle import Bundle
+from study.workspace.apart import run_apart
 from study.workspace.parallel import check_engine, start_ray, workers_here
 
 Build = Callable[[Path, Path, Progress, str | None], object]
@@ -61,6 +62,16 @@ def build_with(
 
 def _build_alone(path: Path, home: Path, progress: Progress, device: str | None) -> None:
     build(path, home, progress, device=device)
+
+
+def build_apart(path: Path, home: Path, progress: Progress = silent) -> Bundle:
+    """Build a study on all cores in processes of their own, at a lower priority than that of this one."""
+    return Bundle(Path(run_apart(f"{__name__}:build_here", str(path), str(home), progress=progress)))
+
+
+def build_here(path: str, home: str, *, progress: Progress = silent) -> str:
+    """Build a study on all cores; return the folder of its bundle, as `run_apart` hands it over."""
+    return str(build_with(helpers_here(), Path(path), Path(home), progress).folder)
 
 
 def helpers_here() -> Helpers | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard.cli import serve
 from dashboard.cli.main import build_app
 from study.participation.open_workspace import OpenWorkspace
 from study.service import Service
-from study.workspace.provenance import code_digest
-from study.workspace.workspace import ROOT, database, home
+from study.workspace.workspace import ROOT
 from tests.conftest import write_bundle
 from tests.ports import free_port
 
@@ -51,31 +50,19 @@ def test_the_workspace_is_opened_once(opened: list[Path], workspace: Path) -> No
     assert opened == [workspace.resolve()]
 
 
-def test_a_workspace_with_a_loss_is_refused_before_the_demo_is_built(
-    opened: list[Path], workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workspace_with_a_loss_is_refused_before_the_demo_is_built(opened: list[Path], workspace: Path) -> None:
     """Catches an order in which minutes of building come first, or something is written next to what is missing."""
     with Service(workspace) as service:
         service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-1", name="demo"), per_condition=1)
     (workspace / "participants.key").write_bytes(b"x" * 32)
-    monkeypatch.setattr(serve, "_fill", lambda *_: pytest.fail("the demo was built"))
+    before = sorted(workspace.iterdir())
     with pytest.raises(ForetellError, match="not the key of this workspace"):
         run()
+    assert sorted(workspace.iterdir()) == before
 
 
-def test_the_demo_is_filled_again_where_the_database_does_not_have_it(
-    opened: list[Path], workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Catches a demo that is never opened again after foretell.db was deleted: opening made the file anew."""
-    filled: list[Path] = []
-    monkeypatch.setattr(serve, "_fill", lambda service, file: filled.append(file))
-    study_file = ROOT / "data" / "studies" / "demo.toml"
-    folder = write_bundle(workspace / "bundles" / "demo-1", name="demo")
-    mark = code_digest().encode() + str(database(home())).encode() + study_file.read_bytes()
-    (workspace / "demo.done").write_text(hashlib.sha256(mark).hexdigest())
-    run()
-    assert filled == [study_file]
-    with Service(workspace) as service:
-        service.researcher.open_study(folder, per_condition=1)
-    run()
-    assert filled == [study_file]
+def test_nothing_heavy_is_imported_before_the_socket_answers() -> None:
+    """Catches an import of torch or of the statistics on the way to the first page: seconds of a first start."""
+    code = "import dashboard.cli.serve, dashboard.app, dashboard.server.listening, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"torch", "torchvision", "scipy", "statsmodels", "glmm"} & set(done.stdout.split())

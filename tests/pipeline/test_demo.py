@@ -1,4 +1,4 @@
-"""The first command of the README, in an empty workspace: demo built, filled, served; and the numbers it then holds.
+"""The first command of the README, in an empty workspace: served, demo built, filled; and the numbers it then holds.
 
 The command runs in a copy of the sources whose demo draws a quarter of the masks for each heatmap.
 """
@@ -17,8 +17,8 @@ import httpx
 import numpy as np
 import pytest
 
-from dashboard.cli.serve import SIMULATED
 from study.conditions import CONDITIONS
+from study.demo import SIMULATED
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.simulated_participants import ShownExplanations, compute_expected_accuracy
 from study.service import Service
@@ -61,8 +61,15 @@ def demo(tmp_path_factory):
 
 
 def _ask(port, server, home):
-    """Status of the pages for a stranger and for whoever opens the login link that the server printed."""
+    """Status of the pages for a stranger and for whoever opens the login link that the server printed.
+
+    They are asked once the demo is ready; before that the server has answered.
+    """
     deadline = time.monotonic() + 600
+    while "The demo study is ready." not in (home / "log").read_text():
+        assert time.monotonic() < deadline, (home / "log").read_text()[-2000:]
+        assert server.poll() is None, (home / "log").read_text()[-2000:]
+        time.sleep(0.2)
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:

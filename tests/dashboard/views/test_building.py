@@ -73,7 +73,7 @@ def test_a_build_that_has_ended_is_shown_by_one_run_of_the_page(
         assert finish.wait(PATIENCE_S)
         return Bundle(write_bundle(workspace / "bundles" / "small-0123456789ab", name="small"))
 
-    monkeypatch.setattr(building, "build_with", build)
+    monkeypatch.setattr(building, "build_apart", build)
     app = press(open_studies(study="small"), "Build")
     assert len(app.get("progress")) == 1
     job = pool().find(digest("build", str(workspace), "small"))
@@ -100,7 +100,7 @@ def test_a_build_that_failed_is_reported_until_the_next_one(
     def build(*_: object, **__: object) -> Bundle:
         raise ForetellError("The images are gone.")
 
-    monkeypatch.setattr(building, "build_with", build)
+    monkeypatch.setattr(building, "build_apart", build)
     app = made(press(open_studies(study="small"), "Build"))
     for _ in range(2):
         assert [error.value for error in app.error] == ["The images are gone."]

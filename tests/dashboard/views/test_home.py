@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
+from core.types import Progress
 from dashboard.pages import PAGES
 from dashboard.shared import service
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import build_key
 from dashboard.studies.workspace_studies import find_next_action, list_studies
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
+from tests.dashboard.conftest import PATIENCE_S
 
 STUDY_FILE = """[study]
 name = "mine"
@@ -70,6 +76,39 @@ def test_the_demo_is_offered_only_when_it_is_open(app: AppTest, workspace: Path)
     assert button.proto.url == "/run/demo?preview=both"
     service.get_service().researcher.close_study("demo")
     assert not app.run().get("link_button")
+
+
+def test_the_demo_is_followed_while_it_is_prepared(app: AppTest, workspace: Path) -> None:
+    """Catches a page that sends one away to build what is being built, and a bar that stays when it is ready."""
+    finish = threading.Event()
+
+    def prepare(progress: Progress) -> None:
+        while not finish.wait(0.01):
+            progress(40, 100, "explaining trials, 9 of 33")
+        service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), 2)
+
+    job = pool().ask(build_key(workspace, "demo"), prepare)
+    while not job.share:
+        job.wait(0.01)
+    app.run()
+    assert [bar.value for bar in app.get("progress")] == [40]
+    assert any("The demo study is being prepared" in text.value for text in app.markdown)
+    assert not any("python foretell.py" in text.value for text in app.markdown)
+    finish.set()
+    assert job.wait(PATIENCE_S)
+    assert len(app.run().get("link_button")) == 1
+    assert not app.get("progress")
+
+
+def test_a_demo_that_failed_says_why(app: AppTest, workspace: Path) -> None:
+    """Catches a demo that never comes and no word about it."""
+
+    def fail(progress: Progress) -> None:
+        raise ForetellError("The disk is full.")
+
+    assert pool().ask(build_key(workspace, "demo"), fail).wait(PATIENCE_S)
+    (error,) = app.run().error
+    assert error.value.startswith("The demo study is not ready. The disk is full. Start Foretell again")
 
 
 def test_every_state_has_its_next_action(app: AppTest, workspace: Path) -> None:
