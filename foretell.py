@@ -8,31 +8,26 @@ It creates ``.venv`` next to itself, installs the requirements once (again when 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
-import venv
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dashboard.cli.commands import COMMANDS
+from dashboard.cli.installation import fail, find_python
 from dashboard.notebook import __getattr__  # noqa: F401 - Python asks it for what `import foretell` offers
 
 if TYPE_CHECKING:
     from dashboard.notebook import *  # noqa: F403
 
 ROOT = Path(__file__).resolve().parent
-ENVIRONMENT = ROOT / ".venv"
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
 DOCUMENTATION = ROOT / "requirements-docs.txt"
 SITE = ROOT / "docs" / "_build"
-OTHER_SOURCES = {"find-links", "extra-index-url", "no-index"}
-"""Settings of pip that name builds of a package besides those of its index; a mirror has the same files."""
 
 # Measured (docs/decisions/0002-dependencies.md). glibc hands every large activation back to the system and asks for it
 # again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other:
@@ -54,8 +49,6 @@ WAITING = 1
 # The headless shell first: it has no window's own pages to run, and takes a third of the processor time for a page.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 PACKAGES = BROWSERS[:2]
-
-NOT_WINDOWS = 'sys_platform != "win32"'
 
 # Weights from others are loaded as numbers, never as a program (torch.load).
 SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
@@ -105,7 +98,7 @@ def usage() -> str:
         [
             "Do explanations help people predict what an AI will say?",
             "",
-            "python foretell.py            set up, build the demo study and open it in the browser",
+            "python foretell.py            set up, open the pages in the browser and build the demo study",
             "python foretell.py COMMAND    one of the commands below; COMMAND --help says more, with an example",
             "",
             *lines,
@@ -115,88 +108,10 @@ def usage() -> str:
     )
 
 
-def fail(message: str) -> int:
-    """Print one sentence on stderr; exit with code 2."""
-    print(f"Error: {message}", file=sys.stderr)
-    return 2
-
-
 def child_environment() -> dict[str, str]:
     """Return the environment of every process that Foretell starts: packages importable, torch tuned."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return {**TUNING, **SAFETY, **os.environ, "PYTHONPATH": path}
-
-
-def find_python(*requirements: Path) -> str:
-    """Find a Python that satisfies the requirement files: the active one if it does, else that of ``.venv``."""
-    if all(is_satisfied(file) for file in requirements):
-        return sys.executable
-    python = python_of(ENVIRONMENT)
-    if not python.is_file():
-        make_environment()
-    for file in requirements:
-        install(python, file)
-    return str(python)
-
-
-def python_of(environment: Path) -> Path:
-    """Return the interpreter of a virtual environment, on any system."""
-    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def read_pins(file: Path) -> dict[str, str]:
-    """Read ``{package: version}`` from a requirements file of exact pins, without what is not for this system."""
-    lines = (line.split("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
-    pins = (line.partition(";")[0].strip() for line in lines if sys.platform != "win32" or NOT_WINDOWS not in line)
-    return dict(pin.split("==") for pin in pins if "==" in pin)  # type: ignore[misc]
-
-
-def is_satisfied(file: Path) -> bool:
-    """Tell whether the running interpreter has every pinned package (ignoring a local build tag such as +cpu)."""
-    try:
-        return all(
-            importlib.metadata.version(package).split("+")[0] == version for package, version in read_pins(file).items()
-        )
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
-def make_environment() -> None:
-    """Make ``.venv``; where Python came without ensurepip, say what to install."""
-    print(f"Making {ENVIRONMENT} ...", flush=True)
-    try:
-        venv.create(ENVIRONMENT, with_pip=True)
-    except (subprocess.CalledProcessError, OSError) as error:
-        shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-        raise SystemExit(
-            fail(f"No environment could be made ({error}). On Debian: apt install python3-venv.")
-        ) from None
-
-
-def install(python: Path, file: Path) -> None:
-    """pip install a requirements file into ``.venv``, from its lock where that applies, once per content of both."""
-    stamp, lock = ENVIRONMENT / f"{file.stem}.sha256", file.with_suffix(".lock")
-    digest = hashlib.sha256(b"".join(one.read_bytes() for one in (file, lock) if one.is_file())).hexdigest()
-    if stamp.is_file() and stamp.read_text() == digest:
-        return
-    checked = lock.is_file() and not has_other_sources(python, lock)
-    options = ["--require-hashes", "-r", str(lock)] if checked else ["-r", str(file)]
-    name = Path(options[-1]).name
-    print(f"Installing {name} (once; torch is large) ...", flush=True)
-    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options]
-    if subprocess.call(command) != 0:
-        raise SystemExit(fail(f"pip could not install {name}. Check the network, free disk, and the lines above."))
-    stamp.write_text(digest)
-
-
-def has_other_sources(python: Path, lock: Path) -> bool:
-    """Tell, also the user, whether pip may take other builds than the lock's, such as torch for CPUs."""
-    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
-    sources = OTHER_SOURCES & {line.split("=")[0].rpartition(".")[2] for line in listed.splitlines()}
-    if sources:
-        named = ", ".join(sorted(sources))
-        print(f"Hashes are not checked: pip is set to {named}, whose builds {lock.name} may not list.")
-    return bool(sources)
 
 
 def run_tests(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import foretell
+from dashboard.cli import installation
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "data", "study", "dashboard")
@@ -99,7 +99,7 @@ def test_requirements_are_pinned_and_installed(file: str) -> None:
     lines = [line for line in lines if line]
     pinned = re.compile(r"[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.]*(; sys_platform .*)?")
     assert [line for line in lines if not pinned.fullmatch(line)] == []
-    pins = foretell.read_pins(ROOT / file)
+    pins = installation.read_pins(ROOT / file)
     installed = {name: importlib.metadata.version(name).split("+")[0] for name in pins}
     assert installed == pins
 
@@ -185,10 +185,11 @@ def test_foretell_py_needs_python_alone() -> None:
     """It runs before anything is installed."""
     names = imports(ROOT / "foretell.py")
     assert "subprocess" in names
-    names -= {"dashboard.cli.commands", "dashboard.notebook"}
-    assert {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) == set()
+    own = {"dashboard.cli", "dashboard.cli.commands", "dashboard.cli.installation", "dashboard.notebook"}
+    assert {name.split(".")[0] for name in names - own} - set(sys.stdlib_module_names) == set()
     table = ROOT / "dashboard" / "cli" / "commands.py"
-    assert imports(table) <= set(sys.stdlib_module_names)
+    for module in (table, table.with_name("installation.py"), table.with_name("failures.py")):
+        assert {name.split(".")[0] for name in imports(module) - own} <= set(sys.stdlib_module_names)
     code = {node for file in (table.parent, table.parents[1]) for node in tree(file / "__init__.py").body[1:]}
     assert code == set(), "what foretell.py passes on its way to the table holds a docstring only"
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import foretell; print(*sys.modules)"
