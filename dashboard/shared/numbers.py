@@ -12,9 +12,8 @@ from pandas.io.formats.style import Styler
 
 from core.names import upper_first
 from dashboard.shared import files
-from study.analysis.planned.analysis import INTERIM
 from study.analysis.words.cells import CHANCES, Forms, list_forms
-from study.analysis.words.headings import format_headings
+from study.analysis.words.headings import INTERIM, format_headings
 from study.collection.export import DICTIONARY
 from study.workspace.spreadsheets import csv_text
 

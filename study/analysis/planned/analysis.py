@@ -17,14 +17,11 @@ from study.analysis.planned.bounds import bounds
 from study.analysis.planned.contrasts import Contrast, describe_untestable
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.reading import Responses
+from study.analysis.words.headings import INTERIM
 from study.plan.preregistration import AnalysisPlan, Exclusions
 
 if TYPE_CHECKING:
     from study.analysis.models.records import InterimAnalysis
-
-
-INTERIM = "planned analysis, interim data"
-"""Label of results before the collection is complete."""
 
 
 @dataclass(frozen=True)

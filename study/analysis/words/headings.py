@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from core.names import format_name
 
+INTERIM = "planned analysis, interim data"
+"""Label of results before the collection is complete."""
 DETECTION_MEASURES = ("dprime", "criterion")
 """The measures of signal detection, whose names are headings and values."""
 HEADINGS: Mapping[str, str] = {
