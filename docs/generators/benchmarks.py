@@ -217,6 +217,15 @@ BENCHMARKS = (
         study.plot_timing,
     ),
     Benchmark(
+        "first_start",
+        "The first start",
+        "Seconds until a new copy of Foretell is installed, listens, shows Home and Explore's first heatmap in a "
+        "real Chromium, and has its demo study ready; and the processor seconds used until then.",
+        "--install",
+        study.tabulate_first_start,
+        study.plot_first_start,
+    ),
+    Benchmark(
         "pages",
         "The researcher's pages",
         "The time until a page of a warm server shows its first useful content, and until a click that starts no work "

@@ -106,6 +106,29 @@ def plot_timing(result: Result) -> str:
     )
 
 
+STAGES = {"listens": "the server listens", "home": "Home", "first heatmap": "first heatmap", "demo": "demo ready"}
+"""Stages of the first start after the installation."""
+
+
+def tabulate_first_start(result: Result) -> list[str]:
+    """Tabulate the stages of the first start, with the processor seconds used until each."""
+    rows = [] if result["install_s"] is None else [("packages installed", f"{result['install_s']:.0f}", "–", "–")]
+    for stage, label in STAGES.items():
+        used = (result["processor_s"] or {}).get(stage) or {}
+        cells = [f"{used[part]:.1f}" if part in used else "–" for part in ("server", "background")]
+        rows.append((label, f"{result['after_installation_s'][stage]:.1f}", *cells))
+    head = ["stage", "s since the installation", "processor s of the server", "of the demo's processes"]
+    size = result["installed_gb"]
+    text = f"The packages take {size:.1f} GB here. " if size is not None else ""
+    return [*format_table(head, rows), "", f"{text}The start printed {result['output']['lines']} lines."]
+
+
+def plot_first_start(result: Result) -> str:
+    """Plot the seconds from the end of the installation to each stage."""
+    seconds = {label: result["after_installation_s"][stage] for stage, label in STAGES.items()}
+    return draw_dots({"since the installation": Series(seconds)}, "s")
+
+
 def tabulate_pages(result: Result) -> list[str]:
     """Tabulate the time of each page and click, and how many times the reference it is."""
     reference = result["reference_ms"]
