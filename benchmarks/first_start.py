@@ -3,8 +3,7 @@
 A copy of the sources with an empty workspace is started as a user starts it. A real Chromium opens Home as soon as the
 server listens, then Explore, and waits for the first heatmap; then the demo study is waited for. With ``--install`` the
 copy first installs its packages into an environment of its own, with the Python that this one was made from. Seconds
-are counted from the end of the installation; processor seconds are those of the server, and of the processes that
-prepare the demo, which wait for no other program.
+are counted from the end of the installation; processor seconds wait for no other program.
 """
 
 from __future__ import annotations
@@ -85,7 +84,10 @@ class Start:
                 return time.perf_counter()
 
     def measure_processor(self) -> dict[str, float] | None:
-        """Measure the processor seconds of the server, and of the processes that it has waited for; on Linux."""
+        """Measure the processor seconds of the server, and of the processes that it has waited for; on Linux.
+
+        The server is the process that was started, so that it has waited for the installation, too.
+        """
         file = Path(f"/proc/{self._process.pid}/stat")
         if not file.is_file():
             return None

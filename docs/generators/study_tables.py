@@ -113,9 +113,11 @@ STAGES = {"listens": "the server listens", "home": "Home", "first heatmap": "fir
 def tabulate_first_start(result: Result) -> list[str]:
     """Tabulate the stages of the first start, with the processor seconds used until each."""
     rows = [] if result["install_s"] is None else [("packages installed", f"{result['install_s']:.0f}", "–", "–")]
+    before = result["processor_s"]["listens"] or {}
     for stage, label in STAGES.items():
-        used = (result["processor_s"] or {}).get(stage) or {}
-        cells = [f"{used[part]:.1f}" if part in used else "–" for part in ("server", "background")]
+        used = result["processor_s"][stage] or {}
+        # What the start has waited for before it listens is the installation.
+        cells = [f"{used['server']:.1f}", f"{used['background'] - before['background']:.1f}"] if used else ["–", "–"]
         rows.append((label, f"{result['after_installation_s'][stage]:.1f}", *cells))
     head = ["stage", "s since the installation", "processor s of the server", "of the demo's processes"]
     size = result["installed_gb"]
