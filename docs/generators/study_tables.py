@@ -113,16 +113,20 @@ STAGES = {"listens": "the server listens", "home": "Home", "first heatmap": "fir
 def tabulate_first_start(result: Result) -> list[str]:
     """Tabulate the stages of the first start, with the processor seconds used until each."""
     rows = [] if result["install_s"] is None else [("packages installed", f"{result['install_s']:.0f}", "–", "–")]
-    before = result["processor_s"]["listens"] or {}
     for stage, label in STAGES.items():
-        used = result["processor_s"][stage] or {}
-        # What the start has waited for before it listens is the installation.
-        cells = [f"{used['server']:.1f}", f"{used['background'] - before['background']:.1f}"] if used else ["–", "–"]
+        used = result["processor_s"][stage]
+        cells = [f"{used['server']:.1f}" if used else "–", _measure_demo(result) if stage == "demo" else "–"]
         rows.append((label, f"{result['after_installation_s'][stage]:.1f}", *cells))
     head = ["stage", "s since the installation", "processor s of the server", "of the demo's processes"]
     size = result["installed_gb"]
     text = f"The packages take {size:.1f} GB here. " if size is not None else ""
     return [*format_table(head, rows), "", f"{text}The start printed {result['output']['lines']} lines."]
+
+
+def _measure_demo(result: Result) -> str:
+    """Return the processor seconds of the processes that prepared the demo: without those of the installation."""
+    ends = [result["processor_s"][stage] for stage in ("listens", "demo")]
+    return f"{ends[1]['background'] - ends[0]['background']:.0f}" if all(ends) else "–"
 
 
 def plot_first_start(result: Result) -> str:
