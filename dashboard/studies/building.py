@@ -134,7 +134,7 @@ def show_obstacles(checked: StudyCheck) -> None:
 
 
 def show_doubts(checked: StudyCheck) -> None:
-    """Draw why the study could not answer its question although it can be built, if so."""
+    """Draw why the study could not show what it is made for although it can be built, if so."""
     for doubt in checked.doubts:
         st.warning(format_message(doubt), icon=":material/warning:")
 

@@ -60,7 +60,7 @@ class StudyCheck:
     chosen
         The categories that the study would have, by name.
     doubts
-        Why the study, although it can be built, could not answer its question, each with a remedy.
+        Why the study could not show what it is made for, although it can be built, each with a remedy.
     """
 
     sets: tuple[str, ...]
