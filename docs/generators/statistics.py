@@ -54,7 +54,7 @@ FEW_STUDIES = 500
 FALSE_POSITIVES = "false positives"
 
 SLOPES = """\
-## Random slopes, and one verdict
+## Random slopes
 
 Participants differ in the effect of the trial type, and categories and images in that of an explanation. A model with
 random intercepts only, as in the paper, mistakes that variation for evidence and rejects true null hypotheses too often
