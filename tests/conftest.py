@@ -55,6 +55,7 @@ CHROMIUM = find_installed_chromium()
 LIGHT = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--js-flags=--max-lazy"]
 # Ray's own 15 leaves its workers nothing while other tests run.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name for it
+os.environ["FORETELL_NICENESS"] = "0"  # the same for builds in the background
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

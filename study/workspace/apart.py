@@ -24,6 +24,8 @@ from study.workspace.workspace import ROOT
 
 NICE = 10
 """Added to the niceness of the process and of all that it starts: with both busy, a page gets nine tenths of a core."""
+NICENESS = "FORETELL_NICENESS"
+"""The environment variable of another number: where other work keeps all cores busy, 10 leaves a build nothing."""
 CHECK_S = 0.2
 """How often a caller's progress is called while the process is silent, so that it can stop the work."""
 GOODBYE_S = 10.0
@@ -108,7 +110,7 @@ def main(function: str, *arguments: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # helpers end, and no half-written file is left
     threading.Thread(target=_end_with_caller, daemon=True).start()
     if hasattr(os, "nice"):
-        os.nice(NICE)
+        os.nice(find_niceness())
 
     def say(**what: Any) -> None:
         channel.write(json.dumps(what) + "\n")
@@ -122,6 +124,12 @@ def main(function: str, *arguments: str) -> None:
         say(result=work(*arguments, progress=lambda *report: say(progress=report)))
     except (ForetellError, DataError) as error:
         say(failed=str(error))
+
+
+def find_niceness() -> int:
+    """Return what is added to the niceness of work in the background, from 0 to 19."""
+    given = os.environ.get(NICENESS, "")
+    return min(int(given), 19) if given.isascii() and given.isdigit() else NICE
 
 
 def _take_output() -> IO[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.workspace.apart import NICE, run_apart
+from study.workspace.apart import NICE, NICENESS, find_niceness, run_apart
 from study.workspace.workspace import ROOT
 
 PATIENCE_S = 60
@@ -42,12 +42,20 @@ def await_end(numbers: list[int]) -> None:
         time.sleep(0.02)
 
 
-def test_reports_and_result_come_from_another_process_that_gives_way() -> None:
+def test_reports_and_result_come_from_another_process_that_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches a build at the priority of the pages, and a line that a library prints taken for a report."""
+    monkeypatch.delenv(NICENESS)
     reports: list[tuple[int, int, str]] = []
     niceness = int(run_apart("tests.apart:count", "3", progress=lambda *report: reports.append(report)))
     assert niceness == min(os.nice(0) + NICE, 19)
     assert [report for report in dict.fromkeys(reports) if report[1]] == [(k, 3, "counting") for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("given", "added"), [("0", 0), ("5", 5), ("99", 19), ("", NICE), ("low", NICE), ("-3", NICE)])
+def test_the_niceness_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch, given: str, added: int) -> None:
+    """Catches a busy server whose builds never end, and a word there that stops each build."""
+    monkeypatch.setenv(NICENESS, given)
+    assert find_niceness() == added
 
 
 def test_a_refusal_and_a_kill_are_one_sentence() -> None:
