@@ -202,6 +202,6 @@ def show_contrasts(result: AnalysisResult) -> None:
     live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
     st.caption(
         "Change in the probability of a correct prediction, in percentage points, when the explanation is shown, "
-        "against when it is not; averaged over participants and categories, and over whether the other explanation is "
+        "against when it is not; averaged over the random effects, and over whether the other explanation is "
         "shown, as often as in these responses; 95% intervals."
     )

@@ -39,7 +39,7 @@ def explain_contrasts(level: float) -> str:
 def explain_estimates(model: str) -> str:
     """Say which model the contrasts are estimated by, and why accuracies differ from the observed ones."""
     return (
-        f"Estimated by the {model} model and averaged over participants and categories, so accuracies "
+        f"Estimated by the {model} model and averaged over its random effects, so accuracies "
         "can differ a little from the observed ones in Figure 1."
     )
 
