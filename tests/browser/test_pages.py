@@ -232,7 +232,7 @@ def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> N
     page.goto(f"{researcher.url}/power?sizes=4,6&studies=10")
     finished(page)
     page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=6 * PATIENCE_MS)  # 60 simulated studies
     expect(page.get_by_text("explanation vs null").first).to_be_visible()
 
 
@@ -241,7 +241,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
 
     The file has 23 MB: Streamlit's own limit for all pages must let through what this page takes.
     """
-    frame = study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}).assign(notes="x" * 20_000)
+    frame = study(24, 8, 6, seed=5).rename(columns={"correct": "as_the_ai"}).assign(notes="x" * 20_000)
     frame.to_csv(tmp_path / "mine.csv", index=False)
     (tmp_path / "broken.csv").write_bytes(b"\xff\xfe\x00")
     page.goto(f"{researcher.url}/results?results_source=A+CSV+file+of+mine")
@@ -251,7 +251,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
     page.locator("input[type=file]").set_input_files(tmp_path / "mine.csv")
     expect(page.get_by_test_id("stAlertContentWarning")).to_contain_text("No column for correct yet")
     page.get_by_label("correct", exact=True).click()
-    page.get_by_role("option", name="hit").click()
+    page.get_by_role("option", name="as_the_ai").click()
     expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
 

@@ -226,8 +226,9 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
         test = tests.get(name)
         tested = (test.chisq, test.df, test.df2, test.p, test.p_holm) if test else (None,) * 5
         rows.append((name, model.df, model.loglik, model.aic, model.bic, *tested))
-    columns = ["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "p", "p_holm"]
-    table = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(
+        rows, columns=["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "p", "p_holm"]
+    )
     return table.drop(columns=[name for name in ("df2", "p_holm") if table[name].isna().all()])
 
 
