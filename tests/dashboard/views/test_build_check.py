@@ -149,13 +149,13 @@ def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path,
     """Catches a warning that is one grey line of many below a line that says that all is well, or in one section."""
     before = [one.value for one in app.warning]
     assert before
-    assert any(f"{len(before)} warnings" in one.label for one in app.expander)
+    assert any(f"{len(before)} warning" in one.label for one in app.expander)
     draft = StudyDraft.read(tiny)
     draft.set("texts.question", "Which {nam} did it choose?")
     draft.set("texts.feedback", "It said {name}.")
     draft.save(tiny)
     app = checked(open_page(study="tiny", part="Texts"))
-    assert any(f"{len(before) + 1} warnings" in one.label for one in app.expander)
+    assert any(f"{len(before) + 1} warning" in one.label for one in app.expander)
     (new,) = {one.value for one in app.warning} - set(before)
     assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."
 
