@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,8 @@ def picture(tmp_path_factory):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_help_and_an_example(command):
+def test_each_command_has_help_and_an_example(command, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["foretell", command, "--help"])
     done = CliRunner().invoke(build_app((command, "doctor")), [command, "--help"])
     assert done.exit_code == 0
     assert "Example: python foretell.py " + command in " ".join(done.output.split())
