@@ -31,7 +31,7 @@ from study.plan.preregistration import AnalysisPlan, PlannedContrast, Stopping
 from study.workspace import parallel
 from tests.conftest import ROOT
 from tests.dashboard.conftest import PATIENCE_S, made
-from tests.study.analysis.simulated import study
+from tests.study.analysis.simulated import analyze_as_in_the_paper, study
 
 DEMO = ROOT / "data" / "studies" / "demo.toml"
 
@@ -137,10 +137,8 @@ def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
     made(app.button(key="simulate").click().run())
-    from study.analysis.planned import nested
-
     settings = config.read(DEMO)
-    model = nested.analyze(study(24, 8, 6, seed=5)).models["interaction"]
+    model = analyze_as_in_the_paper(study(24, 8, 6, seed=5)).models["interaction"]  # a truth has intercepts
     world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
     expected = power.curve(world, [4, 40], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_series_equal(app.dataframe[-1].value["power"], expected["power"])
