@@ -17,7 +17,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,10 +58,12 @@ def select(changes: Collection[str], root: Path = ROOT) -> list[str]:
     """Return the test files that the changed files reach, as paths below ``root``: the nearest first."""
     modules = {name_module(path.relative_to(root)): path for path in list_sources(root)}
     importers = invert({name: read_names(path, modules) for name, path in modules.items()})
-    distances = measure_distances({name for name, path in modules.items() if _is_of(path, root, changes)}, importers)
+    changed = {name for name, path in modules.items() if str(path.relative_to(root)) in changes}
+    distances = measure_distances(changed, importers)
     order = {str(modules[name].relative_to(root)): steps for name, steps in distances.items()}
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in map(str, _list_tests(root))}
     for change in changes:
-        for test in _tests_beside_imports(change, root):
+        for test in _find_without_imports(change, texts):
             order[test] = min(order.get(test, 1), 1)
     tests = [path for path in order if Path(path).name.startswith("test_") and (root / path).is_file()]
     return sorted(tests, key=lambda path: (order[path], path))
@@ -81,7 +82,7 @@ def name_module(path: Path) -> str:
 def read_names(path: Path, modules: Collection[str]) -> set[str]:
     """Return the modules that a file imports or names in a string."""
     named: set[str] = set()
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -89,11 +90,6 @@ def read_names(path: Path, modules: Collection[str]) -> set[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
             named |= set(_NAME.findall(node.value))
     return named & set(modules)
-
-
-@cache
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def invert(imports: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
@@ -118,23 +114,18 @@ def measure_distances(start: Collection[str], importers: Mapping[str, Iterable[s
     return distances
 
 
-def _is_of(path: Path, root: Path, changes: Collection[str]) -> bool:
-    return str(path.relative_to(root)) in changes
+def _list_tests(root: Path) -> list[Path]:
+    return [path.relative_to(root) for path in sorted((root / "tests").rglob("test_*.py"))]
 
 
-def _tests_beside_imports(change: str, root: Path) -> list[str]:
-    """Return the tests of a changed file that nothing imports: of a document, or those that name it."""
+def _find_without_imports(change: str, texts: Mapping[str, str]) -> list[str]:
+    """Find the tests of a changed file that nothing imports: of a document, or those that name it."""
     if change.endswith(".md"):
-        return [test for test in OF_DOCUMENTS if (root / test).is_file()]
+        return [test for test in OF_DOCUMENTS if test in texts]
     if change.endswith(".py") and change.split("/")[0] in PACKAGES:
         return []
-    words = {Path(change).name, Path(change).stem if change.endswith(".toml") else Path(change).name}
-    tests = sorted((root / "tests").rglob("test_*.py"))
-    return [
-        str(test.relative_to(root))
-        for test in tests
-        if any(f"{mark}{word}" in test.read_text(encoding="utf-8") for word in words for mark in ('"', "/"))
-    ]
+    word = Path(change).stem if change.endswith(".toml") else Path(change).name  # the start of the whole name, too
+    return [test for test, text in texts.items() if f'"{word}' in text or f"/{word}" in text]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -86,7 +86,7 @@ def test_environment_is_made_once_and_follows_the_requirements_file(project, cap
     # Unchanged file: pip is not asked again, or it would fail for want of the wheel.
     next((project.parent / "wheels").glob("*.whl")).unlink()
     assert installation.find_python(project) == python
-    # Changed file: installed anew.
+    # The file has changed, so it is installed again.
     wheel(project.parent / "wheels", "1.1")
     project.write_text(project.read_text().replace("1.0", "1.1"))
     installation.find_python(project)

@@ -134,8 +134,7 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
         trials = count_of(checked.trials, "trial")
         what = "study" if is_saved else "saved file"
         building.show_doubts(checked)
-        sign = ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
-        st.markdown(f"{sign} The {what} can be built: {trials}, {about}.")
+        st.markdown(f"{building.mark(checked)} The {what} can be built: {trials}, {about}.")
     _show_warnings(editor, checked)
 
 

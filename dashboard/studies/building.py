@@ -119,8 +119,7 @@ def _report_check(study: Study, job: Job) -> None:
         return
     count = len(list_warnings(checked, study.settings))
     show_doubts(checked)
-    sign = ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
-    title = "What the images allow" if checked.obstacles else f"{sign} This study can be built"
+    title = "What the images allow" if checked.obstacles else f"{mark(checked)} This study can be built"
     with st.expander(f"{title}: {count_of(count, 'warning')}" if count else title):
         for line in list_warnings(checked, study.settings):
             st.warning(format_message(line))
@@ -137,6 +136,11 @@ def show_doubts(checked: StudyCheck) -> None:
     """Draw why the study could not show what it is made for although it can be built, if so."""
     for doubt in checked.doubts:
         st.warning(format_message(doubt), icon=":material/warning:")
+
+
+def mark(checked: StudyCheck) -> str:
+    """Return the mark before the sentence that a study can be built: orange where there are doubts."""
+    return ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
 
 
 def list_warnings(checked: StudyCheck, config: StudyConfig) -> list[str]:
