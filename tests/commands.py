@@ -24,6 +24,8 @@ LIBRARIES = [
     "pandas",
     "statsmodels.formula.api",
     "scipy.stats",
+    "sklearn.linear_model",
+    "sklearn.decomposition",
     "plotly.graph_objects",
     "sqlalchemy",
     "PIL.Image",

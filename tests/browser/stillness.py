@@ -8,6 +8,8 @@ from playwright.sync_api import Page
 
 MOST_LOOKS = 10
 """At a page that changes during each of them."""
+LOOK_MS = 100
+"""Between two looks: at every frame, the looks themselves would keep the page busy."""
 # What fades in has no contrast yet, what Streamlit is about to replace is faint until it is, and what moves can leave
 # the pointer between its press and its release. A spinner never ends.
 IS_STILL = """() => {
@@ -34,7 +36,7 @@ BEGIN_WATCH = """() => {
 
 def wait_until_still(page: Page) -> None:
     """Wait until a page has run to its end, has nothing stale, and nothing that ends moves."""
-    page.wait_for_function(IS_STILL)
+    page.wait_for_function(IS_STILL, polling=LOOK_MS)
 
 
 def find_lasting_faults(page: Page, find: Callable[[], list[str]]) -> list[str]:

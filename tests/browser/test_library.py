@@ -17,6 +17,7 @@ from study.plan.config import ImageSource
 from study.service import Service
 from study.workspace.imagesets import count_images
 from tests.browser.hand import VISITORS, Hand, drop, open_visit
+from tests.browser.stillness import wait_until_still
 from tests.browser.test_accessibility import grave
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.views.library import NETWORK
@@ -121,6 +122,7 @@ def test_images_are_added_by_their_path_and_removed(hand: Hand, server: Server, 
     hand.click(page.get_by_role("button", name="Remove", exact=True))
     hand.click(page.get_by_role("button", name="Remove the set"))
     expect(page.get_by_text("Added 33 images.")).to_have_count(0)
+    wait_until_still(page)
     assert not (server.home / "images" / name).exists()
 
 

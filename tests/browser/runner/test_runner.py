@@ -124,7 +124,7 @@ def test_response_times_are_those_of_the_browsers_clock(page: Page, server: Serv
     sql = "SELECT rt_ms FROM response WHERE session_id = ? AND trial_index >= ? ORDER BY trial_index"
     times = [rt for (rt,) in query(server, sql, newest(server), PRACTICE)]
     assert times == pytest.approx([delay for delay, _ in known], abs=1.0)  # ms
-    assert all(lag > 0 for _, lag in known)
+    assert max(lag for _, lag in known) > 1.0  # else times counted from the change of the page would pass as well
 
 
 def test_nothing_tells_the_answer_before_it_is_given(page: Page, server: Server) -> None:
