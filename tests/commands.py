@@ -7,16 +7,18 @@ starts commands in new interpreters.
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
+import resource
 import runpy
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-
-import foretell
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = [
@@ -28,38 +30,93 @@ LIBRARIES = [
     "sklearn.decomposition",
     "plotly.graph_objects",
     "sqlalchemy",
+    "streamlit.testing.v1",
+    "uvicorn",
+    "httpx",
     "PIL.Image",
 ]
 
 
-def run(*arguments: object, home: Path | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``python foretell.py ARGUMENTS`` and wait for its end."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(LIBRARIES)
-    environment = dict(os.environ) | ({"FORETELL_HOME": str(home)} if home else {})
-    words = [str(argument) for argument in arguments]
+def run(
+    *arguments: object, home: Path | None = None, cwd: Path | None = None, root: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python foretell.py ARGUMENTS`` and wait for its end; `root` may be a copy of the project."""
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        process = context.Process(target=_become, args=(words, environment, str(cwd or ROOT), str(out), str(err)))
-        process.start()
+        environment = {"FORETELL_HOME": str(home)} if home else {}
+        process = start(*arguments, out=out, err=err, environment=environment, cwd=cwd, root=root)
         process.join()
+        words = [str(argument) for argument in arguments]
         return subprocess.CompletedProcess(words, process.exitcode or 0, out.read_text(), err.read_text())
 
 
-def _become(words: Sequence[str], environment: dict[str, str], cwd: str, out: str, err: str) -> None:
+def start(
+    *arguments: object,
+    out: Path,
+    err: Path,
+    environment: dict[str, str],
+    cwd: Path | None = None,
+    root: Path = ROOT,
+    open_files: int | None = None,
+) -> ForkServerProcess:
+    """Start ``python foretell.py ARGUMENTS``, or ``-c CODE ARGUMENTS``; `open_files` is what `ulimit -n` says."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    life = Life(dict(os.environ) | environment, str(cwd or root), str(root), str(out), str(err), open_files)
+    process = context.Process(target=_become, args=([str(argument) for argument in arguments], life))
+    process.start()
+    return process
+
+
+class Life(NamedTuple):
+    """What a process has of its own."""
+
+    environment: dict[str, str]
+    cwd: str
+    root: str
+    out: str
+    err: str
+    open_files: int | None
+
+
+def _become(words: Sequence[str], life: Life) -> None:
     """Be the command: its folder, environment and output, and this process ends with its exit code."""
-    for number, path in ((1, out), (2, err)):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for number, path in ((1, life.out), (2, life.err)):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(handle, number)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-    os.chdir(cwd)
+    if life.open_files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (life.open_files, life.open_files))
+    os.chdir(life.cwd)
     os.environ.clear()
-    os.environ.update(environment)
-    foretell.become = _run_here
-    code = foretell.main(list(words))
+    os.environ.update(life.environment)
+    if life.root != str(ROOT):
+        _forget_project(life.root)
+    code = _run_code(words) if words[0] == "-c" else _run_command(words)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     sys.exit(code)
+
+
+def _forget_project(root: str) -> None:
+    """Import the project from another folder from now on."""
+    sys.path[:] = [root, *(path for path in sys.path if path not in ("", str(ROOT)))]
+    own = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"foretell"}
+    for name in [name for name in sys.modules if name.partition(".")[0] in own]:
+        del sys.modules[name]
+
+
+def _run_code(words: Sequence[str]) -> int:
+    _, code, *arguments = words
+    sys.argv = ["-c", *arguments]
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+    return 0
+
+
+def _run_command(words: Sequence[str]) -> int:
+    foretell: Any = importlib.import_module("foretell")  # of the root
+    foretell.become = _run_here
+    return int(foretell.main(list(words)))
 
 
 def _run_here(command: list[str], environment: dict[str, str]) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import httpx
@@ -16,6 +15,7 @@ from playwright.sync_api import BrowserContext
 
 from dashboard.shared.service import COOKIE
 from study.service import Service
+from tests.commands import start
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -26,34 +26,27 @@ class Server:
 
     def __init__(self, home: Path, open_files: int | None = None) -> None:
         self.home = home
-        self._limited = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$0" "$@"']
+        self._open_files = open_files
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkServerProcess | None = None
 
     def start(self, patience_s: float = 60) -> None:
         """Start and wait until it answers."""
-        command = [
-            *self._limited,
-            sys.executable,
-            "-m",
-            "dashboard.cli",
-            "serve",
-            "--no-browser",
-            "--no-demo",
-            "--port",
-            str(self.port),
-        ]
-        with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, "FORETELL_HOME": str(self.home)}, stdout=log, stderr=log
-            )
+        log = self.home / "server.log"
+        self._process = start(
+            *("serve", "--no-browser", "--no-demo", "--port", self.port),
+            out=log,
+            err=log,
+            environment={"FORETELL_HOME": str(self.home)},
+            open_files=self._open_files,
+        )
         deadline = time.monotonic() + patience_s
         while True:
             with contextlib.suppress(httpx.TransportError):
                 if httpx.get(f"{self.url}/runner/runner.js", timeout=2).status_code == 200:
                     return
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if not self._process.is_alive() or time.monotonic() > deadline:
                 raise RuntimeError(f"the server did not start: {self.log()}")
             time.sleep(0.05)
 
@@ -106,9 +99,10 @@ class Server:
         return (self.home / "server.log").read_text()
 
     def _end(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(number)
-            self._process.wait(20)
+        if self._process is not None and self._process.is_alive():
+            os.kill(self._process.pid or 0, number)
+            self._process.join(20)
+            assert self._process.exitcode is not None, f"the server goes on after signal {number}"
 
 
 @contextlib.contextmanager

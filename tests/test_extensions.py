@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -18,11 +15,12 @@ from PIL import Image
 
 from core.names import format_name
 from study.network.sources import open_classifier, set_named
+from tests import commands
 from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
-COPIED = ("core", "data", "study", "dashboard", "foretell.py", ".streamlit")
+COPIED = ("core", "data", "study", "dashboard", "foretell.py", "requirements.txt", ".streamlit")
 
 WITHIN = {"study.inquiry.layers.training.attributes:RELATIVES"}
 """Registries of what belongs to an entry of another one."""
@@ -99,6 +97,7 @@ app = settled(app.run())
 assert not app.exception, app.exception[0].value
 assert not app.error, app.error[0].value
 assert app.segmented_control(key="topic").value == topic
+assert app.dataframe, [one.value for one in [*app.caption, *app.info, *app.warning, *app.markdown]]
 assert len(app.dataframe[0].value), "no table is shown"
 print(len(app.get("plotly_chart")), *(one.value for one in app.caption), sep="\\n")
 """
@@ -202,10 +201,7 @@ def translate(guide: Path, folder: Path) -> None:
 
 
 def run(folder: Path, home: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "FORETELL_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = commands.run(*arguments, root=folder, home=home)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -213,8 +209,8 @@ def run(folder: Path, home: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("-m", "dashboard.cli", "studies"), ""),
-        (("-m", "dashboard.cli", "explain", "--list"), "squares"),
+        (("studies",), ""),
+        (("explain", "--list"), "squares"),
         (("-c", PAGE + LISTED + TRANSLATED), "drawn\ndata.sets.listed\nContinue"),
     ],
     ids=["command", "method", "page, image set and language"],
@@ -252,9 +248,8 @@ def packaged(copy: Path) -> Path:
 @pytest.mark.parametrize(("method", "known"), [("squares", True), ("glow", True), ("plain", False)])
 def test_a_new_method_is_estimated_drawn_and_offered(packaged: Path, tmp_path: Path, method: str, known: bool) -> None:
     """Catches a cost that is guessed from names of parameters, and a family or a meaning that stands elsewhere."""
-    command = ("-m", "dashboard.cli")
     (tmp_path / "spread.toml").write_text(STUDY.replace("squares", method), encoding="utf-8")
-    checked = run(packaged, tmp_path, *command, "build", str(tmp_path / "spread.toml"), "--check")
+    checked = run(packaged, tmp_path, "build", str(tmp_path / "spread.toml"), "--check")
     assert (f"The time that {method} takes for its heatmaps is not in this estimate." in checked) != known
     drawn = run(packaged, tmp_path, "-c", EXPLORE, format_name(method), "known" if known else "unknown")
     assert drawn.startswith("in its family" if known else "in no family")
@@ -263,8 +258,7 @@ def test_a_new_method_is_estimated_drawn_and_offered(packaged: Path, tmp_path: P
 def test_a_new_question_is_answered_by_the_command(copy: Path, tmp_path: Path) -> None:
     """Against the network's own layer. Catches a command that knows the questions by a list of its own."""
     given = ("--layer", "features.0", "--setting", "split=adversarial", "--setting", "size=48", "--param", "above=0.1")
-    command = ("-m", "dashboard.cli", "layers")
-    printed = run(copy, tmp_path, *command, "sparsity", *given, "--out", str(tmp_path / "out"))
+    printed = run(copy, tmp_path, "layers", "sparsity", *given, "--out", str(tmp_path / "out"))
     assert "active" in printed
     table = pd.read_csv(tmp_path / "out" / "scenes.sparsity.csv").set_index("layer")
     classifier = open_classifier("scenes", tmp_path)
@@ -275,7 +269,7 @@ def test_a_new_question_is_answered_by_the_command(copy: Path, tmp_path: Path) -
         hook.remove()
     expected = [float(outputs[0].mean()), float((outputs[0] > 0.1).float().mean())]
     assert table.loc["features.0", ["mean", "active"]].tolist() == pytest.approx(expected, rel=1e-4)
-    assert "sparsity: Measure the mean activation" in run(copy, tmp_path, *command, "--list")
+    assert "sparsity: Measure the mean activation" in run(copy, tmp_path, "layers", "--list")
 
 
 def test_a_new_question_has_figure_reading_and_publications_on_the_page(packaged: Path, tmp_path: Path) -> None:
@@ -294,18 +288,7 @@ def test_a_packages_question_is_answered_and_offered_without_a_record(packaged: 
     figures, *said = run(packaged, tmp_path, "-c", LAYERS, "Count", "Other").splitlines()
     assert figures == "0"
     assert "The cost cannot be estimated in advance." in said
-    run(
-        packaged,
-        tmp_path,
-        "-m",
-        "dashboard.cli",
-        "layers",
-        "count",
-        "--setting",
-        "size=40",
-        "--out",
-        str(tmp_path / "out"),
-    )
+    run(packaged, tmp_path, "layers", "count", "--setting", "size=40", "--out", str(tmp_path / "out"))
     assert pd.read_csv(tmp_path / "out" / "scenes.count.csv")["images"].sum() == 40
     facts = json.loads((tmp_path / "out" / "scenes.count.json").read_text())
     assert facts["package"] == "carried 1.0"
@@ -316,7 +299,7 @@ def test_a_new_method_explains_a_photograph(copy: Path, tmp_path: Path) -> None:
     """Catches a command that knows the methods by a list of its own."""
     Image.effect_noise((64, 64), 80).convert("RGB").save(tmp_path / "noise.png")
     given = ("--image", str(tmp_path / "noise.png"), "--method", "squares", "--out", str(tmp_path / "maps"))
-    run(copy, tmp_path, "-m", "dashboard.cli", "explain", *given)
+    run(copy, tmp_path, "explain", *given)
     assert (tmp_path / "maps" / "noise.squares.png").stat().st_size > 1000
 
 
@@ -324,9 +307,9 @@ def test_a_new_method_explains_a_photograph(copy: Path, tmp_path: Path) -> None:
 def test_a_study_uses_a_new_measure_and_a_new_condition(copy: Path, tmp_path: Path) -> None:
     """Catches a build that makes stimuli or strata by a list of names."""
     (tmp_path / "spread.toml").write_text('conditions = ["none", "one_example"]\n' + STUDY, encoding="utf-8")
-    run(copy, tmp_path, "-m", "dashboard.cli", "build", str(tmp_path / "spread.toml"), "--workers", "1")
-    run(copy, tmp_path, "-m", "dashboard.cli", "simulate", "spread", "--participants", "4")
-    run(copy, tmp_path, "-m", "dashboard.cli", "export", "spread", "--simulated", "--out", str(tmp_path / "x.csv"))
+    run(copy, tmp_path, "build", str(tmp_path / "spread.toml"), "--workers", "1")
+    run(copy, tmp_path, "simulate", "spread", "--participants", "4")
+    run(copy, tmp_path, "export", "spread", "--simulated", "--out", str(tmp_path / "x.csv"))
     assert "one_example" in (tmp_path / "x.csv").read_text(encoding="utf-8")
 
 
@@ -334,16 +317,7 @@ def test_a_report_has_a_new_exploratory_analysis(copy: Path, tmp_path: Path) -> 
     """Catches a report that lists the analyses it knows: a new one would be in no file and on no page."""
     responses = study(24, 6, 6, seed=5)
     responses.to_csv(tmp_path / "responses.csv", index=False)
-    run(
-        copy,
-        tmp_path,
-        "-m",
-        "dashboard.cli",
-        "analyze",
-        str(tmp_path / "responses.csv"),
-        "--out",
-        str(tmp_path / "out"),
-    )
+    run(copy, tmp_path, "analyze", str(tmp_path / "responses.csv"), "--out", str(tmp_path / "out"))
     own = pd.read_csv(tmp_path / "out" / "exploratory_participants.csv").set_index("participant")["accuracy"]
     expected = responses.groupby("participant")["correct"].mean()
     assert own.to_dict() == pytest.approx(expected.to_dict())
