@@ -91,8 +91,9 @@ Interim analyses compare the normal value of the contrast's p with their bound.
 LINEAR = """\
 ## Estimated means and contrasts
 
-`glmm --means "explanation | trial_type"` estimates marginal means over the reference grid of R's emmeans: each combination of
-levels has the same weight, other predictors are at their mean, offsets are 0, and a number with two values is a factor.
+`glmm --means "explanation | trial_type"` estimates marginal means over the reference grid of R's emmeans: each
+combination of levels has the same weight, other predictors are at their mean, offsets are 0, and a number with two
+values is a factor.
 
 | scale | what a mean is |
 |---|---|
@@ -120,8 +121,9 @@ emmeans 1.8.4, and average effects of marginaleffects 0.14, for seven models (`t
 
 Gaussian models with uncorrelated slopes (`(x || id)`, `(0 + x | id)`) are fitted by the profiled likelihood or REML
 criterion of Bates et al. (2015): estimates within 1e-4 and log-likelihoods within 1e-3 of lme4
-(`tests/study/analysis/test_lme4.py`). Their coefficients are tested with z, because Satterthwaite's degrees of freedom
-are not computed for them. With weights they are refused, and so are such terms in Poisson and probit models.
+(`tests/study/analysis/test_lme4.py`). Their coefficients are tested with t and Satterthwaite's degrees of freedom,
+which differ from lmerTest's by less than one in 50,000 (`tests/study/analysis/test_denominators.py`). With weights they
+are refused, and so are such terms in Poisson and probit models.
 """
 
 FEW = """\
