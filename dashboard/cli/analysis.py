@@ -1,17 +1,16 @@
-"""``analyze``, ``glmm`` and ``power``: mixed models of responses, and the sample size of a study."""
+"""``analyze`` and ``power``: the analysis of responses, and the sample size of a study."""
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from core.errors import ForetellError
-from dashboard.cli.options import Engine, Workers, parse_pairs
+from dashboard.cli.options import CommaMeaning, Engine, Workers, parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
     from study.analysis.report.finding import HeadlineResult
     from study.bundle import Manifest
     from study.plan.preregistration import AnalysisPlan
-
-CommaMeaning = Annotated[
-    Literal["decimal", "thousands"] | None,
-    typer.Option(help="What commas in a CSV's numbers separate; needed where every number is like 1,234."),
-]
 
 
 def analyze(
@@ -136,48 +130,6 @@ def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
         f"Version {newest[:12]} only: {len(frame) - len(kept)} responses to earlier versions of the study are left out."
     )
     return kept
-
-
-def glmm(
-    csv: Annotated[Path, typer.Argument(help="A CSV file.")],
-    formula: Annotated[str, typer.Option(help="Formula as in lme4.")],
-    family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
-    link: Annotated[str | None, typer.Option(help="For a binomial model: logit or probit.")] = None,
-    factor: Annotated[list[str] | None, typer.Option(help="A numeric column to treat as a factor. Repeatable.")] = None,
-    reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of prior weights.")] = None,
-    reml: Annotated[bool, typer.Option("--reml", help="For a gaussian model: restricted maximum likelihood.")] = False,
-    agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the model to this file; - for stdout.")
-    ] = None,
-    comma: CommaMeaning = None,
-) -> None:
-    """Fit one mixed model to a CSV.
-
-    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors. Write names
-    with spaces in backticks. The CSV may have commas, semicolons or tabs, and decimal commas; empty cells, NA, NaN and
-    nan are missing values.
-
-    Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
-    """
-    from study.analysis.models import coding, mixed, printing
-    from study.analysis.models import formula as formulas
-    from study.analysis.responses import reading as responses
-
-    names = [*(factor or ()), *formulas.groupings(formula)]
-    used = formulas.list_names(formula) | {weights or ""}
-    frame = coding.with_reference(
-        responses.table(csv, names, optional=len(names) - len(factor or ()), among=used, comma=comma),
-        parse_pairs(reference or [], "--reference", "column=level"),
-    )
-    model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
-    if json_file is None:
-        say("\n".join(printing.lines(model)))
-    elif str(json_file) == "-":
-        say(json.dumps(model.as_dict(), indent=1))
-    else:
-        json_file.write_text(json.dumps(model.as_dict(), indent=1) + "\n", encoding="utf-8")
 
 
 def power(

@@ -103,7 +103,7 @@ COMMANDS = {
         "dashboard.cli.analysis:analyze", "analyse a study or a CSV file, with a report", opens_workspace=True
     ),
     "glmm": Command(
-        "dashboard.cli.analysis:glmm", "fit one mixed model to a CSV file, by formula", opens_workspace=False
+        "dashboard.cli.glmm:glmm", "fit one mixed model to a CSV file, with means and contrasts", opens_workspace=False
     ),
     "power": Command(
         "dashboard.cli.analysis:power", "estimate the sample size from simulated studies", opens_workspace=True

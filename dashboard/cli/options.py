@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +20,11 @@ Workers = Annotated[
     typer.Option(min=1, help="Processes that share the work, each on the next GPU. Default: one per core."),
 ]
 Engine = Annotated[str, typer.Option(help="processes (on this machine), or ray (must be installed).")]
+
+CommaMeaning = Annotated[
+    Literal["decimal", "thousands"] | None,
+    typer.Option(help="What commas in a CSV's numbers separate; needed where every number is like 1,234."),
+]
 
 
 def parse_pairs(texts: list[str], option: str, form: str) -> dict[str, str]:

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from dashboard.notebook.display import escape
+from study.analysis.means import printing as means_printing
+from study.analysis.means.adjustment import Adjustment
+from study.analysis.means.effects import estimate_effects
+from study.analysis.means.means import EstimatedMeans, estimate_means
+from study.analysis.means.request import PAIRWISE
 from study.analysis.models import coding, mixed, printing
 from study.analysis.models import formula as formulas
+from study.analysis.models.marginal import Scale
 from study.analysis.models.records import MixedModel
+
+
+@dataclass(frozen=True)
+class PrintedMeans:
+    """Estimated marginal means, which print themselves.
+
+    Attributes
+    ----------
+    estimated
+        The means, contrasts and notes.
+    """
+
+    estimated: EstimatedMeans
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The means: a row for each combination of levels."""
+        return self.estimated.means
+
+    @property
+    def contrasts(self) -> pd.DataFrame:
+        """The contrasts between them."""
+        return self.estimated.contrasts
+
+    def __str__(self) -> str:
+        return "\n".join(means_printing.write_means(self.estimated))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True)
@@ -22,9 +59,12 @@ class FittedModel:
     ----------
     model
         Coefficients, random effects, likelihood and messages.
+    frame
+        The rows that it was fitted to.
     """
 
     model: MixedModel
+    frame: pd.DataFrame = field(repr=False, compare=False)
 
     @property
     def coefficients(self) -> pd.DataFrame:
@@ -35,6 +75,47 @@ class FittedModel:
     def random(self) -> pd.DataFrame:
         """The random effects: a row for each standard deviation."""
         return pd.DataFrame(self.model.as_dict()["random"])
+
+    def means(
+        self,
+        asked: str,
+        *,
+        contrasts: Sequence[str] = (PAIRWISE,),
+        adjust: Adjustment = "holm",
+        scale: Scale = "link",
+        level: float = 0.95,
+    ) -> PrintedMeans:
+        """Estimate marginal means of factors, and contrasts between them.
+
+        Parameters
+        ----------
+        asked
+            ``"a"``, ``"a * b"`` (each combination) or ``"a | b"`` (a within each level of b).
+        contrasts
+            ``"pairwise"``, ``"reference"``, ``"b - a"``, or weights ``"b=1, a=-1/2, c=-1/2"``.
+        adjust
+            "none", "holm", "tukey" or "mvt" (simultaneous max-t).
+        scale
+            "link" (log-odds), "response" (random effects of 0) or "population" (averaged over the random effects).
+
+        Raises
+        ------
+        ForetellError
+            An unknown factor, level or choice, a continuous predictor, or weights that do not sum to zero.
+        """
+        return PrintedMeans(
+            estimate_means(self.frame, self.model, asked, contrasts=contrasts, adjust=adjust, scale=scale, level=level)
+        )
+
+    def effects(self, asked: str, *, scale: Scale = "population", level: float = 0.95) -> pd.DataFrame:
+        """Estimate average marginal effects: of the predictor ``"a"``, or ``"a | b"`` for the rows of each level of b.
+
+        Raises
+        ------
+        ForetellError
+            The text names several predictors, or one that the model does not have.
+        """
+        return estimate_effects(self.frame, self.model, asked, scale=scale, level=level)
 
     def __str__(self) -> str:
         return "\n".join(printing.lines(self.model))
@@ -81,4 +162,4 @@ def glmm(
     groups = {name: frame[name].astype(str) for name in formulas.groupings(formula) if name in frame}
     coded = coding.with_reference(frame.assign(**groups), dict(reference or {}))
     settings: dict[str, Any] = {"family": family, "link": link, "agq": agq, "reml": reml, "weights": weights}
-    return FittedModel(mixed.fit(coded, formula, **settings))
+    return FittedModel(mixed.fit(coded, formula, **settings), coded)

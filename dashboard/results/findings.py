@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import jobs as work
+from dashboard.results import means
 from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
 from dashboard.shared.jobs import Job
@@ -205,3 +206,4 @@ def show_contrasts(result: AnalysisResult) -> None:
         "against when it is not; averaged over the random effects, and over whether the other explanation is "
         "shown, as often as in these responses; 95% intervals."
     )
+    means.show(result)

@@ -16,7 +16,10 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import AnalysedStudy
+from study.analysis.means.adjustment import Adjustment
+from study.analysis.means.means import estimate_means
 from study.analysis.models import intervals, marginal
+from study.analysis.models.marginal import Scale
 from study.analysis.models.records import InterimAnalysis, MixedModel
 from study.analysis.models.sentences import LEVEL
 from study.analysis.planned import analysis as planned
@@ -166,6 +169,15 @@ def make_effects_task(result: AnalysisResult) -> Task:
         result,
         "effects",
         lambda _: marginal.average_effects(result.data.frame, result.model, asked, by="trial_type"),
+    )
+
+
+def make_means_task(result: AnalysisResult, asked: str, scale: Scale, adjust: Adjustment) -> Task:
+    """Return the task that estimates means and all pairs of them."""
+    return _of(
+        result,
+        f"means {asked} {scale} {adjust}",
+        lambda _: estimate_means(result.data.frame, result.model, asked, adjust=adjust, scale=scale),
     )
 
 

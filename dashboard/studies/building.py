@@ -139,7 +139,7 @@ def show_doubts(checked: StudyCheck) -> None:
 
 
 def mark(checked: StudyCheck) -> str:
-    """Return the mark before the sentence that a study can be built: orange where there are doubts."""
+    """Return the mark before the sentence that a study can be built: orange where the check has warnings."""
     return ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
 
 

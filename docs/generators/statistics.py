@@ -89,12 +89,41 @@ Interim analyses compare the normal value of the contrast's p with their bound.
 """
 
 LINEAR = """\
+## Estimated means and contrasts
+
+`glmm --means "explanation | trial_type"` estimates marginal means over the reference grid of R's emmeans: each
+combination of levels has the same weight, other predictors are at their mean, offsets are 0, and a number with two
+values is a factor.
+
+| scale | what a mean is |
+|---|---|
+| `link` | log-odds of a logistic model; differences are logarithms of odds ratios |
+| `response` | the probability (or rate) where every random effect is 0, as in emmeans and marginaleffects |
+| `population` | the probability averaged over the random effects, as in the planned contrasts |
+
+| correction | p | intervals |
+|---|---|---|
+| `none` | uncorrected | uncorrected |
+| `holm` (default) | Holm | Bonferroni |
+| `tukey` | studentised range, of all pairs | the same |
+| `mvt` | distribution of the largest absolute t, single-step | the same |
+
+Contrasts are corrected within each level after the bar. Degrees of freedom are those of planned contrasts (above); the
+output names them. Different ones within a family count as the fewest for `mvt`. The distribution of the largest t is
+integrated on a fixed grid: a p is within 1e-6 for up to four means, within about 1e-5 for more.
+`--effects "saliency | trial_type"` averages the change of a prediction over the rows: each level against the first, or
+one unit more of a number.
+
+Given the same coefficients and covariance, means, standard errors, intervals and corrected p-values are within 1e-6 of
+emmeans 1.8.4, and average effects of marginaleffects 0.14, for seven models (`tests/study/analysis/test_means.py`).
+
 ## Linear models with `||` and `0 +`
 
 Gaussian models with uncorrelated slopes (`(x || id)`, `(0 + x | id)`) are fitted by the profiled likelihood or REML
 criterion of Bates et al. (2015): estimates within 1e-4 and log-likelihoods within 1e-3 of lme4
-(`tests/study/analysis/test_lme4.py`). Their coefficients are tested with z, because Satterthwaite's degrees of freedom
-are not computed for them. With weights they are refused, and so are such terms in Poisson and probit models.
+(`tests/study/analysis/test_lme4.py`). Their coefficients are tested with t and Satterthwaite's degrees of freedom,
+which differ from lmerTest's by less than one in 50,000 (`tests/study/analysis/test_denominators.py`). With weights they
+are refused, and so are such terms in Poisson and probit models.
 """
 
 FEW = """\

@@ -138,6 +138,11 @@ def test_a_model_is_fitted_as_by_the_command() -> None:
     assert ours.coefficients.loc["saliency", "estimate"] == pytest.approx(same.coefficients[1].estimate)
     assert "SD participant (Intercept)" in str(ours)
     assert ours._repr_html_().startswith("<pre>term")
+    means = ours.means("saliency", scale="population")
+    assert means.table["estimate"].diff().iloc[1] == pytest.approx(-means.contrasts["estimate"].iloc[0])
+    assert "saliency0 - saliency1" in str(means)
+    effect = ours.effects("saliency")["effect"].iloc[0]
+    assert effect == pytest.approx(-means.contrasts["estimate"].iloc[0])
 
 
 def test_networks_are_compared_where_they_differ_first(photograph: Image.Image) -> None:

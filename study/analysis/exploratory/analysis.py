@@ -29,6 +29,8 @@ EXPLORATORY = Registry(
     {
         "slopes": "study.analysis.exploratory.slopes:ANALYSIS",
         "crosschecks": "study.analysis.exploratory.crosschecks:ANALYSIS",
+        "means": "study.analysis.exploratory.means:MEANS",
+        "pairs": "study.analysis.exploratory.means:PAIRS",
         "detection": "study.analysis.exploratory.detection:BY_CONDITION",
         "detection_differences": "study.analysis.exploratory.detection:DIFFERENCES",
         "projection": "study.analysis.exploratory.projection:ANALYSIS",

@@ -18,9 +18,9 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from study import plots
 from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
+from study.analysis.means.adjustment import holm
 from study.analysis.models import estimability, mixed
 from study.analysis.models.records import Floats, MixedModel
-from study.analysis.planned.contrasts import holm
 from study.analysis.responses import accuracies
 from study.analysis.words.headings import DETECTION_MEASURES
 from study.conditions import format_condition

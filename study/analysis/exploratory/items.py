@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import ForetellError
 from study import plots
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
-from study.analysis.planned.contrasts import holm
+from study.analysis.means.adjustment import holm
 from study.analysis.responses.accuracies import order
 from study.bundle import Trial
 

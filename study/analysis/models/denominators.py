@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from study.analysis.models.laplace import Block, Laplace, Point
-from study.analysis.models.records import Floats, VariancePart
+from study.analysis.models.records import Floats, MixedModel, VariancePart
 
 TOLERANCE = 1e-8
 """Relative size below which a singular value is 0."""
@@ -50,6 +50,15 @@ def compute_df(parts: Sequence[VariancePart], combinations: Floats) -> Floats:
     imprecision = np.sum(each**2 / counts[:, None], axis=0)
     infinite = np.full(len(combinations), np.inf)
     return np.asarray(np.divide(each.sum(axis=0) ** 2, imprecision, where=imprecision > 0, out=infinite))
+
+
+def find_df(model: MixedModel, combinations: Floats) -> Floats:
+    """Find the degrees of freedom (k,) of the t of combinations (k, p) of a model's coefficients.
+
+    Infinite (z) of models with random intercepts only; of linear models the fewest of any coefficient, to be careful.
+    """
+    known = [c.df for c in model.coefficients if c.df is not None]
+    return np.full(len(combinations), min(known)) if known else compute_df(model.parts, combinations)
 
 
 def pool_df(parts: Sequence[VariancePart], combinations: Floats) -> float:

@@ -72,12 +72,17 @@ def _replace_quoted_names(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
     for name in dict.fromkeys(_QUOTED.findall(formula)):
         if name not in frame.columns:
             raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
-        plain = re.sub(r"\W", "_", name)
-        plain = plain if _NAME.fullmatch(plain) else f"x_{plain}"
+        plain = write_plain_name(name)
         while plain != name and plain in frame.columns:
             plain += "_"
         frame, formula = frame.rename(columns={name: plain}), formula.replace(f"`{name}`", plain)
     return frame, formula
+
+
+def write_plain_name(name: str) -> str:
+    """Write a name that needs backticks in letters, digits and underscores."""
+    plain = re.sub(r"\W", "_", name)
+    return plain if _NAME.fullmatch(plain) else f"x_{plain}"
 
 
 def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
@@ -260,6 +265,11 @@ def put_largest_first(frame: pd.DataFrame, formula: str) -> str:
     matches.sort(key=lambda term: -len(levels(frame, re.sub(r"\s", "", term[3]).replace("/", ":"))[1]))
     ordered = iter(matches)
     return RANDOM.sub(lambda _: next(ordered)[0], formula)
+
+
+def list_offsets(formula: str) -> list[str]:
+    """List the columns that ``offset(x)`` adds."""
+    return list(dict.fromkeys(_OFFSET.findall(formula)))
 
 
 def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:

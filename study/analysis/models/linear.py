@@ -29,6 +29,11 @@ STARTS = (1.0, 0.3)
 SMALL = 1e-3
 """Relative standard deviation from which down the search asks whether 0 is as likely."""
 
+DIFFERENCE = 1e-3
+"""Relative step of the differences that degrees of freedom rest on."""
+SMALLEST_SCALE = 0.05
+"""A factor smaller than this share of the largest takes a step as if it were this share."""
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -169,18 +174,54 @@ def _search(profile: _Profile) -> tuple[Floats, bool]:
     return theta, bool(last.success)
 
 
+def _compute_df(profile: _Profile, theta: Floats, solution: _Solution) -> Floats:
+    """Compute Satterthwaite's degrees of freedom (p,) of the coefficients, as lmerTest does.
+
+    2 v^2 / (g'A g), with v a coefficient's variance, g its derivative by the factors and the residual standard
+    deviation, and A their covariance (Kuznetsova, Brockhoff & Christensen, 2017, doi:10.18637/jss.v082.i13), by central
+    differences.
+    """
+    free = len(profile.outcome) - (profile.design.shape[1] if profile.reml else 0)
+
+    def evaluate(point: Floats) -> tuple[float, Floats]:
+        at, variance = profile.solve(point[:-1]), point[-1] ** 2
+        deviance = at.deviance + free * (np.log(variance / at.variance) + at.variance / variance - 1)
+        return float(deviance), np.diag(at.covariance) * variance / at.variance
+
+    centre = np.append(theta, np.sqrt(solution.variance))
+    steps = np.diag(DIFFERENCE * np.maximum(np.abs(centre), SMALLEST_SCALE * np.abs(centre).max()))
+    ups, downs = [evaluate(centre + h) for h in steps], [evaluate(centre - h) for h in steps]
+    size, middle = np.diag(steps), evaluate(centre)[0]
+    gradient = np.array([(up[1] - down[1]) / (2 * h) for up, down, h in zip(ups, downs, size, strict=True)])
+    curvature = np.diag([(up[0] - 2 * middle + down[0]) for up, down in zip(ups, downs, strict=True)])
+    for i in range(len(size)):
+        for j in range(i):
+            signs = [a * b * evaluate(centre + a * steps[i] + b * steps[j])[0] for a in (1, -1) for b in (1, -1)]
+            curvature[i, j] = curvature[j, i] = sum(signs) / 4
+    values, vectors = np.linalg.eigh(curvature / np.outer(size, size))
+    kept = values > 1e-8 * values[-1]  # a direction at the boundary has no curvature
+    spread = vectors[:, kept].T @ gradient
+    imprecision = 2 * np.sum(spread**2 / values[kept, None], axis=0)
+    infinite = np.full(len(imprecision), np.nan)
+    return np.asarray(
+        np.divide(2 * np.diag(solution.covariance) ** 2, imprecision, where=imprecision > 0, out=infinite)
+    )
+
+
 def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arrived: bool) -> Any:
     solution = profile.solve(theta)
     covariances = [solution.variance * factor @ factor.T for factor in profile.factors(theta)]
     beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)
     beta[kept], vcov[np.ix_(kept, kept)] = solution.beta, solution.covariance
+    df = np.full(len(kept), np.nan)
+    df[kept] = _compute_df(profile, theta, solution)
     singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * solution.variance for c in covariances)
     return replace(
         plain,
         beta=beta,
         vcov=vcov,
         se=np.sqrt(np.diag(vcov)),
-        coef_df=np.full(len(kept), np.nan),  # Satterthwaite's are of the plain fit
+        coef_df=df,
         loglik=-solution.deviance / 2,
         df=int(kept.sum()) + sum(triangle_size(len(c)) for c in covariances) + 1,
         dispersion=solution.variance,

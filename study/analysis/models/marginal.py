@@ -1,18 +1,21 @@
-"""Predictions of a logistic mixed model as probabilities, and the variance it explains.
+"""Predictions of a mixed model on the link scale, the response scale and the population's, and the variance explained.
 
-Probabilities are those of the population: averaged over participants and categories, E[expit(x beta + b)] with b
-normal, by Gauss-Hermite quadrature; for a participant with random effects of zero it is further from one half. Standard
-errors by the delta method from the coefficients' covariance, the variances taken as known.
+On the response scale every random effect is zero, as in R's emmeans and marginaleffects: a probability of a participant
+in the middle, not the share of successes. On the population's it is averaged over the random effects,
+E[g^-1(x beta + b)] with b normal: by Gauss-Hermite quadrature for the logit, in closed form otherwise (Zeger, Liang &
+Albert, 1988, doi:10.2307/2531734). Standard errors by the delta method from the coefficients' covariance, the
+variances taken as known.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
 from core.errors import ForetellError
@@ -21,62 +24,93 @@ from study.analysis.models import formula as formulas
 from study.analysis.models.records import Floats, MixedModel
 
 NODES = 41
+Scale = Literal["link", "response", "population"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+LINKS = {"binomial": "logit", "poisson": "log", "gaussian": "identity"}
+"""Of the families whose predictions are known."""
 
 
-def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) -> pd.DataFrame:
-    """Return predicted probability of each cell of the fixed effects.
+def get_link(model: MixedModel) -> str:
+    """Return the model's link: logit, probit, log or identity.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The cell's predictors, ``probability`` with ``se``, ``low``, ``high`` (interval on the logit scale), and
-        ``typical``, the probability where every random effect is zero. Standard errors are missing where the cell
-        rests on a coefficient without a finite estimate.
+    Raises
+    ------
+    ForetellError
+        The family has no predictions here.
     """
-    _check(model)
-    data, text = formulas.prepare_formula(frame, model.formula)
-    names = formulas.columns(data, formulas.extract_fixed_effects(text))
-    cells = data.drop_duplicates(names) if names else data.head(1)
-    cells = cells.sort_values(names) if names else cells
-    p, gradient = _predict(cells, text, model)
-    se = estimability.compute_standard_errors(gradient, model)
-    half = norm.ppf((1 + level) / 2) * np.divide(se, p * (1 - p), out=np.full_like(p, np.nan), where=p * (1 - p) > 0)
-    middle = logit(p)
-    return (
-        cells[names]
-        .assign(
-            probability=p,
-            se=se,
-            low=expit(middle - half),
-            high=expit(middle + half),
-            typical=expit(model.design(cells, text) @ _estimates(model)),
+    if model.family not in LINKS:
+        raise ForetellError(
+            f"Means and effects are those of {', '.join(LINKS)} models; this one is {model.family}: choose one of them."
         )
-        .reset_index(drop=True)
-    )
+    return model.link or LINKS[model.family]
 
 
-def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
-    """Average each row's probability (n,) over participants and categories; (n, p) its derivative by the estimates.
+def predict(frame: pd.DataFrame, model: MixedModel, scale: Scale = "population") -> tuple[Floats, Floats]:
+    """Predict each row (n,); with (n, p) the derivative by the coefficients.
 
-    The probability is missing where the data do not determine it, and the derivative also where it is 0 or 1.
+    A prediction is missing where the data do not determine it, and the derivative also where it has no standard error:
+    a prediction that is certain, or infinite.
     """
-    data, text = formulas.prepare_formula(cells, model.formula)
-    return _predict(data, text, model)
+    data, text = formulas.prepare_formula(frame, model.formula)
+    return predict_prepared(data, text, model, scale)
 
 
-def _predict(data: pd.DataFrame, formula: str, model: MixedModel) -> tuple[Floats, Floats]:
-    """Return what `population` does, of data and a formula that are prepared."""
+def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale: Scale) -> tuple[Floats, Floats]:
+    """Return what `predict` does, of data and a formula that are prepared."""
     weights = model.design_with_dropped(data, formula)
     design = weights[:, : len(model.coefficients)]
-    p, slope = average_probability(design @ _estimates(model), _variance(data, formula, model))
-    gradient = np.where(estimability.is_estimable(weights, model)[:, None], slope[:, None] * design, np.nan)
-    return np.where(estimability.has_value(weights, model), p, np.nan), gradient
+    eta = design @ _estimates(model) + formulas.offset(data, formula)
+    variance = _variance(data, formula, model) if scale == "population" else np.zeros(len(data))
+    value, slope = (eta, np.ones(len(eta))) if scale == "link" else _invert(get_link(model), eta, variance)
+    is_estimable = estimability.is_estimable(weights, model)
+    has_value = is_estimable if scale == "link" else estimability.has_value(weights, model)
+    gradient = np.where(is_estimable[:, None], slope[:, None] * design, np.nan)
+    return np.where(has_value, value, np.nan), gradient
+
+
+def _invert(link: str, eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Average the inverse of a link over normal random effects (n,), with the derivative by eta."""
+    if link == "identity":
+        return eta, np.ones(len(eta))
+    if link == "log":
+        rate = np.exp(eta + variance / 2)
+        return rate, rate
+    if link == "probit":
+        spread = np.sqrt(1 + variance)
+        return ndtr(eta / spread), norm.pdf(eta / spread) / spread
+    return average_probability(eta, variance)
+
+
+def transform(link: str, value: Floats) -> tuple[Floats, Floats]:
+    """Return a link's value of means on the response scale (n,), with its derivative; missing where it is infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if link == "log":
+            made = np.log(value), 1 / value
+        elif link == "logit":
+            made = logit(value), 1 / (value * (1 - value))
+        elif link == "probit":
+            made = ndtri(value), 1 / norm.pdf(ndtri(value))
+        else:
+            made = value, np.ones(len(value))
+    known = np.isfinite(made[0]) & np.isfinite(made[1])
+    return np.where(known, made[0], np.nan), np.where(known, made[1], np.nan)
+
+
+def invert(link: str, value: Floats) -> Floats:
+    """Return the mean (n,) that a link's value belongs to."""
+    return _invert(link, value, np.zeros(len(value)))[0]
 
 
 def average_effects(
-    frame: pd.DataFrame, model: MixedModel, variables: Sequence[str], *, by: str | None = None, level: float = 0.95
+    frame: pd.DataFrame,
+    model: MixedModel,
+    variables: Sequence[str],
+    *,
+    by: str | None = None,
+    level: float = 0.95,
+    scale: Scale = "population",
 ) -> pd.DataFrame:
-    """Average marginal effects: what changing a predictor does to the probability, averaged over the rows.
+    """Average marginal effects: what changing a predictor does to the prediction, averaged over the rows.
 
     A factor or a 0/1 column is set to each of its values and compared with the first; of any other number the effect
     is that of one unit more.
@@ -84,7 +118,7 @@ def average_effects(
     Returns
     -------
     pandas.DataFrame
-        variable, value, ``by`` (all rows if None), effect (difference of probabilities), se, low, high. An effect is
+        variable, value, ``by`` (all rows if None), effect (difference of predictions), se, low, high. An effect is
         missing if it rests on a combination of predictors that the data do not determine.
 
     Raises
@@ -92,7 +126,7 @@ def average_effects(
     ForetellError
         A variable is no predictor of the model.
     """
-    _check(model)
+    get_link(model)
     data, text = formulas.prepare_formula(frame, model.formula)
     known = formulas.columns(data, formulas.extract_fixed_effects(text))
     for name in [*variables, *([by] if by else [])]:
@@ -101,7 +135,7 @@ def average_effects(
     data = model.recode(data)
     parts = [("all", data)] if by is None else list(data.groupby(by, observed=True, sort=True))
     rows = [
-        (name, value, part, *_contrast(*changed, text, model, level))
+        (name, value, part, *_contrast(*changed, text, model, level, scale))
         for name in variables
         for part, some in parts
         for value, changed in _changes(some, name).items()
@@ -119,7 +153,8 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
         (1 / (p (1 - p)), p the share of successes); r2_marginal (fixed effects), r2_conditional (with the random
         ones), icc (random among random and residual; of random slopes the mean over rows, Johnson 2014).
     """
-    _check(model)
+    if get_link(model) != "logit":
+        raise ForetellError(f"The explained variance is known of a logistic model; this one is {model.family}.")
     data, text = formulas.prepare_formula(frame, model.formula)
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
@@ -132,11 +167,6 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
         whole = fixed + random + single
         rows.append((method, fixed / whole, (fixed + random) / whole, random / (random + single)))
     return pd.DataFrame(rows, columns=["method", "r2_marginal", "r2_conditional", "icc"])
-
-
-def _check(model: MixedModel) -> None:
-    if model.family != "binomial":
-        raise ForetellError(f"Probabilities are those of a binomial model; this one is {model.family}.")
 
 
 def _estimates(model: MixedModel) -> Floats:
@@ -177,12 +207,12 @@ def _changes(frame: pd.DataFrame, name: str) -> Mapping[object, tuple[pd.DataFra
 
 
 def _contrast(
-    after: pd.DataFrame, before: pd.DataFrame, formula: str, model: MixedModel, level: float
+    after: pd.DataFrame, before: pd.DataFrame, formula: str, model: MixedModel, level: float, scale: Scale
 ) -> tuple[float, float, float, float]:
     """Return the mean difference of two sets of rows, its standard error and interval."""
     means, gradients = [], []
     for rows in (after, before):
-        p, gradient = _predict(rows, formula, model)
+        p, gradient = predict_prepared(rows, formula, model, scale)
         means.append(float(p.mean()))
         gradients.append(gradient.mean(axis=0))
     effect = means[0] - means[1]

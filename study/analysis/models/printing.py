@@ -17,15 +17,15 @@ def lines(model: MixedModel) -> list[str]:
     statistic = "t" if any(c.df is not None for c in model.coefficients) else "z"
     head = ["term", "estimate", "SE", *(["df"] if statistic == "t" else []), statistic, "p"]
     rows = [_coefficient(model, c, statistic) for c in model.coefficients]
-    text = _align_columns([head, *rows])
+    text = align_columns([head, *rows])
     for effect in model.random:
-        se = "" if effect.se is None else f" (SE {_number(effect.se)})"
-        text.append(f"SD {effect.group} {effect.term}: {_number(effect.sd)}{se}")
+        se = "" if effect.se is None else f" (SE {write_number(effect.se)})"
+        text.append(f"SD {effect.group} {effect.term}: {write_number(effect.sd)}{se}")
     for pair in model.correlations():
         value = "none" if pair["correlation"] is None else f"{pair['correlation']:.3f}"
         text.append(f"correlation {pair['group']} {' and '.join(pair['terms'])}: {value}")
     if model.family == "gaussian":
-        text.append(f"SD residual: {_number(sqrt(model.dispersion))}")
+        text.append(f"SD residual: {write_number(sqrt(model.dispersion))}")
     name = "REML criterion" if model.reml else "logLik"
     text.append(f"{name} {model.loglik:.4f}, df {model.df}, n {model.n}, AIC {model.aic:.2f}, BIC {model.bic:.2f}")
     return [*text, *model.messages]
@@ -34,10 +34,11 @@ def lines(model: MixedModel) -> list[str]:
 def _coefficient(model: MixedModel, c: Coefficient, statistic: str) -> list[str]:
     """Return an estimate that goes to infinity as such; a p as articles print it."""
     df = [] if statistic == "z" else ["–" if c.df is None else f"{c.df:.1f}"]
-    return [c.term, _number(model.limit(c)), _number(c.se), *df, _number(c.z), p_text(c.p)]
+    return [c.term, write_number(model.limit(c)), write_number(c.se), *df, write_number(c.z), p_text(c.p)]
 
 
-def _number(value: float | None) -> str:
+def write_number(value: float | None) -> str:
+    """Write a number with four decimals, a small one with three digits, a missing one as a dash."""
     if value is None or isnan(value):
         return "–"
     if isinf(value):
@@ -45,7 +46,8 @@ def _number(value: float | None) -> str:
     return f"{value:.4f}" if abs(value) >= SMALL or value == 0 else f"{value:.3g}"
 
 
-def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align rows of cells in columns, the first to the left and the others to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     made = []
     for row in rows:

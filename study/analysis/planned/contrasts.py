@@ -12,6 +12,7 @@ from scipy.stats import t
 
 from core.errors import ForetellError
 from core.names import lower_first
+from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, marginal
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
@@ -128,7 +129,7 @@ def estimate(
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
     weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
     estimate, se = estimability.estimate_combinations(weights, model)
-    df = _find_df(model, weights)
+    df = denominators.find_df(model, weights[:, : len(model.coefficients)])
     tail = t(df)
     half = tail.ppf((1 + level) / 2) * se
     p = 2 * tail.sf(np.abs(estimate / se))
@@ -144,14 +145,6 @@ def estimate(
         "p_holm": holm(p),
     }
     return pd.DataFrame(rows)
-
-
-def _find_df(model: MixedModel, weights: Floats) -> Floats:
-    """Return the degrees of freedom of each contrast's t: infinite where models have random intercepts only."""
-    dfs = [c.df for c in model.coefficients if c.df is not None]
-    if dfs:  # of linear models the fewest: the careful ones
-        return np.full(len(weights), min(dfs))
-    return denominators.compute_df(model.parts, weights[:, : len(model.coefficients)])
 
 
 def _points(
@@ -171,20 +164,8 @@ def _points(
 
 def _population(model: MixedModel, factors: Mapping[str, Any], contrast: Contrast) -> tuple[float, Floats]:
     """Average a condition's probability over a contrast's trial types, with its derivative."""
-    parts = [marginal.population(_cell(kind, factors), model) for kind in _list_kinds(model, contrast)]
+    parts = [marginal.predict(_cell(kind, factors), model) for kind in _list_kinds(model, contrast)]
     return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
-
-
-def holm(p: Floats) -> Floats:
-    """Correct p-values for their number (Holm, 1979); NaN remains and does not count.
-
-    Not by statsmodels: its correction collects garbage, 0.2 s in a process that holds pages and networks.
-    """
-    tested = np.flatnonzero(~np.isnan(p))
-    ordered = tested[np.argsort(p[tested], kind="stable")]
-    adjusted = np.full(len(p), np.nan)
-    adjusted[ordered] = np.minimum(np.maximum.accumulate(p[ordered] * np.arange(len(ordered), 0, -1)), 1.0)
-    return adjusted
 
 
 def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[str, Any]]) -> Floats:

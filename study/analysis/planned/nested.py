@@ -20,11 +20,11 @@ from scipy.stats import chi2, f
 from core.errors import ForetellError
 from core.names import lower_first
 from core.types import Progress, silent
+from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, mixed, random_effects
 from study.analysis.models import formula as formulas
 from study.analysis.models.records import EffectColumns, MixedModel
 from study.analysis.models.sentences import BOUNDARY
-from study.analysis.planned.contrasts import holm
 from study.analysis.responses import reading as responses
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.means.adjustment import holm
 from study.analysis.models import mixed, random_effects
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
@@ -95,4 +96,4 @@ def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, 
         parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level, random=random))
     whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
     whole = whole.reset_index(drop=True)
-    return whole.assign(p_holm=contrasts.holm(whole["p"].to_numpy(np.float64)))
+    return whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64)))

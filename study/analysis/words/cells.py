@@ -10,7 +10,7 @@ import pandas as pd
 from study.analysis.models.sentences import p_text
 from study.analysis.words.headings import is_share
 
-CHANCES = ("p", "p_holm")
+CHANCES = ("p", "p_holm", "p_tukey", "p_mvt")
 """p values, unless a table calls them something else."""
 POINTS = ("points", "points_low", "points_high")
 """Percentage points: more than one digit says nothing."""

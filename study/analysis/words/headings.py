@@ -20,6 +20,8 @@ HEADINGS: Mapping[str, str] = {
     "p": "p",
     "p_value": "p",
     "p_holm": "p (Holm)",
+    "p_tukey": "p (Tukey)",
+    "p_mvt": "p (max t)",
     "log_p": "log p",
     "p_like": "p (like relatives)",
     "df": "df",

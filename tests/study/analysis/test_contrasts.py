@@ -8,6 +8,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
+from study.analysis.means.adjustment import holm
 from study.analysis.planned import contrasts, nested
 from study.analysis.planned.contrasts import Contrast
 from tests.study.analysis.simulated import TYPES, study
@@ -47,10 +48,10 @@ def test_holm_is_that_of_statsmodels() -> None:
     """Catches a correction that gives back other places than it was given, ties and missing ones included."""
     p = np.array([0.04, np.nan, 0.001, 0.04, 0.9, 0.02, np.nan, 0.5])
     known = ~np.isnan(p)
-    found = contrasts.holm(p)
+    found = holm(p)
     np.testing.assert_allclose(found[known], multipletests(p[known], method="holm")[1], rtol=1e-15)
     assert np.isnan(found[~known]).all()
-    assert np.isnan(contrasts.holm(np.array([np.nan]))).all()
+    assert np.isnan(holm(np.array([np.nan]))).all()
 
 
 def test_a_contrast_without_an_estimate_claims_nothing() -> None:

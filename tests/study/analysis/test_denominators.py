@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from study.analysis.models import denominators, laplace, mixed
 from study.analysis.models.records import VariancePart
 from study.plan.preregistration import RANDOM
-from tests.study.analysis.simulated import study_with_images
+from tests.study.analysis.simulated import slopes, study_with_images
 
 
 def test_each_term_has_the_degrees_of_freedom_of_containment() -> None:
@@ -45,3 +46,23 @@ def test_sums_of_parts_by_their_closed_forms() -> None:
     assert denominators.compute_df([one, one], first)[0] == pytest.approx(18)
     assert denominators.pool_df([one], np.eye(2)) == pytest.approx(9)
     assert denominators.pool_df([], np.eye(2)) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("formula", "reml", "df"),
+    [
+        ("time ~ x + (x||id)", True, (29.2453420, 28.0540202)),
+        ("time ~ x + (x||id)", False, (30.2623126, 28.9832045)),
+        ("time ~ x + (0 + x|id)", True, (875.6012517, 27.7071147)),
+        ("time ~ x + (x|id) + (1|item)", True, (29.2707291, 28.1291529)),
+    ],
+)
+def test_degrees_of_freedom_are_those_of_lmertest(formula: str, reml: bool, df: tuple[float, float]) -> None:
+    """Catches z where few participants carry the error, and another fit's degrees of freedom.
+
+    Oracle: summary() of lmerTest 3.1.3 for the same rows.
+    """
+    model = mixed.fit(slopes(7), formula, family="gaussian", reml=reml)
+    assert [c.df for c in model.coefficients] == pytest.approx(df, rel=2e-5)
+    p = [2 * t(c.df).sf(abs(c.z)) for c in model.coefficients]
+    assert [c.p for c in model.coefficients] == pytest.approx(p)

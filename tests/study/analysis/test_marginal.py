@@ -11,6 +11,7 @@ import statsmodels.api as sm
 from scipy.special import expit
 
 from core.errors import ForetellError
+from study.analysis.means.means import estimate_means
 from study.analysis.models import marginal, mixed
 from tests.study.analysis.simulated import TYPES, study
 
@@ -28,16 +29,19 @@ def model(frame: pd.DataFrame) -> mixed.MixedModel:
     return mixed.fit(frame, FORMULA)
 
 
+def _cells(frame: pd.DataFrame, model: mixed.MixedModel) -> pd.DataFrame:
+    return estimate_means(frame, model, "trial_type * saliency", scale="population", contrasts=[]).means
+
+
 def test_probabilities_are_averages_over_people(frame: pd.DataFrame, model: mixed.MixedModel) -> None:
     # Oracle: drawn people and categories, a million of them.
     rng = np.random.default_rng(1)
     sd = math.hypot(*(r.sd for r in model.random))
     drawn = expit(model.coefficients[0].estimate + rng.normal(0, sd, 1_000_000))
-    first = marginal.predictions(frame, model).iloc[0]
+    first = _cells(frame, model).iloc[0]
     assert (first["trial_type"], first["saliency"]) == ("adv_incorrect", 0)
-    assert first["probability"] == pytest.approx(drawn.mean(), abs=4 * drawn.std() / 1000)
-    assert first["typical"] == pytest.approx(expit(model.coefficients[0].estimate))
-    assert first["low"] < first["probability"] < first["high"]
+    assert first["estimate"] == pytest.approx(drawn.mean(), abs=4 * drawn.std() / 1000)
+    assert first["low"] < first["estimate"] < first["high"]
 
 
 def test_effects_without_variance_are_those_of_a_logit_model() -> None:
@@ -58,7 +62,7 @@ def test_effects_without_variance_are_those_of_a_logit_model() -> None:
 
 
 def test_effects_are_differences_of_predictions(frame: pd.DataFrame, model: mixed.MixedModel) -> None:
-    cells = marginal.predictions(frame, model).set_index(["trial_type", "saliency"])["probability"]
+    cells = _cells(frame, model).set_index(["trial_type", "saliency"])["estimate"]
     effects = marginal.average_effects(frame, model, ["saliency"], by="trial_type").set_index("trial_type")
     for kind in TYPES:
         assert effects.loc[kind, "effect"] == pytest.approx(cells[kind, 1] - cells[kind, 0], abs=1e-12)
@@ -94,12 +98,8 @@ def test_explained_variance(frame: pd.DataFrame, model: mixed.MixedModel) -> Non
         assert found.loc[method, "icc"] == pytest.approx(random / (random + single))
 
 
-def test_separation_leaves_its_cell_without_a_standard_error(frame: pd.DataFrame) -> None:
+def test_a_separated_model_explains_no_finite_share(frame: pd.DataFrame) -> None:
     certain = frame.assign(correct=frame["correct"].where(frame["trial_type"] != "std_correct", 1))
     model = mixed.fit(certain, FORMULA)
-    cells = marginal.predictions(certain, model).set_index(["trial_type", "saliency"])
-    assert cells.loc[("std_correct", 0), "probability"] == pytest.approx(1, abs=1e-6)
-    assert math.isnan(cells.loc[("std_correct", 0), "se"])
-    assert cells.loc[("adv_incorrect", 0), "se"] > 0
     with pytest.raises(ForetellError, match="infinite coefficients"):
         marginal.compute_explained_variance(certain, model)

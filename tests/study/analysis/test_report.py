@@ -124,6 +124,8 @@ def test_files(tmp_path: Path) -> None:
         for name in (
             "slopes",
             "crosschecks",
+            "means",
+            "pairs",
             "detection",
             "detection_differences",
             "projection",
@@ -174,6 +176,8 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         *[(name, "planned") for name in titles],
         ("With and without random slopes", "exploratory"),
         ("Robustness checks: GEE and Bayesian fits", "exploratory"),
+        ("Estimated accuracy", "exploratory"),
+        ("All pairs of conditions", "exploratory"),
         ("Signal detection: when the AI errs", "exploratory"),
         ("Signal detection: differences between conditions", "exploratory"),
         ("Belief projection", "exploratory"),
@@ -212,7 +216,7 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     page.on("request", lambda request: asked.append(request.url))
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
-    page.wait_for_selector("#figure7 .scatterlayer .point")
+    page.wait_for_selector("#figure9 .scatterlayer .point")
     assert page.locator("h1 + p").inner_text().startswith("Simulated participants: not evidence")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)

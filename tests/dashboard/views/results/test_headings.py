@@ -98,7 +98,7 @@ def test_contrasts_name_the_first_condition_first_and_their_file_does_not_change
     app: AppTest, downloads: dict[str, str]
 ) -> None:
     section(choose(app, "Main"), "Contrasts")
-    contrasts, log_odds, effects = (
+    contrasts, log_odds, effects, *_ = (
         element.proto for element in app.dataframe if element.value.columns[0] in ("contrast", "variable")
     )
     labels = json.loads(contrasts.columns)

@@ -21,6 +21,7 @@ from dashboard.shared import numbers
 from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis.exploratory import crosschecks
+from study.analysis.means.means import estimate_means
 from study.analysis.models import intervals
 from study.analysis.planned import contrasts, nested
 from study.analysis.report import figures, model_table
@@ -88,6 +89,12 @@ def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     section(app, "Contrasts")
     pd.testing.assert_frame_equal(table(app, "contrasts"), contrasts.table(largest))
     assert set(table(app, "effects")["variable"]) == {"saliency", "examples"}
+    app.multiselect(key="means").set_value(["saliency"]).run()
+    app.selectbox(key="means_within").set_value("trial_type").run()
+    app.selectbox(key="means_correction").set_value("Max-t (simultaneous)").run()
+    made = estimate_means(study_rows, largest, "saliency | trial_type", adjust="mvt", scale="population")
+    pd.testing.assert_frame_equal(table(app, "means"), made.means.dropna(axis=1, how="all"), check_dtype=False)
+    assert list(table(app, "means_contrasts")["p_mvt"]) == pytest.approx(list(made.contrasts["p_mvt"]))
     section(app, "Checks")
     assert list(table(app, "exploratory_crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
     assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())

@@ -1,0 +1,62 @@
+"""Estimated means of the factors of choice, with contrasts corrected as chosen, of the largest model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from dashboard.results import jobs as work
+from dashboard.results.jobs import AnalysisResult
+from dashboard.shared import live, numbers
+from dashboard.shared.messages import escape_markdown
+from study.analysis.means.adjustment import Adjustment
+from study.analysis.means.means import EstimatedMeans
+from study.analysis.models import formula as formulas
+from study.analysis.models.marginal import Scale
+from study.analysis.words.headings import format_heading
+from study.analysis.words.wording import IN_WORDS
+
+FACTORS = ("trial_type", "saliency", "examples")
+SCALES: Mapping[str, Scale] = {
+    "Accuracy, averaged over the random effects": "population",
+    "Accuracy at random effects of 0": "response",
+    "Log-odds": "link",
+}
+CORRECTIONS: Mapping[str, Adjustment] = {
+    "Holm": "holm",
+    "Tukey": "tukey",
+    "Max-t (simultaneous)": "mvt",
+    "None": "none",
+}
+
+
+def show(result: AnalysisResult) -> None:
+    """Show the means of the chosen factors and all pairs of them."""
+    numbers.heading("Estimated means", "exploratory")
+    known = [name for name in FACTORS if name in formulas.list_names(result.model.formula)]
+    factors, within, scale, correction = st.columns(4)
+    explanations = [name for name in known if name != "trial_type"]
+    chosen = factors.multiselect("Means of", known, explanations, format_func=format_heading, key="means")
+    others = [None, *(name for name in known if name not in chosen)]
+    by = within.selectbox("Within each", others, 0, format_func=_write_within, key="means_within")
+    unit = scale.selectbox("Scale", SCALES, key="means_scale")
+    how = correction.selectbox("Correction of the pairs", CORRECTIONS, key="means_correction")
+    if not chosen:
+        st.info("Choose at least one factor.")
+        return
+    asked = " * ".join(chosen) + (f" | {by}" if by else "")
+    task = work.make_means_task(result, asked, SCALES[unit], CORRECTIONS[how])
+    live.draw_when_ready(task, _draw, "means")
+
+
+def _write_within(name: str | None) -> str:
+    return format_heading(name) if name else "–"
+
+
+def _draw(made: EstimatedMeans) -> None:
+    shares = frozenset() if made.scale == "link" else frozenset({"estimate", "se", "low", "high"})
+    numbers.table(made.means.dropna(axis="columns", how="all"), "means", IN_WORDS, shares=shares)
+    pairs = made.contrasts.dropna(axis="columns", how="all")
+    numbers.table(pairs, "means_contrasts", {"trial_type": IN_WORDS["trial_type"]}, shares=shares)
+    st.caption(escape_markdown(" ".join(made.notes)))

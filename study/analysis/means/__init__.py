@@ -1,0 +1,1 @@
+"""Estimated marginal means of a fitted model and the contrasts between them."""
