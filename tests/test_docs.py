@@ -30,9 +30,10 @@ from study.analysis.responses import reading as responses
 from study.conditions import CONDITIONS
 from study.network.sources import open_classifier, open_set
 from study.plan.config import IMAGE_SETS, ImageSource
-from study.plan.simulated_participants import THEORIES, ShownExplanations, compute_expected_accuracy
+from study.plan.simulated_participants import THEORIES, compute_expected_accuracy
 from study.service import Service
 from study.simulate import simulate
+from study.tasks.theory import ShownExplanations
 from tests.commands import run
 from tests.core import test_contracts
 from tests.strings import read_page
