@@ -37,7 +37,7 @@ class Task:
     find_right
         The option that is right on a trial; it never depends on the condition.
     find_sealed
-        The class that stays on the server until the response; it fills ``{name}`` of the feedback in practice.
+        What stays on the server until the response, in words; it fills ``{name}`` of the feedback in practice.
     p_right
         What a simulated participant does: the probability of the right option, from their theory, the trial as their
         condition shows it, the explanations shown and their own deviation (log-odds).
