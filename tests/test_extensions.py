@@ -102,21 +102,6 @@ assert app.segmented_control(key="topic").value == topic
 assert len(app.dataframe[0].value), "no table is shown"
 print(len(app.get("plotly_chart")), *(one.value for one in app.caption), sep="\\n")
 """
-ASKED = """
-import sys, tomllib
-from study.participation.draft import make_draft_manifest, make_state
-from study.plan.config import StudyConfig
-given = tomllib.load(open(sys.argv[1], "rb"))
-StudyConfig.model_validate(given)
-state = make_state(make_draft_manifest(given, "en"), "trial", "none")
-print(state["texts"]["question"], state["trial"]["label"]["text"], sep="\\n")
-print(state["trial"]["left"]["name"], state["trial"]["right"]["name"], sep=", ")
-for change in ({"conditions": ["none", "uncertainty"]}, {"language": "de"}):
-    try:
-        StudyConfig.model_validate(given | change)
-    except ValueError as error:
-        print(error.errors()[0]["msg"].removeprefix("Value error, "))
-"""
 LISTED = """
 from study.plan.config import IMAGE_SETS
 print(IMAGE_SETS["listed"].__module__)
@@ -170,17 +155,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, folder / name)
-    for name in (
-        "a-method",
-        "a-layer-question",
-        "a-task",
-        "a-condition",
-        "a-dataset",
-        "a-measure",
-        "an-exploratory-analysis",
-        "a-page",
-        "a-command",
-    ):
+    entries = "a-method a-layer-question a-task a-condition a-dataset a-measure an-exploratory-analysis a-page a-command"
+    for name in entries.split():
         follow(HOW_TO / f"add-{name}.md", folder)
     translate(HOW_TO / "add-a-language.md", folder)
     return folder
@@ -334,19 +310,6 @@ def test_a_new_method_explains_a_photograph(copy: Path, tmp_path: Path) -> None:
     given = ("--image", str(tmp_path / "noise.png"), "--method", "squares", "--out", str(tmp_path / "maps"))
     run(copy, tmp_path, "-m", "dashboard.cli", "explain", *given)
     assert (tmp_path / "maps" / "noise.squares.png").stat().st_size > 1000
-
-
-def test_a_study_asks_a_new_task(copy: Path, tmp_path: Path) -> None:
-    """Catches a task whose words, options or refusals stand in a second place: a page, and a study file."""
-    (tmp_path / "asked.toml").write_text(STUDY.replace('name = "spread"', 'name = "a"\ntask = "sureness"'))
-    assert run(copy, tmp_path, "-c", ASKED, str(tmp_path / "asked.toml")).splitlines() == [
-        "Was the AI sure?",
-        "The AI says: “A”.",
-        "At least 75% sure, Less sure",
-        "conditions: 'uncertainty' cannot go with the task 'sureness', because it shows the AI's confidence. "
-        "Leave it out.",
-        "study.task: 'sureness' has no texts in the language 'de'. Set language to 'en', or translate them.",
-    ]
 
 
 @pytest.mark.slow

@@ -199,6 +199,28 @@ def test_the_texts_of_tasks_are_complete(language: str) -> None:
     assert [trial[side]["name"] for side in ("left", "right")] == [own["choice_right"], "No!"]
 
 
+def test_the_guides_task_asks_its_question(
+    recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a task whose words, options or refusals stand in a second place; the guide's file is used as it is."""
+    guide = (RECIPE.parents[2] / "docs" / "how-to" / "add-a-task.md").read_text(encoding="utf-8")
+    (tmp_path / "task_of_the_guide.py").write_text(guide.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(TASKS._table, "sureness", "task_of_the_guide:TASK")
+    given = {**recipe, "conditions": ["none"], "study": {**recipe["study"], "task": "sureness"}}
+    assert StudyConfig.model_validate(given).task.name == "sureness"
+    state = make_state(make_draft_manifest(given, "en"), "trial", "none")
+    assert state["texts"]["question"] == "Was the AI sure?"
+    assert state["trial"]["label"]["text"] == "The AI says: “A”."
+    assert [state["trial"][side]["name"] for side in ("left", "right")] == ["At least 75% sure", "Less sure"]
+    for change, said in (
+        ({"conditions": ["none", "uncertainty"]}, "'uncertainty' cannot go with the task 'sureness', because it shows"),
+        ({"language": "de"}, "'sureness' has no texts in the language 'de'. Set language to 'en'"),
+    ):
+        with pytest.raises(ValidationError, match=said):
+            StudyConfig.model_validate(given | change)
+
+
 def test_a_task_needs_its_texts() -> None:
     """Catches a task of a package whose buttons would be empty, or a failure in the middle of a study."""
     known: Task = TASKS["accept_reject"]
