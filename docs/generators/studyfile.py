@@ -45,7 +45,7 @@ def render_page() -> str:
 
 
 def _describe_own_keys(task: Task) -> str:
-    own = ", ".join(f"`{key}`" for key in task.texts["en"] if key not in DEFAULTS)
+    own = ", ".join(f"`{key}`" for key in next(iter(task.texts.values())) if key not in DEFAULTS)
     return f"Only with the task `{task.name}`: {own}.\n"
 
 

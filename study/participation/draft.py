@@ -13,7 +13,7 @@ from study.locales import CATALOGUES
 from study.participation.page import DraftStage, TrialPage, draft_state, draft_trial_state
 from study.plan.config import Saliency, StudyConfig, Trials
 from study.plan.procedure import procedure_of
-from study.plan.texts import complete_texts, list_default_texts
+from study.plan.texts import complete_texts, find_language_fault, list_default_texts
 from study.tasks import find_task
 
 STAGES: tuple[DraftStage, ...] = get_args(DraftStage)
@@ -44,6 +44,9 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
     if language not in CATALOGUES:
         raise ForetellError(f"There is no language {language!r}. Known: {', '.join(CATALOGUES)}.")
     task = find_task(content)
+    fault = find_language_fault(language, task)
+    if fault:
+        raise ForetellError(f"The task {fault}")
     known = list_default_texts(language, task)
     own = {key: str(text) for key, text in _table(content, "texts").items() if key in known}
     title = str(_table(content, "study").get("title", ""))

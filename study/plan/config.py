@@ -30,7 +30,7 @@ from study.plan.former import PRESENT_NAMES
 from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section, require
 from study.plan.strata import Strata
-from study.plan.texts import list_default_texts
+from study.plan.texts import find_language_fault, list_default_texts
 from study.tasks import DEFAULT_TASK, TASKS
 from study.tasks.task import Task
 from study.workspace.tomlfile import load_toml
@@ -254,11 +254,9 @@ class StudyConfig(Procedure):
     def _check_task(self) -> None:
         """Refuse a task that cannot be put in the study's language, or with one of its conditions."""
         task = self.task
-        if task.texts and not task.texts.get(self.language):
-            raise ValueError(
-                f"study.task: {task.name!r} has no texts in the language {self.language!r}. Set language to "
-                f"{' or '.join(repr(one) for one, texts in task.texts.items() if texts)}, or translate them."
-            )
+        fault = find_language_fault(self.language, task)
+        if fault:
+            raise ValueError(f"study.task: {fault}")
         for name in self.conditions:
             reason = task.refuse(CONDITIONS[name])
             if reason:

@@ -31,6 +31,14 @@ def list_default_texts(language: str, task: Task) -> dict[str, str]:
     return {**CATALOGUES[language], **task.texts.get(language, {})}
 
 
+def find_language_fault(language: str, task: Task) -> str:
+    """Say that a task cannot be asked in a language, with the remedy; empty where it can."""
+    if not task.texts or task.texts.get(language):
+        return ""
+    known = " or ".join(repr(one) for one, texts in task.texts.items() if texts)
+    return f"{task.name!r} has no texts in the language {language!r}. Set language to {known}, or translate them."
+
+
 def complete_texts(
     language: str,
     own: Mapping[str, str],

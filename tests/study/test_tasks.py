@@ -213,6 +213,8 @@ def test_the_guides_task_asks_its_question(
     assert state["texts"]["question"] == "Was the AI sure?"
     assert state["trial"]["label"]["text"] == "The AI says: “A”."
     assert [state["trial"][side]["name"] for side in ("left", "right")] == ["At least 75% sure", "Less sure"]
+    with pytest.raises(ForetellError, match="The task 'sureness' has no texts in the language 'de'"):
+        make_draft_manifest(given, "de")
     for change, said in (
         ({"conditions": ["none", "uncertainty"]}, "'uncertainty' cannot go with the task 'sureness', because it shows"),
         ({"language": "de"}, "'sureness' has no texts in the language 'de'. Set language to 'en'"),
