@@ -112,13 +112,15 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     trial = given[numbers.index(chosen)]
     kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
-    st.caption("Correct: the option that is right. Chosen: the participant's response.")
+    shown = "AI: the option that the AI predicts" if "label" not in trial.screen else "Correct: the right option"
+    st.caption(f"{shown}. Chosen: the participant's response.")
     bundle, screen = _bundle_of(replay), trial.screen
     draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
 
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
-    badges: dict[str, list[str]] = {trial.right: ["Requested" if trial.phase == "catch" else "Correct"]}
+    mark = "Correct" if "label" in trial.screen else "AI"
+    badges: dict[str, list[str]] = {trial.right: ["Requested" if trial.phase == "catch" else mark]}
     badges.setdefault(str(trial.choice), []).append("Chosen")
     return badges
 
