@@ -84,7 +84,7 @@ def show_texts(editor: Editor) -> None:
 def _edit_texts(editor: Editor) -> None:
     own, task = editor.draft.get("texts"), _find_task(editor)
     texts = list_default_texts(_find_language(editor), task)
-    main = [*MAIN_TEXTS, *(key for key in texts if key not in DEFAULTS)]
+    main = [*MAIN_TEXTS, *(key for key in texts if key not in DEFAULTS and not key.startswith("ui."))]
     changed = [key for key in (own if isinstance(own, dict) else {}) if key in texts]
     rest = [key for key in texts if not key.startswith("ui.") and key not in main]
     for key in dict.fromkeys([*main, *changed]):  # a text that is written stays where it is
