@@ -22,7 +22,8 @@ from study.building.build import build
 from study.bundle import TRIAL_TYPES, Bundle, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.plan.simulated_participants import ShownExplanations, compute_expected_accuracy
+from study.plan.simulated_participants import compute_expected_accuracy
+from study.tasks.theory import ShownExplanations
 
 FILE = """
 conditions = {conditions}

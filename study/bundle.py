@@ -87,6 +87,11 @@ class ConditionAssets(Record):
         maps = () if self.target_map is None else (self.target_map,)
         return maps + tuple(name for names in self.examples.values() for name in names)
 
+    def list_of_option(self, option: str) -> tuple[str, ...]:
+        """List the images of it without those of another option."""
+        maps = () if self.target_map is None else (self.target_map,)
+        return (*maps, *self.examples.get(option, ()))
+
 
 class TrialAssets(Record):
     """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which.
@@ -110,6 +115,12 @@ class TrialAssets(Record):
         """Every image of a trial, whatever the condition."""
         shown = tuple(name for example in self.examples for name in (example.image, example.map))
         own = tuple(name for assets in self.by_condition.values() for name in assets.every)
+        return (self.target, self.target_map, *shown, *own)
+
+    def list_of_option(self, option: str) -> tuple[str, ...]:
+        """List the images of a trial, whatever the condition, without the examples of another option."""
+        shown = tuple(name for one in self.examples if one.category == option for name in (one.image, one.map))
+        own = tuple(name for assets in self.by_condition.values() for name in assets.list_of_option(option))
         return (self.target, self.target_map, *shown, *own)
 
 

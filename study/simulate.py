@@ -14,8 +14,10 @@ import numpy as np
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
-from study.plan.simulated_participants import ShownExplanations, SimulatedParticipant, sample_mixture
+from study.participation.screens import list_samples
+from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
 from study.service import Service
+from study.tasks.theory import ShownExplanations
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
 _OTHER: dict[Literal["left", "right"], Literal["left", "right"]] = {"left": "right", "right": "left"}
@@ -111,12 +113,13 @@ def _respond(
     index = state["trial"]["index"]
     known = service.participant.load_simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
-    p = person.p_ai(known.trial, ShownExplanations(known.shows_saliency, bool(state["trial"]["left"]["samples"])))
-    matches, sure = rng.random() < p, abs(2 * p - 1)
+    shown = ShownExplanations(known.shows_saliency, bool(list_samples(state["trial"])))
+    p = person.p_right(known.task, known.trial, shown)
+    is_right, sure = rng.random() < p, abs(2 * p - 1)
     response = TrialResponse(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
-        side=known.ai_side if matches else _OTHER[known.ai_side],
+        side=known.right_side if is_right else _OTHER[known.right_side],
         input="sim",
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,

@@ -35,6 +35,7 @@ from study.bundle import (
 from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.texts import complete_texts
 from study.service import Service
+from study.tasks import find_task
 from study.workspace.workspace import DATABASE
 from tests import quick
 from tests.photographs import Photographs, open_photographs
@@ -264,7 +265,9 @@ def write_bundle(
         seed=seed,
         config=config or {},
         conditions=conditions,
-        texts=complete_texts((config or {}).get("language", "en"), {"title": name, **(texts or {})}),
+        texts=complete_texts(
+            (config or {}).get("language", "en"), {"title": name, **(texts or {})}, task=find_task(config or {})
+        ),
         classifier={"name": "test"},
         sets={},
         environment={},

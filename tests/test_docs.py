@@ -30,9 +30,10 @@ from study.analysis.responses import reading as responses
 from study.conditions import CONDITIONS
 from study.network.sources import open_classifier, open_set
 from study.plan.config import IMAGE_SETS, ImageSource
-from study.plan.simulated_participants import THEORIES, ShownExplanations, compute_expected_accuracy
+from study.plan.simulated_participants import THEORIES, compute_expected_accuracy
 from study.service import Service
 from study.simulate import simulate
+from study.tasks.theory import ShownExplanations
 from tests.commands import run
 from tests.core import test_contracts
 from tests.strings import read_page
@@ -342,9 +343,8 @@ def test_the_simulated_person_of_the_how_to_takes_part(
     standard = test_conditions.TRIAL
     adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})
     assert compute_expected_accuracy({name: 1}, adversarial, ShownExplanations()) == pytest.approx(0.5)
-    # Standard and wrong: she names the truth with log-odds 2, so she foretells the AI with log-odds -2.
-    assert compute_expected_accuracy({name: 1}, standard, ShownExplanations(saliency=True), sd=0) == pytest.approx(
-        1 / (1 + np.exp(2))
-    )
+    # Standard and wrong: they name the truth with log-odds 2, so they predict the AI with log-odds -2.
+    p = compute_expected_accuracy({name: 1}, standard, ShownExplanations(saliency=True), sd=0)
+    assert p == pytest.approx(1 / (1 + np.exp(2)))
     study = service.researcher.open_study(bundle(), per_condition=1)
     assert simulate(service, study, 4, {name: 0.5, "guesser": 0.5}, seed=2) == 4 * 15

@@ -154,16 +154,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, folder / name)
-    for name in (
-        "a-method",
-        "a-layer-question",
-        "a-condition",
-        "a-dataset",
-        "a-measure",
-        "an-exploratory-analysis",
-        "a-page",
-        "a-command",
-    ):
+    entries = (
+        "a-method a-layer-question a-task a-condition a-dataset a-measure an-exploratory-analysis a-page a-command"
+    )
+    for name in entries.split():
         follow(HOW_TO / f"add-{name}.md", folder)
     translate(HOW_TO / "add-a-language.md", folder)
     return folder

@@ -12,7 +12,8 @@ import torch
 from benchmarks import exact, readers
 from study.bundle import TRIAL_TYPES, Bundle
 from study.conditions import CONDITIONS
-from study.plan.simulated_participants import ShownExplanations, compute_expected_accuracy
+from study.plan.simulated_participants import compute_expected_accuracy
+from study.tasks.theory import ShownExplanations
 from tests.study.test_conditions import TRIAL
 
 

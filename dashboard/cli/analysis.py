@@ -199,7 +199,7 @@ def power(
         say(f"Power with the planned {question.planned_size} participants per condition:")
         for sentence in tables.describe_power(models, question.planned_size):
             say(sentence)
-    for sentence in tables.describe_sample_sizes(models, conditions, pay, currency):
+    for sentence in tables.describe_sample_sizes(models, conditions, pay, currency, question.study.task.act):
         say(sentence)
     if out is not None:
         with shared_files():

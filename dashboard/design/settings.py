@@ -8,12 +8,20 @@ from dashboard.design.fields import Setting
 from study.bundle import TYPE_LABELS
 from study.plan.measures import IMAGE_MEASURES
 from study.plan.services import SERVICES
+from study.tasks import TASKS
 
 TYPES = tuple(TYPE_LABELS.values())
 LANGUAGES = {"en": "English", "de": "German"}
 STUDY = (
     Setting("study.title", "Title", "What participants read at the top of the first page."),
     Setting("language", "Language of the experiment", names=LANGUAGES),
+    Setting(
+        "study.task",
+        "Task",
+        "What participants are asked: to predict the AI, or to accept or reject its label, which they see.",
+        names={name: format_name(name) for name in TASKS},
+        options=tuple(TASKS),
+    ),
     Setting("study.seed", "Random seed", "Chooses images and examples. The same seed gives the same study."),
     Setting("display.size", "Side of an image (px)"),
 )
@@ -129,7 +137,7 @@ RECRUITER = (
         lines=3,
     ),
     Setting("pay.currency", "Currency of the bonus"),
-    Setting("pay.per_right", "Bonus per correct prediction (pence, cents)"),
+    Setting("pay.per_right", "Bonus per correct response (pence, cents)"),
     Setting("pay.most", "Largest bonus (pence, cents)"),
 )
 PLAN = (

@@ -23,7 +23,9 @@ from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
 from study.building.preview import TrialPreview, preview_trial
 from study.conditions import CONDITIONS, format_condition
+from study.participation.screens import lay_out_trial
 from study.plan.texts import complete_texts
+from study.tasks.task import WordedTask
 from study.workspace.workspace import home
 
 PARAMETERS = "saliency.parameters"
@@ -142,16 +144,17 @@ def draw_preview(preview: TrialPreview) -> None:
         {"title": config.study.title, **config.texts},
         config.saliency.method,
         config.saliency.parameters,
+        config.task,
     )
+    worded = WordedTask(config.task, texts)
     st.caption(
         f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
-        f"{escape_markdown(trial.truth)}. Participants do not see this."
+        f"{escape_markdown(trial.truth)}. Participants do not see "
+        f"{'the true class' if config.task.shows_label else 'this'}."
     )
     grid = st.grid(2, min_column_width=MIN_TRIAL)
     for name in config.conditions:
-        shown = CONDITIONS[name].shown(trial)
+        screen = lay_out_trial("main", trial, CONDITIONS[name], "a", worded).screen
         with grid.container(border=True):
             st.markdown(f"**{format_condition(name)}**")
-            images = [shown.target, *([shown.target_map] if shown.target_map else [])]
-            options = {name: [preview.asset(a) for a in shown.examples.get(name, ())] for name in trial.options}
-            draw_screen([preview.asset(image) for image in images], texts["question"], options)
+            draw_screen(screen, preview.asset, texts)

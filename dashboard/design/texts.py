@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from core.names import format_name, upper_first
@@ -17,7 +15,9 @@ from study.conditions import CONDITIONS, format_condition
 from study.locales import CATALOGUES
 from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions
 from study.plan.draft import MISSING
-from study.plan.texts import DEFAULTS, explain_placeholders
+from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS, explain_placeholders, list_default_texts
+from study.tasks import DEFAULT_TASK, TASKS
+from study.tasks.task import Task
 
 MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "feedback", "debrief")
 TITLES = {"practice": "Before practice", "main": "Before the main trials", "debrief": "Debriefing"}
@@ -50,6 +50,9 @@ PAGE_OF: dict[str, DraftPage] = {
     "question": "trial",
     "map_legend": "trial",
     "examples_legend": "trial",
+    "label": "trial",
+    "choice_right": "trial",
+    "choice_wrong": "trial",
     **{page: page for page in (*STAGES, *TRIAL_PAGES) if page not in ("done", "trial")},
 }
 """The page on which a text is read; the other texts belong to pages that few participants meet."""
@@ -79,22 +82,37 @@ def show_texts(editor: Editor) -> None:
 
 
 def _edit_texts(editor: Editor) -> None:
-    own = editor.draft.get("texts")
-    changed = [key for key in (own if isinstance(own, dict) else {}) if key in DEFAULTS]
-    rest = [key for key in DEFAULTS if not key.startswith("ui.") and key not in MAIN_TEXTS]
-    for key in dict.fromkeys([*MAIN_TEXTS, *changed]):  # a text that is written stays where it is
-        _edit_text(editor, key)
+    own, task = editor.draft.get("texts"), _find_task(editor)
+    texts = list_default_texts(_find_language(editor), task)
+    main = [*MAIN_TEXTS, *(key for key in texts if key not in DEFAULTS and not key.startswith("ui."))]
+    changed = [key for key in (own if isinstance(own, dict) else {}) if key in texts]
+    rest = [key for key in texts if not key.startswith("ui.") and key not in main]
+    for key in dict.fromkeys([*main, *changed]):  # a text that is written stays where it is
+        _edit_text(editor, key, task)
     with st.expander("All other texts"):
         chosen = st.selectbox("Text", [key for key in rest if key not in changed], key=f"design.{editor.name}.text")
-        _edit_text(editor, chosen)
+        _edit_text(editor, chosen, task)
 
 
-def _edit_text(editor: Editor, key: str) -> None:
+def _find_language(editor: Editor) -> str:
+    """Return the study's language, or English while the file names none that is known."""
+    language = str(editor.value("language"))
+    return language if language in CATALOGUES else DEFAULT_LANGUAGE
+
+
+def _find_task(editor: Editor) -> Task:
+    """Return the study's task, or the default one while the file names none that is known."""
+    name = str(editor.value("study.task"))
+    task: Task = TASKS[name if name in TASKS else DEFAULT_TASK]
+    return task
+
+
+def _edit_text(editor: Editor, key: str, task: Task) -> None:
     """Draw the field of one text, and below it what participants read where no page of text shows it."""
-    place, language = f"texts.{key}", editor.value("language")
+    place, language = f"texts.{key}", _find_language(editor)
     value = editor.draft.get(place)
     name = f"design.{editor.name}.{place}"
-    default = CATALOGUES.get(language, DEFAULTS).get(key, DEFAULTS[key])
+    default = list_default_texts(language, task)[key]
     follow(name, default if value is MISSING else str(value))
     shown = _find_page(editor, key)
 
@@ -114,7 +132,7 @@ def _edit_text(editor: Editor, key: str) -> None:
         if unknown:
             st.caption(f":orange[:material/warning: {escape_markdown(upper_first(unknown))}]")
         if shown is None:
-            _show_elsewhere(key, language, own=value is not MISSING)
+            _show_elsewhere(key, language, task, own=value is not MISSING)
 
 
 def _find_page(editor: Editor, key: str) -> tuple[DraftPage, str | None] | None:
@@ -128,10 +146,11 @@ def _find_page(editor: Editor, key: str) -> tuple[DraftPage, str | None] | None:
     return None
 
 
-def _show_elsewhere(key: str, language: Any, *, own: bool) -> None:
-    for other, texts in CATALOGUES.items():
-        if other != language and not own:
-            st.caption(f"{LANGUAGES.get(other, other)}: {escape_markdown(texts[key][:300])}")
+def _show_elsewhere(key: str, language: str, task: Task, *, own: bool) -> None:
+    for other in CATALOGUES:
+        text = list_default_texts(other, task).get(key)
+        if other != language and not own and text is not None:
+            st.caption(f"{LANGUAGES.get(other, other)}: {escape_markdown(text[:300])}")
 
 
 def _show_page(editor: Editor) -> None:

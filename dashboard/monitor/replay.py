@@ -76,7 +76,7 @@ def draw_timeline(replay: Replay) -> go.Figure:
     figure, timeline = go.Figure(), replay.timeline
     given = [trial for trial in replay.trials if trial.choice is not None]
     at = timeline[timeline["event"] == RESPONDED].set_index("trial")["seconds"]
-    for label, colour, wanted in (("Predicted the AI", RIGHT, True), ("Did not", WRONG, False)):
+    for label, colour, wanted in (("Correct", RIGHT, True), ("Not correct", WRONG, False)):
         mine = [trial for trial in given if trial.correct is wanted]
         figure.add_bar(
             x=[(at[trial.number] - trial.response["rt_ms"] / 2000) / 60 for trial in mine],
@@ -106,26 +106,21 @@ def draw_timeline(replay: Replay) -> go.Figure:
 
 
 def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
-    """Draw one trial, chosen by a slider, with what was chosen and what the AI predicted."""
+    """Draw one trial, chosen by a slider, with what was chosen and what is right."""
     numbers = [trial.number for trial in given]
     chosen = st.select_slider("Trial", numbers, key=f"{key}_trial") if len(numbers) > 1 else numbers[0]
     trial = given[numbers.index(chosen)]
     kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
-    st.caption("AI: the option that the AI predicts. Chosen: the participant's response.")
+    shown = "AI: the option that the AI predicts" if "label" not in trial.screen else "Correct: the right option"
+    st.caption(f"{shown}. Chosen: the participant's response.")
     bundle, screen = _bundle_of(replay), trial.screen
-    images = [bundle.asset(name) for name in (screen["target"], screen["map"]) if name]
-    options = {screen[side]["name"]: [bundle.asset(a) for a in screen[side]["samples"]] for side in ("left", "right")}
-    manifest = bundle.manifest
-    question = texts_of(manifest)["question"]
-    if "asked" in screen:
-        question = texts_of(manifest)["catch"].replace("{name}", screen["asked"])
-    draw_screen(images, question, options, _badges(trial))
+    draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
 
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
-    asked = "Requested" if trial.phase == "catch" else "AI"
-    badges: dict[str, list[str]] = {trial.trial.target: [asked]}
+    mark = "Correct" if "label" in trial.screen else "AI"
+    badges: dict[str, list[str]] = {trial.right: ["Requested" if trial.phase == "catch" else mark]}
     badges.setdefault(str(trial.choice), []).append("Chosen")
     return badges
 

@@ -121,7 +121,7 @@ class PowerAnalysis:
         chosen, per_type = study.trials.categories, study.trials.per_type
         if self.mixture is not None:
             trials = bundle_named(home(), study.study.name).manifest.trials
-            return Theories(self.mixture, trials, conditions)
+            return Theories(self.mixture, trials, conditions, study.task)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
             return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)

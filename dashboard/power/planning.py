@@ -176,7 +176,11 @@ def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: s
             + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
         )
     st.markdown("**Participants needed for a power of 80%**")
-    st.table(tables.tabulate_sample_sizes(table, conditions, pay, currency), border="horizontal", hide_index=True)
+    st.table(
+        tables.tabulate_sample_sizes(table, conditions, pay, currency, question.study.task.act),
+        border="horizontal",
+        hide_index=True,
+    )
     st.caption(
         "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
         "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."

@@ -12,6 +12,7 @@ from study.analysis.models.sentences import describe_hypothesis
 from study.analysis.power import simulation as power
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
+from study.tasks.predict import TASK as PREDICT
 
 MULTIPLIER = "Multiplier"
 """The heading of an effect as a multiple of the assumed one."""
@@ -52,18 +53,25 @@ def _write_accuracy(cell: pd.Series[float], condition: object) -> str:
     return f"{cell['accuracy']:.1%}{compared}"
 
 
-def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
-    """Describe, for each test and effect, the smallest size whose whole interval of power is above the target."""
+def describe_sample_sizes(
+    table: pd.DataFrame, conditions: int, pay: float, currency: str, act: str = PREDICT.act
+) -> Sequence[str]:
+    """Describe, for each test and effect, the smallest size whose whole interval of power is above the target.
+
+    ``act`` is what correct participants do, in the words of `study.tasks.task.Task`.
+    """
     rows = power.enough(table).itertuples()
-    return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]
+    return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency, act) for row in rows]
 
 
-def tabulate_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> pd.DataFrame:
+def tabulate_sample_sizes(
+    table: pd.DataFrame, conditions: int, pay: float, currency: str, act: str = PREDICT.act
+) -> pd.DataFrame:
     """Tabulate, for each test and effect, the smallest size whose whole interval of power is above the target."""
     needed = power.enough(table)
     people, smallest = needed["per_condition"] * conditions, float(table["per_condition"].min())
     columns = {
-        "To show that": [describe_hypothesis(*test.split(" - ", 1)) for test in needed["test"]],
+        "To show that": [describe_hypothesis(*test.split(" - ", 1), act=act) for test in needed["test"]],
         "Test": needed["test"].map(power.name_test),
         **({MULTIPLIER: needed["effect"].map(write_multiple)} if is_scaled(needed) else {}),
         "Participants per condition": _write_counts(needed["per_condition"], smallest),
@@ -82,8 +90,10 @@ def _write_counts(counts: pd.Series[float], smallest: float) -> list[str]:
     ]
 
 
-def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
-    hypothesis = describe_hypothesis(*test.split(" - ", 1))
+def _enough(
+    test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str, act: str
+) -> str:
+    hypothesis = describe_hypothesis(*test.split(" - ", 1), act=act)
     what = f"To show that {hypothesis} ({power.name_test(test)}), effects {write_multiple(effect)}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (

@@ -29,14 +29,17 @@ def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
     numbers.heading(figures.TITLE, sample.label)
     numbers.chart(
-        figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1", IN_WORDS
+        figures.draw(sample.numbers, sample.data.task.outcome, simulated=sample.data.has_simulated),
+        sample.numbers,
+        "figure1",
+        IN_WORDS,
     )
     st.caption(captions.FIGURE_1)
 
 
 def show_tests(result: AnalysisResult) -> None:
     """Show the tests in plain language, effects with intervals, and the messages about the models."""
-    numbers.heading("Do explanations help participants predict the AI?", result.label)
+    numbers.heading(result.data.task.aim, result.label)
     _show_verdicts(result)
     if not result.contrasts.empty:
         drawn, said = st.columns(2, gap="large")  # on a phone the figure comes before the sentences
@@ -202,7 +205,7 @@ def show_contrasts(result: AnalysisResult) -> None:
     numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
     st.caption(
-        "Change in the probability of a correct prediction, in percentage points, when the explanation is shown, "
+        "Change in the probability of a correct response, in percentage points, when the explanation is shown, "
         "against when it is not; averaged over the random effects, and over whether the other explanation is "
         "shown, as often as in these responses; 95% intervals."
     )

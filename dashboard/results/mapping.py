@@ -29,7 +29,7 @@ HELP = {
     "below.",
     "saliency": "1: the participant's condition shows saliency maps; 0: it does not.",
     "examples": "1: the participant's condition shows examples; 0: it does not.",
-    "correct": "1: the participant predicted the AI; 0: not.",
+    "correct": "1: the response is correct (of the task predict: the participant predicted the AI); 0: not.",
 }
 """What a column holds, by our name."""
 

@@ -33,7 +33,7 @@ def page() -> None:
     """Draw the page."""
     st.title("Results", anchor=False)
     st.caption(
-        "See whether explanations changed how well participants predict the AI, how certain that is, and the data "
+        "See whether explanations changed how often participants respond correctly, how certain that is, and the data "
         "behind it."
     )
     with show_errors():

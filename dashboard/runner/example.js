@@ -6,18 +6,20 @@ import { load } from "./pictures.js";
 export async function annotate(figure, screen, study, complain) {
   figure.hidden = !screen;
   if (!screen) return;
-  const { target, map, left, right } = screen;
-  const every = [target, map, ...left.samples, ...right.samples].filter(Boolean);
+  const { target, map, left, right, label } = screen;
+  const samples = { left: label?.samples ?? left.samples, right: right.samples };
+  const every = [target, map, ...samples.left, ...samples.right].filter(Boolean);
   await Promise.all(every.map((sha256) => load(study, sha256, complain, "wait")));
   const picture = (sha256) => make("img", { src: pictureUrl(study, sha256), alt: "" });
   const part = (name) => figure.querySelector(`[data-part="${name}"]`);
   part("picture").replaceChildren(picture(target));
   part("map").replaceChildren(...(map ? [picture(map)] : []));
-  for (const [side, { name, samples }] of Object.entries({ left, right })) {
-    part(`${side}-samples`).replaceChildren(...samples.map(picture));
+  for (const [side, { name }] of Object.entries({ left, right })) {
+    part(`${side}-samples`).replaceChildren(...samples[side].map(picture));
+    part(`${side}-samples`).hidden = !samples[side].length;
     part(side).textContent = name;
   }
-  for (const element of figure.querySelectorAll("[data-needs]")) {
-    element.hidden = element.dataset.needs === "map" ? !map : !left.samples.length;
-  }
+  part("label").textContent = label?.text ?? "";
+  const given = { map, label, samples: samples.left.length };
+  for (const element of figure.querySelectorAll("[data-needs]")) element.hidden = !given[element.dataset.needs];
 }

@@ -3,6 +3,7 @@
 import { $, fill, pictureUrl, sleep, uuid, word } from "./dom.js";
 
 const FIXATION = [300, 500]; // ms, drawn uniformly
+const WORD_OF = { left: "picture_left", right: "picture_right", label: "picture_label" }; // of an example
 const EARLIEST = 200; // ms after onset; anything before is an anticipation
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -49,13 +50,15 @@ async function lay(trial, number, study, texts) {
   const pictures = [put($("target"), trial.target, study, word("picture", { number })), put($("map"), trial.map, study, word("picture_map", { number }))];
   $("asked").textContent = trial.asked ? fill(texts.catch, { name: trial.asked }) : "";
   $("map-legend").textContent = trial.map ? texts.map_legend : "\u00a0";
-  for (const side of ["left", "right"]) {
-    const { name, samples } = trial[side];
-    $(side).querySelector("span").textContent = name;
-    $(`${side}-legend`).textContent = samples.length ? fill(texts.examples_legend, { name }) : "\u00a0";
+  $("label").textContent = trial.label?.text ?? "";
+  $("label").hidden = $("label-option").hidden = !trial.label;
+  for (const side of ["left", "right"]) $(side).querySelector("span").textContent = trial[side].name;
+  for (const place of ["left", "right", "label"]) {
+    const { name, samples } = trial[place] ?? { samples: [] };
+    $(`${place}-legend`).textContent = samples.length ? fill(texts.examples_legend, { name }) : "\u00a0";
     const images = samples.map(() => document.createElement("img"));
-    $(`${side}-samples`).replaceChildren(...images);
-    images.forEach((image, i) => pictures.push(put(image, samples[i], study, word(`picture_${side}`, { number, sample: i + 1 }))));
+    $(`${place}-samples`).replaceChildren(...images);
+    images.forEach((image, i) => pictures.push(put(image, samples[i], study, word(WORD_OF[place], { number, sample: i + 1 }))));
   }
   await Promise.all(pictures);
 }

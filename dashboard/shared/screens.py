@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,26 +16,44 @@ PLACES = 4
 
 
 def draw_screen(
-    images: Sequence[Path],
-    question: str,
-    options: Mapping[str, Sequence[Path]],
+    screen: Mapping[str, Any],
+    find: Callable[[str], Path],
+    texts: Mapping[str, str],
     badges: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Draw the images, the question, and below it each option with its examples, from left to right.
+    """Draw a screen of `study.participation.screens`: images, AI's label, question, each option with its examples.
 
-    ``badges`` are words next to an option's name, such as which was chosen.
+    Parameters
+    ----------
+    find
+        Returns the file of an image by its SHA-256.
+    texts
+        Those of the study.
+    badges
+        Words next to an option's name, such as which was chosen.
     """
+    images = [find(name) for name in (screen["target"], screen["map"]) if name]
     for place, image, alt in zip(st.columns(PLACES, wrap=False), images, ("Image", "Explanation"), strict=False):
         place.image(str(image), width="stretch", alt=alt)
-    st.markdown(escape_markdown(question))
-    for place, (name, samples) in zip(st.columns(2, wrap=False), options.items(), strict=True):
+    if "label" in screen:
+        st.markdown(f"**{escape_markdown(screen['label']['text'])}**")
+        _draw_samples(screen["label"], find)
+    asked = screen.get("asked")
+    st.markdown(escape_markdown(texts["question"] if asked is None else texts["catch"].replace("{name}", asked)))
+    for place, side in zip(st.columns(2, wrap=False), ("left", "right"), strict=True):
+        name = screen[side]["name"]
         with place.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{escape_markdown(name)}**", width="content")
                 for badge in (badges or {}).get(name, ()):
                     st.badge(badge, color="blue")
-            for k, (spot, sample) in enumerate(zip(_divide(len(samples)), samples, strict=False), 1):
-                spot.image(str(sample), width="stretch", alt=f"Example {k} of {name}")
+            _draw_samples(screen[side], find)
+
+
+def _draw_samples(place: Mapping[str, Any], find: Callable[[str], Path]) -> None:
+    samples = place["samples"]
+    for k, (spot, sample) in enumerate(zip(_divide(len(samples)), samples, strict=False), 1):
+        spot.image(str(find(sample)), width="stretch", alt=f"Example {k} of {place['name']}")
 
 
 def _divide(count: int) -> Sequence[DeltaGenerator]:

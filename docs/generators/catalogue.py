@@ -21,6 +21,7 @@ from study.inquiry.layers import QUESTIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.measures import IMAGE_MEASURES as STRATA
 from study.plan.simulated_participants import THEORIES
+from study.tasks import TASKS
 
 HEAD = """\
 # Catalogue
@@ -28,7 +29,7 @@ HEAD = """\
 <!-- Written by `python docs/generate.py` from the registries. Do not edit by hand. -->
 
 Everything that a study file, a command or the Explore page names. Adding an entry takes one file and one line:
-[a method](../how-to/add-a-method.md), [a condition](../how-to/add-a-condition.md),
+[a method](../how-to/add-a-method.md), [a task](../how-to/add-a-task.md), [a condition](../how-to/add-a-condition.md),
 [an image set](../how-to/add-a-dataset.md), [a model](../how-to/add-a-model.md),
 [a question about layers](../how-to/add-a-layer-question.md),
 [an exploratory analysis](../how-to/add-an-exploratory-analysis.md).
@@ -42,6 +43,11 @@ METHOD_NOTE = """\
 PARAMETER_NOTE = "What the parameters mean, in the order of the table above; the forms of the pages say the same."
 
 QUESTION_NOTE = "Parameters of the questions of `layers`, as set by `--param name=value` and under Explore, Layers."
+
+TASK_NOTE = """\
+Tasks are named by `task` in `[study]` of the study file; each has texts of its own. The task of
+`data/studies/accept-reject.toml` is not the default.
+"""
 
 CONDITION_NOTE = "Conditions are named in `conditions` of the study file."
 
@@ -82,6 +88,7 @@ def render_page() -> str:
     head = ["method", "what it shows", "parameters", "source"]
     parts += _section("Heatmap methods", METHOD_NOTE, _methods(), head)
     parts += _section("Parameters of heatmap methods", PARAMETER_NOTE, _meanings(METHODS), MEANINGS)
+    parts += _section("Tasks", TASK_NOTE, _modules(TASKS), ["task", "what participants are asked"])
     parts += _section("Conditions", CONDITION_NOTE, _modules(CONDITIONS), ["condition", "what participants see"])
     parts += _section("Teaching policies", POLICY_NOTE, _policies(), ["policy", "examples", "source"])
     parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])

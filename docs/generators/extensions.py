@@ -56,6 +56,7 @@ POINTS = (
     Point("way to draw units", "core.units:PARAMETERISATIONS", "a class that turns parameters into an image"),
     Point("teaching policy", "core.teaching.policies:POLICIES", "a `Policy`: how examples are chosen"),
     Point("image set", "study.plan.config:IMAGE_SETS", "a function that opens images and labels", "add-a-dataset.md"),
+    Point("task", "study.tasks:TASKS", "a `Task`: what is asked, sealed and right", "add-a-task.md"),
     Point("condition", "study.conditions:CONDITIONS", "a `Condition`: what is shown where", "add-a-condition.md"),
     Point(
         "measure to stratify targets by",

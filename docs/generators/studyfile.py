@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 from generators.markdown import escape_cell, format_table
 from study.plan.config import StudyConfig
 from study.plan.texts import DEFAULTS
+from study.tasks import TASKS
+from study.tasks.task import Task
 
 HEAD = """\
 # Study file
@@ -38,7 +40,13 @@ def render_page() -> str:
     for path, model in _sections(StudyConfig, ""):
         parts += [f"## `{path}`", "", _description(model), "", *_rows(model), ""]
     keys = ", ".join(f"`{key}`" for key in DEFAULTS)
-    return "\n".join([*parts, TEXTS, keys, ""])
+    others = [_describe_own_keys(task) for task in TASKS.values() if task.texts]
+    return "\n".join([*parts, TEXTS, keys, "", *others])
+
+
+def _describe_own_keys(task: Task) -> str:
+    own = ", ".join(f"`{key}`" for key in next(iter(task.texts.values())) if key not in DEFAULTS)
+    return f"Only with the task `{task.name}`: {own}.\n"
 
 
 def _sections(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel]]]:

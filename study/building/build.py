@@ -123,6 +123,7 @@ def _manifest(
             {"title": config.study.title, **config.texts},
             config.saliency.method,
             config.saliency.parameters,
+            config.task,
         ),
         classifier={
             "name": classifier.name,

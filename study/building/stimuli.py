@@ -136,8 +136,9 @@ class StimulusStudio:
     @property
     def texts(self) -> dict[str, str]:
         """The study's texts, in its language."""
+        config = self.config
         return complete_texts(
-            self.config.language, self.config.texts, self.config.saliency.method, self.config.saliency.parameters
+            config.language, config.texts, config.saliency.method, config.saliency.parameters, config.task
         )
 
     def seed_of(self, *parts: str) -> int:

@@ -10,8 +10,10 @@ from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.participation.allocation import place_of
 from study.participation.screens import PresentedTrial, assets, lay_out_trial, plan
+from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import PlannedRow, ResponseRow, SessionRow
+from study.tasks.task import WordedTask
 
 ManifestOf = Callable[[SessionRow], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
@@ -21,10 +23,11 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
     """Yield what a running study needs and the bundle's format does not guarantee."""
     for name in manifest.conditions:
         CONDITIONS[name]
+    worded = word_task(manifest)
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     for trial in (*manifest.practice, *manifest.trials):
-        yield from _check_assets(manifest, trial)
+        yield from _check_assets(manifest, trial, worded)
         if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
             yield (
                 f"Trial {trial.id!r}: its options {trial.options} are not the predicted class {trial.target!r} and the "
@@ -32,10 +35,11 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _check_assets(manifest: Manifest, trial: Trial) -> Iterator[str]:
-    """Check that all conditions load the same images: participants load `TrialAssets.every`, whatever is shown."""
+def _check_assets(manifest: Manifest, trial: Trial, worded: WordedTask) -> Iterator[str]:
+    """Check that all conditions load the same images: participants load `Task.list_assets`, whatever is shown."""
+    loaded = set(worded.task.list_assets(trial))
     for name in manifest.conditions:
-        extra = set(assets(lay_out_trial("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
+        extra = set(assets(lay_out_trial("practice", trial, CONDITIONS[name], "a", worded).screen)) - loaded
         if extra:
             more = sum(manifest.assets.get(sha256, 0) for sha256 in extra)
             yield (

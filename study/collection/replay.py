@@ -16,6 +16,7 @@ from study.collection.tables.outcomes import is_blinded
 from study.participation.catch import catch_trials
 from study.store import Connection, history
 from study.store.rows import Row, SessionRow
+from study.tasks import find_task
 
 EVENTS = {
     "loaded": "The page was loaded",
@@ -54,7 +55,9 @@ class ReplayedTrial:
     screen
         What was on the screen, by place: ``target``, ``map``, and ``left`` and ``right`` with ``name`` and ``samples``.
     side, choice
-        The button pressed and the class on it; None before a response.
+        The button pressed and what was on it; None before a response.
+    right
+        What was on the right button: in an attention check the requested option.
     response
         The stored response; its values are None before it was given.
     """
@@ -65,12 +68,13 @@ class ReplayedTrial:
     screen: dict[str, Any]
     side: str | None
     choice: str | None
+    right: str
     response: Row
 
     @property
     def correct(self) -> bool | None:
-        """Whether the response is the AI's prediction, or in an attention check the requested option."""
-        return None if self.choice is None else self.choice == self.trial.target
+        """Whether the response is right."""
+        return None if self.choice is None else self.choice == self.right
 
 
 @dataclass(frozen=True)
@@ -123,13 +127,16 @@ def build_replay(db: Connection, session: SessionRow, manifest: Manifest) -> Rep
 
 
 def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Iterator[ReplayedTrial]:
+    task = find_task(manifest.config)
     known = {trial.id: trial for trial in (*manifest.practice, *manifest.trials, *catch_trials(manifest))}
     for row in history.list_trials(db, session["session_id"]):
         screen = json.loads(row["screen_json"])
-        choice = screen[row["side"]]["name"] if row["side"] else None
-        yield ReplayedTrial(
-            row["trial_index"] + 1, row["phase"], known[row["item_id"]], screen, row["side"], choice, row
-        )
+        trial, side = known[row["item_id"]], row["side"]
+        right = "a" if row["phase"] == "catch" else task.find_right(trial)
+        names = [screen[place]["name"] for place in ("left", "right")]
+        choice = screen[side]["name"] if side else None
+        shown_right = names[0 if row["left_is"] == right else 1]
+        yield ReplayedTrial(row["trial_index"] + 1, row["phase"], trial, screen, side, choice, shown_right, row)
 
 
 Happening = tuple[int, str, int | None, str]

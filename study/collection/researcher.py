@@ -103,12 +103,8 @@ class Researcher(Messages, Designing, Library, Members, AccountDirectory):
         """
         self.workspace.require_study(study)
         rows = self.workspace.store.read(lambda db: responses.list_main_responses(db, study, modes))
-        trials = {
-            (study_hash, trial.id): trial
-            for study_hash in {row["study_hash"] for row in rows}
-            for trial in self.workspace.bundle(study_hash).manifest.trials
-        }
-        return response_frame(rows, trials)
+        known = {row["study_hash"] for row in rows}
+        return response_frame(rows, {one: self.workspace.bundle(one).manifest for one in known})
 
     def load_participants(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
         """Tabulate every participant of a study; columns are described in `study.collection.export.PARTICIPANTS`."""

@@ -9,6 +9,7 @@ import numpy as np
 from study.bundle import Manifest, Trial, TrialAssets
 from study.facts import HeatmapFacts, TeachingFacts
 from study.plan.procedure import procedure_of
+from study.plan.texts import word_task
 
 NO_IMAGES = TrialAssets(target="", target_map="", examples=())
 
@@ -16,9 +17,10 @@ NO_IMAGES = TrialAssets(target="", target_map="", examples=())
 def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
     """Return the attention checks of a study, the same for all participants; option a is the one to choose.
 
-    Their two names are categories of the study, so that they look like any other question's.
+    Their two names are those of any other question's options, so that they look like one.
     """
-    names = sorted({name for trial in manifest.trials for name in trial.options})
+    worded = word_task(manifest)
+    names = sorted({name for trial in manifest.trials for name in worded.name_options(trial)})
     rng = np.random.default_rng([manifest.seed, *b"catch"])
     pairs = (rng.choice(len(names), 2, replace=False) for _ in range(procedure_of(manifest).pacing.catch))
     return tuple(_trial(k, names[one], names[two]) for k, (one, two) in enumerate(pairs))

@@ -13,7 +13,8 @@ from study.locales import CATALOGUES
 from study.participation.page import DraftStage, TrialPage, draft_state, draft_trial_state
 from study.plan.config import Saliency, StudyConfig, Trials
 from study.plan.procedure import procedure_of
-from study.plan.texts import DEFAULTS, complete_texts
+from study.plan.texts import complete_texts, find_language_fault, list_default_texts
+from study.tasks import find_task
 
 STAGES: tuple[DraftStage, ...] = get_args(DraftStage)
 TRIAL_PAGES: tuple[TrialPage, ...] = get_args(TrialPage)
@@ -42,7 +43,12 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
     """
     if language not in CATALOGUES:
         raise ForetellError(f"There is no language {language!r}. Known: {', '.join(CATALOGUES)}.")
-    own = {key: str(text) for key, text in _table(content, "texts").items() if key in DEFAULTS}
+    task = find_task(content)
+    fault = find_language_fault(language, task)
+    if fault:
+        raise ForetellError(f"The task {fault}")
+    known = list_default_texts(language, task)
+    own = {key: str(text) for key, text in _table(content, "texts").items() if key in known}
     title = str(_table(content, "study").get("title", ""))
     saliency = _table(content, "saliency")
     method = saliency.get("method", Saliency.model_fields["method"].default)
@@ -52,7 +58,7 @@ def make_draft_manifest(content: Mapping[str, Any], language: str) -> Manifest:
         seed=0,
         config={**content, "language": language},
         conditions=list_conditions(content),
-        texts=complete_texts(language, {"title": title, **own}, str(method), _table(saliency, "parameters")),
+        texts=complete_texts(language, {"title": title, **own}, str(method), _table(saliency, "parameters"), task),
         classifier={},
         sets={},
         environment={},

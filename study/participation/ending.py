@@ -15,6 +15,7 @@ from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, quota, repository, responses, subject
 from study.store.rows import SessionRow
+from study.tasks import find_task
 
 _CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 12
@@ -141,7 +142,8 @@ def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:
     if not pay.most or session["mode"] != "live":
         return
     chosen = responses.choices(db, session["session_id"], "main")
-    right = sum(chosen[trial.id] == trial.ai_choice for trial in manifest.trials)
+    task = find_task(manifest.config)
+    right = sum(chosen[trial.id] == task.find_right(trial) for trial in manifest.trials)
     row = {"session_id": session["session_id"], "minor_units": bonus(pay, right), "currency": pay.currency}
     repository.add_payment(db, {**row, "formula": formula(pay)})
 

@@ -1,4 +1,4 @@
-"""State of a participant's page. It never includes the AI's prediction for a trial still to come."""
+"""State of a participant's page. It never includes what the study's task seals for a trial still to come."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from study.conditions.condition import Condition
 from study.participation.screens import lay_out_trial
 from study.participation.session import ENDED
 from study.plan.procedure import Procedure, procedure_of
-from study.plan.texts import apply_condition_words, boxes, contact, debrief, describe_id, example, page_words, texts_of
+from study.plan.texts import (
+    apply_condition_words,
+    boxes,
+    contact,
+    debrief,
+    describe_id,
+    example,
+    page_words,
+    texts_of,
+    word_task,
+)
 from study.store import Connection, repository
-from study.store.rows import PlannedRow, SessionRow
+from study.store.rows import Choice, PlannedRow, SessionRow
+from study.tasks import find_task
 
 AHEAD = 4
 """The current trial, and three that may be shown before its response is acknowledged."""
@@ -91,10 +102,15 @@ def draft_trial_state(
     """
     stage: Literal["practice", "main"] = "practice" if page in ("practice", "trial", "feedback") else "main"
     index = int(stage == "main")
+    worded = word_task(manifest)
     samples = [PLACEHOLDERS[0]] * 2 if condition.shows_examples and page != "catch" else []
-    left, right = ({"name": name, "samples": samples} for name in names)
-    shown = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
-    asked = {"target": None, "map": None, "asked": names[0]}
+    options = worded.buttons or names
+    left, right = ({"name": name, "samples": [] if worded.buttons else samples} for name in options)
+    shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
+    label = worded.write_label(names[0])
+    if label is not None:
+        shown["label"] = {"name": names[0], "text": label, "samples": samples}
+    asked = {"target": None, "map": None, "asked": options[0]}
     trial = {"index": index, **(asked if page == "catch" else shown), "left": left, "right": right}
     procedure = procedure_of(manifest)
     asks_confidence = page == "confidence" or (procedure.pacing.confidence and page != "feedback")
@@ -119,7 +135,7 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
 
 
 def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifest) -> list[str]:
-    """List the images of the trials up to the next break: all that any condition shows, so that all load the same.
+    """List the images of the trials up to the next break: all that any condition may show, so that all load the same.
 
     Sorted by name, so that the order tells nothing.
     """
@@ -130,7 +146,8 @@ def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifes
     rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
     trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
     shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
-    return sorted({sha256 for trial in shown for sha256 in trial.assets.every})
+    task = find_task(manifest.config)
+    return sorted({sha256 for trial in shown for sha256 in task.list_assets(trial)})
 
 
 def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -169,7 +186,8 @@ def _build_example(session: SessionRow, manifest: Manifest, condition: Condition
     """Build the last practice trial as this participant will see it; without practice there is no image to spare."""
     if not manifest.practice:
         return None
-    return lay_out_trial("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
+    left_is: Choice = "b" if session["side_flip"] else "a"
+    return lay_out_trial("practice", manifest.practice[-1], condition, left_is, word_task(manifest)).screen
 
 
 def _trials(session: SessionRow, rows: Sequence[PlannedRow]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, identities, repository
 from study.store.rows import SessionRow
+from study.tasks import find_task
+from study.tasks.task import Task
 from study.workspace import disk
 
 WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
@@ -47,11 +49,12 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial as only a simulated participant sees it: all of it, the condition's factor, the prediction's side."""
+    """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right side."""
 
     trial: Trial
     shows_saliency: bool
-    ai_side: Literal["left", "right"]
+    task: Task
+    right_side: Literal["left", "right"]
 
 
 class Participant(Arrivals):
@@ -160,7 +163,7 @@ class Participant(Arrivals):
         return self._workspace.store.erase(work)
 
     def load_simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
-        """Return a planned trial with the AI's prediction; refused to all but simulated participants."""
+        """Return a planned trial with what is sealed; refused to all but simulated participants."""
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
@@ -170,9 +173,11 @@ class Participant(Arrivals):
             manifest = self._workspace.manifest_of(session)
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
-            side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
+            task = find_task(manifest.config)
+            is_left = planned["left_is"] == ("a" if planned["phase"] == "catch" else task.find_right(trial))
             condition = CONDITIONS[session["condition"]]
-            return SimulatedTrial(condition.read(trial), condition.shows_saliency, side)
+            side: Literal["left", "right"] = "left" if is_left else "right"
+            return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, side)
 
         return self._workspace.store.read(work)
 
@@ -239,8 +244,9 @@ class Participant(Arrivals):
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: SessionRow, trial_index: int) -> str | None:
-        """Return the AI's prediction, for practice trials only."""
+        """Return what the task seals, for practice trials only."""
         if trial_index >= session["practice"]:
             return None
         manifest = self._workspace.manifest_of(session)
-        return texts_of(manifest)["feedback"].replace("{name}", manifest.practice[trial_index].target)
+        sealed = find_task(manifest.config).find_sealed(manifest.practice[trial_index])
+        return texts_of(manifest)["feedback"].replace("{name}", sealed)

@@ -6,7 +6,7 @@ from study.plan.procedure import Pay
 
 
 def bonus(pay: Pay, right: int) -> int:
-    """Compute the bonus, in minor units, of so many correct predictions in the main trials."""
+    """Compute the bonus, in minor units, of so many correct responses in the main trials."""
     return min(pay.most, pay.per_right * right)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,9 +14,12 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
+from study.plan.texts import word_task
 from study.store.rows import Choice
+from study.tasks.task import WordedTask
 
 Phase = Literal["practice", "main", "catch"]
+_OTHER: dict[Choice, Choice] = {"a": "b", "b": "a"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class PresentedTrial:
     left_is
         Which option is on the left.
     screen
-        What the page is told: assets and names by place. Nothing here depends on which option the AI chose.
+        What the page is told: assets and names by place, ``label`` where the task shows it. Nothing here depends on
+        which option is right.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -44,42 +49,60 @@ class PresentedTrial:
 def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PresentedTrial]:
     """Lay out practice trials in the bundle's order, then main trials in this participant's, with attention checks."""
     condition: Condition = CONDITIONS[condition_name]
+    worded = word_task(manifest)
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
-    order = shuffle_trials([trial.ai_choice == left_is for trial in manifest.trials], rng)
-    practice = [lay_out_trial("practice", trial, condition, left_is) for trial in manifest.practice]
-    main = [lay_out_trial("main", manifest.trials[i], condition, left_is) for i in order]
+    order = shuffle_trials([worded.task.find_right(trial) == left_is for trial in manifest.trials], rng)
+    practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
+    main = [lay_out_trial("main", manifest.trials[i], condition, left_is, worded) for i in order]
     catches = catch_trials(manifest)
     for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
-        main.insert(before, lay_out_trial("catch", trial, condition, side))
+        if worded.buttons is not None:  # the same side as on all other trials
+            side = left_is if trial.options == worded.buttons else _OTHER[left_is]
+        main.insert(before, lay_out_trial("catch", trial, condition, side, worded))
     return practice + main
 
 
-def lay_out_trial(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PresentedTrial:
-    """Lay out one trial for one condition and one choice of sides."""
-    left, right = trial.options if left_is == "a" else trial.options[::-1]
-    if trial.assets == NO_IMAGES:
-        sides = [{"name": name, "samples": []} for name in (left, right)]
-        screen = {"target": None, "map": None, "left": sides[0], "right": sides[1], "asked": trial.target}
-    else:
-        shown = condition.shown(trial)
-        screen = {
-            "target": shown.target,
-            "map": shown.target_map,
-            "left": {"name": left, "samples": list(shown.examples[left])},
-            "right": {"name": right, "samples": list(shown.examples[right])},
-        }
+def lay_out_trial(
+    phase: Phase, trial: Trial, condition: Condition, left_is: Choice, worded: WordedTask
+) -> PresentedTrial:
+    """Lay out one trial for one condition, one choice of sides and one task."""
+    is_catch = trial.assets == NO_IMAGES
+    names = trial.options if is_catch else worded.name_options(trial)
+    left, right = names if left_is == "a" else names[::-1]
+    shown = None if is_catch else condition.shown(trial)
+    examples = dict.fromkeys(names, ()) if shown is None or worded.task.shows_label else shown.examples
+    screen: dict[str, Any] = {
+        "target": shown and shown.target,
+        "map": shown and shown.target_map,
+        "left": {"name": left, "samples": list(examples[left])},
+        "right": {"name": right, "samples": list(examples[right])},
+    }
+    if shown is None:
+        screen["asked"] = trial.target
+    elif (text := worded.write_label(trial.target)) is not None:
+        screen["label"] = {"name": trial.target, "text": text, "samples": list(shown.examples[trial.target])}
     return PresentedTrial(phase, trial, left_is, screen, hash_screen(screen))
 
 
-def assets(screen: dict[str, Any]) -> list[str]:
-    """List the assets of a screen in the order target, heatmap, left, right."""
+def list_samples(screen: Mapping[str, Any]) -> list[str]:
+    """List the example images of a screen in the order left, right, of the AI's label."""
+    return [sha256 for place in ("left", "right", "label") if place in screen for sha256 in screen[place]["samples"]]
+
+
+def assets(screen: Mapping[str, Any]) -> list[str]:
+    """List the assets of a screen in the order target, heatmap, left, right, of the AI's label."""
     targets = [sha256 for sha256 in (screen["target"], screen["map"]) if sha256]
-    return [*targets, *screen["left"]["samples"], *screen["right"]["samples"]]
+    return [*targets, *list_samples(screen)]
 
 
-def hash_screen(screen: dict[str, Any]) -> str:
-    """Hash a screen: SHA-256 of its assets' SHA-256 in order, one a line; of an attention check its named option."""
-    shown = "\n".join(assets(screen)) or f"asked: {screen['asked']}"
-    return hashlib.sha256(shown.encode()).hexdigest()
+def hash_screen(screen: Mapping[str, Any]) -> str:
+    """Hash a screen: SHA-256 of its assets' SHA-256 in order, one a line, and of the AI's label where it is shown.
+
+    That of an attention check is of its named option.
+    """
+    lines = assets(screen) or [f"asked: {screen['asked']}"]
+    if "label" in screen:
+        lines.append(f"label: {screen['label']['name']}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

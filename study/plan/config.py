@@ -21,33 +21,26 @@ import data
 from core.attribution import METHODS
 from core.attribution.outside.opening import is_external, open_registered
 from core.errors import ForetellError
-from core.files import FileLimits
 from core.parameters import parse_parameters
 from core.registry import Registry
 from core.teaching.policies import POLICIES
-from core.uncertainty import SAMPLERS
-from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
-from study.plan.former import PRESENT_NAMES, use_present_strata
-from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
+from study.plan.former import PRESENT_NAMES
 from study.plan.preregistration import AnalysisPlan, complete
-from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section
-from study.plan.texts import DEFAULTS
+from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section, require
+from study.plan.strata import Strata
+from study.plan.texts import find_language_fault, list_default_texts
+from study.tasks import DEFAULT_TASK, TASKS
+from study.tasks.task import Task
 from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
-def _require(registry: Registry, name: str) -> None:
-    """Raise the registry's error as a ValueError, which Pydantic collects."""
-    if name not in registry:
-        raise ValueError(registry.unknown(name))
-
-
 def _check_policy(name: str) -> str:
-    _require(POLICIES, name)
+    require(POLICIES, name)
     return name
 
 
@@ -55,12 +48,23 @@ PolicyName = Annotated[str, AfterValidator(_check_policy)]
 """A name in `core.teaching.policies.POLICIES`."""
 
 
+def _check_task(name: str) -> str:
+    require(TASKS, name)
+    return name
+
+
 class Identity(Section):
-    """``[study]``: its name (in links), the title that participants read, the random seed."""
+    """``[study]``: its name (in links), the title that participants read, the random seed, and what they are asked.
+
+    ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, or ``accept_reject`` its label.
+    """
 
     name: StudyName
     title: str
     seed: Annotated[int, Field(ge=0)] = 0
+    task: Annotated[str, AfterValidator(_check_task)] = Field(
+        default=DEFAULT_TASK, exclude_if=lambda name: name == DEFAULT_TASK
+    )
 
     @field_validator("title")
     @classmethod
@@ -97,7 +101,7 @@ class ImageSource(BaseModel):
 
     @model_validator(mode="after")
     def _check_set(self) -> ImageSource:
-        _require(IMAGE_SETS, self.set)
+        require(IMAGE_SETS, self.set)
         return self
 
 
@@ -107,68 +111,6 @@ class Sets(Section):
     pool: ImageSource
     standard: ImageSource
     adversarial: ImageSource
-
-
-class Strata(Section):
-    """``[trials.strata]``: spread the targets over an image measure, one of `study.building.measures`.
-
-    For each category and type, up to ``candidates`` random images are measured and divided into ``bins`` strata of
-    equal size, from the lowest values up (equal exact values share a stratum); trials come from the strata in turn.
-    ``parameters`` are those of the measure; for a measure of uncertainty, which runs ``passes`` passes of ``sampler``,
-    those of the sampler.
-    """
-
-    measure: str
-    sampler: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    passes: Annotated[int, Field(ge=2)] | None = Field(default=None, exclude_if=lambda value: value is None)
-    bins: Annotated[int, Field(ge=2, le=10)] = 2
-    candidates: Annotated[int, Field(ge=2)] = 24
-
-    @model_validator(mode="before")
-    @classmethod
-    def _set_noise_defaults(cls, given: Any) -> Any:
-        """Set the defaults of settings that only measures of uncertainty have: no other study freezes them."""
-        if not isinstance(given, dict):
-            return given
-        given = use_present_strata(given)
-        noisy = given.get("measure") in UNDER_NOISE
-        return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
-
-    @model_validator(mode="after")
-    def _check_measure(self) -> Strata:
-        if self.measure not in IMAGE_MEASURES:
-            raise ValueError(f"Unknown measure {self.measure!r}: name one of {', '.join(IMAGE_MEASURES)}.")
-        if self.measure in UNDER_NOISE:
-            self._refuse_sampler()
-        elif self.sampler is not None or self.passes is not None:
-            raise ValueError(f"{self.measure} is not a measure of uncertainty: leave out sampler and passes.")
-        try:
-            given = self.parsed_parameters
-            refuse_strengths(SAMPLERS[self.sampler], given) if self.sampler else None
-        except ForetellError as error:
-            raise ValueError(str(error)) from None
-        return self
-
-    def digest_files(self, base: Path, limits: FileLimits | None = None) -> str | None:
-        """Hash (SHA-256) the files and folders that the parameters name relative to ``base``; None without any."""
-        named = (base / Path(one).expanduser() for one in self.parameters.values() if isinstance(one, str) and one)
-        paths = [path for path in named if limits is None or limits.allows(path)]
-        files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
-        total = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files if file.is_file())
-        return hashlib.sha256(total).hexdigest() if total else None
-
-    def _refuse_sampler(self) -> None:
-        _require(SAMPLERS, str(self.sampler))
-        if "passes" in self.parameters:
-            raise ValueError("passes belongs next to parameters, not in them.")
-
-    @property
-    def parsed_parameters(self) -> dict[str, Any]:
-        """The parameters, as the measure or the sampler behind it declares them."""
-        return parse_parameters(
-            SAMPLERS[self.sampler] if self.sampler else IMAGE_MEASURES[self.measure], self.parameters
-        )
 
 
 class Trials(Section):
@@ -221,7 +163,7 @@ class Saliency(Section):
     def _check_method(self) -> Saliency:
         if is_external(self.method):
             return self  # opened with the study's other files (`study.network.methods`), relative to the study file
-        _require(METHODS, self.method)
+        require(METHODS, self.method)
         try:
             parse_parameters(open_registered(self.method), self.parameters)
         except ForetellError as error:
@@ -293,7 +235,7 @@ class StudyConfig(Procedure):
     @model_validator(mode="after")
     def _check_names(self, info: ValidationInfo) -> StudyConfig:
         for name in self.conditions:
-            _require(CONDITIONS, name)
+            require(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
             raise ValueError("conditions: name each condition once, and at least one.")
         for name in self.conditions:
@@ -302,15 +244,36 @@ class StudyConfig(Procedure):
                     f"conditions: {name!r} would show the same examples as the other conditions, because "
                     f'teaching.policy = "{self.teaching.policy}". Leave it out, or set another policy.'
                 )
+        self._check_task()
+        known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
-            _require(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+            require(Registry("text", known), key)
         self.analysis.check_conditions(self.conditions, to_build=info.context == TO_BUILD)
         return self
+
+    def _check_task(self) -> None:
+        """Refuse a task that cannot be put in the study's language, or with one of its conditions."""
+        task = self.task
+        fault = find_language_fault(self.language, task)
+        if fault:
+            raise ValueError(f"study.task: {fault}")
+        for name in self.conditions:
+            reason = task.refuse(CONDITIONS[name])
+            if reason:
+                raise ValueError(
+                    f"conditions: {name!r} cannot go with the task {task.name!r}, because {reason}. Leave it out."
+                )
 
     @property
     def plan(self) -> AnalysisPlan:
         """The analysis plan, with the participants of ``[allocation]`` if it sets none."""
         return self.analysis.with_quota(self.allocation.per_condition)
+
+    @property
+    def task(self) -> Task:
+        """What participants are asked."""
+        task: Task = TASKS[self.study.task]
+        return task
 
     @property
     def digest(self) -> str:

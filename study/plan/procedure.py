@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from core.registry import Registry
 from study.bundle import STUDY_NAME, Manifest
 from study.locales import Language
 from study.plan.former import ROAD
@@ -21,6 +22,12 @@ Count = Annotated[int, Field(ge=0)]
 StudyName = Annotated[str, Field(pattern=rf"^{STUDY_NAME.pattern}$")]
 AllocationOrder = Literal["blocks", "shuffled"]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
+
+
+def require(registry: Registry, name: str) -> None:
+    """Raise the registry's error as a ValueError, which Pydantic collects."""
+    if name not in registry:
+        raise ValueError(registry.unknown(name))
 
 
 class Section(BaseModel):

@@ -1,4 +1,4 @@
-"""Models of simulated participants: the probability that each predicts the AI on a trial.
+"""Models of simulated participants: the probability that each predicts the AI on a trial, or accepts its label.
 
 Five theories of participants' behaviour. The guesser has no information. The belief projector assumes that the AI sees
 what they see themselves (as Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, found). The reader of
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from scipy.special import expit, logit
 from core.errors import ForetellError
 from core.registry import Registry
 from study.bundle import Trial
+from study.tasks.predict import TASK as PREDICT
+from study.tasks.task import Task
+from study.tasks.theory import ShownExplanations, Theory
 
 PARTICIPANT_SD = 0.38
 """Standard deviation between participants, log-odds: the value that reproduces the paper's standard errors."""
@@ -39,21 +41,6 @@ THEORIES = Registry(
 )
 
 
-class ShownExplanations(NamedTuple):
-    """Explanations that a participant sees in a trial."""
-
-    saliency: bool = False
-    examples: bool = False
-
-
-class Theory(Protocol):
-    """A theory of how participants respond."""
-
-    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
-        """Return the probability of predicting the AI; `deviation` is the participant's own, in log-odds."""
-        ...
-
-
 @dataclass(frozen=True)
 class Guesser:
     """Guess: correct half of the time, whatever is shown, for every participant alike."""
@@ -61,6 +48,10 @@ class Guesser:
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return one half."""
         return 0.5
+
+    def p_accept(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
+        """Return one half."""
+        return self.p_ai(trial, shown, deviation)
 
 
 @dataclass(frozen=True)
@@ -81,6 +72,10 @@ class BeliefProjector:
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
         return _p_of_choice(trial, self.project(deviation))
+
+    def p_accept(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
+        """Return the probability of accepting the AI's label: that of choosing it of the trial's two classes."""
+        return self.p_ai(trial, shown, deviation)
 
     def project(self, deviation: float) -> float:
         """Return the log-odds of responding with their own label if nothing were explained."""
@@ -107,10 +102,18 @@ class MapReader(BeliefProjector):
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
+        return _p_of_choice(trial, self.project(deviation) + self._read(trial, shown))
+
+    def p_accept(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
+        """Return the probability of accepting the AI's label: evidence off the object speaks against it."""
         own = self.project(deviation)
-        if shown.saliency and trial.relevance is not None:
-            own += self.slope * (trial.relevance - self.threshold)
-        return _p_of_choice(trial, own)
+        return float(expit((own if trial.truth == trial.target else -own) + self._read(trial, shown)))
+
+    def _read(self, trial: Trial, shown: ShownExplanations) -> float:
+        """Return what the heatmap says, log-odds: above 0 where the evidence is on the object; 0 without one."""
+        return (
+            self.slope * (trial.relevance - self.threshold) if shown.saliency and trial.relevance is not None else 0.0
+        )
 
 
 @dataclass(frozen=True)
@@ -209,9 +212,9 @@ class SimulatedParticipant:
     deviation: float = 0.0
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
-    def p_ai(self, trial: Trial, shown: ShownExplanations) -> float:
-        """Return the probability that this participant predicts the AI."""
-        return self.theory.p_ai(trial, shown, self.deviation)
+    def p_right(self, task: Task, trial: Trial, shown: ShownExplanations) -> float:
+        """Return the probability that this participant's response to a task is right."""
+        return task.p_right(self.theory, trial, shown, self.deviation)
 
 
 def sample_mixture(
@@ -241,9 +244,14 @@ def sample_mixture(
 
 
 def compute_expected_accuracy(
-    mixture: Mapping[str, float], trial: Trial, shown: ShownExplanations, *, sd: float = PARTICIPANT_SD
+    mixture: Mapping[str, float],
+    trial: Trial,
+    shown: ShownExplanations,
+    *,
+    sd: float = PARTICIPANT_SD,
+    task: Task = PREDICT,
 ) -> float:
-    """Compute the probability that a participant drawn from the mixture predicts the AI, by quadrature.
+    """Compute the probability of a right response by a participant drawn from the mixture, by quadrature.
 
     Raises
     ------
@@ -253,7 +261,10 @@ def compute_expected_accuracy(
     theories, weights = _resolve(mixture)
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     shares = shares / shares.sum()
-    means = [float(shares @ [theory.p_ai(trial, shown, sd * node) for node in nodes]) for theory in theories.values()]
+    means = [
+        float(shares @ [task.p_right(theory, trial, shown, sd * node) for node in nodes])
+        for theory in theories.values()
+    ]
     return float(weights @ np.asarray(means))
 
 

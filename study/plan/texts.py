@@ -14,6 +14,9 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.locales import CATALOGUES, FORMER
 from study.plan.procedure import procedure_of
+from study.tasks import TASKS, find_task
+from study.tasks.predict import TASK as PREDICT
+from study.tasks.task import Task, WordedTask
 from study.workspace.same import FEW_STUDIES, Same
 
 DEFAULT_LANGUAGE = "en"
@@ -23,11 +26,28 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
+def list_default_texts(language: str, task: Task) -> dict[str, str]:
+    """List the texts of a task in a language."""
+    return {**CATALOGUES[language], **task.texts.get(language, {})}
+
+
+def find_language_fault(language: str, task: Task) -> str:
+    """Say that a task cannot be asked in a language, with the remedy; empty where it can."""
+    if not task.texts or task.texts.get(language):
+        return ""
+    known = " or ".join(repr(one) for one, texts in task.texts.items() if texts)
+    return f"{task.name!r} has no texts in the language {language!r}. Set language to {known}, or translate them."
+
+
 def complete_texts(
-    language: str, own: Mapping[str, str], method: str = "", parameters: Mapping[str, Any] = _NOTHING
+    language: str,
+    own: Mapping[str, str],
+    method: str = "",
+    parameters: Mapping[str, Any] = _NOTHING,
+    task: Task = PREDICT,
 ) -> dict[str, str]:
-    """Complete a study's own texts with those of its language and of its heatmap method's colours."""
-    texts = {**CATALOGUES[language], **own}
+    """Complete a study's own texts with those of its language, of its task and of its heatmap method's colours."""
+    texts = {**list_default_texts(language, task), **own}
     return texts | {
         key: own.get(key, texts[key + sign_of(method, parameters).kind]) for key in ("example_map", "map_legend")
     }
@@ -35,7 +55,8 @@ def complete_texts(
 
 def explain_placeholders(key: str, text: str) -> str:
     """Explain placeholders that a text does not have: participants would read them as they are; empty without any."""
-    known = {name for texts in CATALOGUES.values() for name in _PLACEHOLDER.findall(texts.get(key, ""))}
+    every = [*CATALOGUES.values(), *(texts for _, task in TASKS.usable() for texts in task.texts.values())]
+    known = {name for texts in every for name in _PLACEHOLDER.findall(texts.get(key, ""))}
     unknown = sorted(set(_PLACEHOLDER.findall(text)) - known)
     if not unknown:
         return ""
@@ -57,7 +78,13 @@ def texts_of(manifest: Manifest) -> dict[str, str]:
 @lru_cache(FEW_STUDIES)
 def _complete_frozen(manifest: Same[Manifest]) -> dict[str, str]:
     language = procedure_of(manifest.value).language
-    return complete_texts(language, {**FORMER.get(language, {}), **manifest.value.texts})
+    task = find_task(manifest.value.config)
+    return complete_texts(language, {**FORMER.get(language, {}), **manifest.value.texts}, task=task)
+
+
+def word_task(manifest: Manifest) -> WordedTask:
+    """Return the task of a study, in the study's texts."""
+    return WordedTask(find_task(manifest.config), texts_of(manifest))
 
 
 def page_words(texts: dict[str, str]) -> dict[str, str]:

@@ -20,8 +20,9 @@ import pytest
 from study.conditions import CONDITIONS
 from study.demo import SIMULATED
 from study.plan.mixture import MIXTURE, parse_mixture
-from study.plan.simulated_participants import ShownExplanations, compute_expected_accuracy
+from study.plan.simulated_participants import compute_expected_accuracy
 from study.service import Service
+from study.tasks.theory import ShownExplanations
 from study.workspace.workspace import ROOT, bundle_named
 from tests.ports import free_port
 

@@ -21,10 +21,11 @@ from study.conditions.concepts import charts
 from study.conditions.concepts.charts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.network.sources import open_sets
 from study.plan.config import read
-from study.plan.simulated_participants import BayesianLearner, ShownExplanations
+from study.plan.simulated_participants import BayesianLearner
 from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
+from study.tasks.theory import ShownExplanations
 from tests.core.scenes import scene_net
 from tests.study.studies import SMALL
 

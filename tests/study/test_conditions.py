@@ -8,7 +8,10 @@ from core.errors import ForetellError
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets
 from study.conditions import CONDITIONS, list_separate_conditions, placebos
 from study.participation.screens import assets, hash_screen, lay_out_trial
-from study.plan.simulated_participants import BayesianLearner, MapReader, ShownExplanations
+from study.plan.simulated_participants import BayesianLearner, MapReader
+from study.tasks.predict import TASK as PREDICT
+from study.tasks.task import WordedTask
+from study.tasks.theory import ShownExplanations
 
 EXAMPLES = tuple(
     Example(category=category, source="pool", image=f"{category}{k}", map=f"{category}{k}-map")
@@ -32,6 +35,7 @@ PLACEBOS = {
         target_map="marked", examples={"fish": ("fish-marked",), "boat": ("boat-marked",)}, relevance=0.3
     ),
 }
+PREDICTED = WordedTask(PREDICT, {})
 TRIAL = Trial(
     id="t",
     trial_type="std_incorrect",
@@ -149,8 +153,8 @@ def test_an_unknown_condition_is_named_with_its_neighbour() -> None:
 
 
 def test_sides_swap_the_screen_and_change_its_hash() -> None:
-    straight = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a")
-    flipped = lay_out_trial("main", TRIAL, CONDITIONS["both"], "b")
+    straight = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a", PREDICTED)
+    flipped = lay_out_trial("main", TRIAL, CONDITIONS["both"], "b", PREDICTED)
     assert straight.screen["left"]["name"] == "boat"
     assert flipped.screen["left"] == straight.screen["right"]
     assert straight.shown_sha256 != flipped.shown_sha256
@@ -158,7 +162,7 @@ def test_sides_swap_the_screen_and_change_its_hash() -> None:
 
 def test_shown_hash_covers_every_asset_in_its_place() -> None:
     """The bytes the hash stands for can be listed by hand from the screen."""
-    screen = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a").screen
+    screen = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a", PREDICTED).screen
     assert assets(screen) == ["target", "target-map", "boat1-map", "boat2-map", "fish1-map", "fish2-map"]
     # printf 'target\ntarget-map\nboat1-map\nboat2-map\nfish1-map\nfish2-map' | sha256sum
     assert hash_screen(screen) == "26f8c1b94e37a91935b08327471a7a4a24b41fe2591f220ed77d11da67f15514"

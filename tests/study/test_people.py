@@ -13,7 +13,8 @@ from core.errors import ForetellError
 from study.bundle import Trial, TrialAssets
 from study.facts import TeachingFacts
 from study.plan import simulated_participants
-from study.plan.simulated_participants import ShownExplanations
+from study.tasks.predict import TASK as PREDICT
+from study.tasks.theory import ShownExplanations
 
 
 def trial(kind: str = "std_correct", relevance: float | None = None) -> Trial:
@@ -147,7 +148,7 @@ def test_answers_have_the_expected_frequency() -> None:
     mixture = {"belief_projector": 1.0, "map_reader": 1.0}
     question = trial("adv_incorrect", 0.2)
     drawn = simulated_participants.sample_mixture(mixture, 5000, rng)
-    hits = [rng.random() < person.p_ai(question, ShownExplanations(saliency=True)) for person in drawn]
+    hits = [rng.random() < person.p_right(PREDICT, question, ShownExplanations(saliency=True)) for person in drawn]
     expected = simulated_participants.compute_expected_accuracy(mixture, question, ShownExplanations(saliency=True))
     assert np.mean(hits) == pytest.approx(expected, abs=4 * 0.5 / math.sqrt(5000))
 

@@ -21,10 +21,11 @@ from study.bundle import Bundle
 from study.conditions import CONDITIONS
 from study.network.sources import open_sources
 from study.plan.config import read
-from study.plan.simulated_participants import BayesianLearner, ShownExplanations
+from study.plan.simulated_participants import BayesianLearner
 from study.plan.texts import apply_condition_words, complete_texts, example
 from study.service import Service
 from study.simulate import simulate
+from study.tasks.theory import ShownExplanations
 from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")

@@ -22,10 +22,11 @@ from study.conditions.x_features import fit
 from study.locales import CATALOGUES
 from study.network.sources import open_classifier, open_sets
 from study.plan.config import read
-from study.plan.simulated_participants import BayesianLearner, ShownExplanations
+from study.plan.simulated_participants import BayesianLearner
 from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
+from study.tasks.theory import ShownExplanations
 from tests.study.studies import SMALL
 
 pytestmark = pytest.mark.usefixtures("shared_predictions")

@@ -21,6 +21,7 @@ from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.notices import MODES
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest, Trial
+from study.tasks import DEFAULT_TASK
 
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
 
@@ -105,6 +106,16 @@ class AnalysedStudy:
 def has_trials(study: AnalysedStudy) -> bool:
     """Say whether the study is known, so that responses can be compared with its trials."""
     return study.manifest is not None
+
+
+def asks_prediction(study: AnalysedStudy) -> bool:
+    """Say whether participants predicted the AI: what they chose is then a class."""
+    return study.data.task.name == DEFAULT_TASK
+
+
+def asks_prediction_of_trials(study: AnalysedStudy) -> bool:
+    """Say whether participants predicted the AI on trials that are known."""
+    return has_trials(study) and asks_prediction(study)
 
 
 def has_models(study: AnalysedStudy) -> bool:

@@ -16,11 +16,17 @@ from scipy.special import expit, logit
 from core.errors import ForetellError
 from core.names import format_name
 from study import plots
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
+from study.analysis.exploratory.analysis import (
+    AnalysedStudy,
+    ExploratoryAnalysis,
+    TableAndFigure,
+    asks_prediction_of_trials,
+)
 from study.analysis.planned.nested import cell_name
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.simulated_participants import THEORIES, ShownExplanations, Theory
+from study.plan.simulated_participants import THEORIES
+from study.tasks.theory import ShownExplanations, Theory
 
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""
@@ -162,11 +168,11 @@ COMPARISON = ExploratoryAnalysis(
     "object. Weight (Bayesian learner): share of the examples' effect on the ideal learner that participants learn. "
     "Absence (inattentive): share of trials with a random key press.",
     lambda study: (comparison(rank_theories(study.frame, study.trials)), None),
-    has_trials,
+    asks_prediction_of_trials,
 )
 OVERLAY = ExploratoryAnalysis(
     "Participants and the best theory",
     "Share of correct responses in each cell: of participants, and predicted by the theory with the smallest AIC.",
     _overlay_best,
-    has_trials,
+    asks_prediction_of_trials,
 )

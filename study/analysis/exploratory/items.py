@@ -139,7 +139,7 @@ def _plot_against(score: str) -> ExploratoryAnalysis:
 
 CATEGORIES = ExploratoryAnalysis(
     "Categories",
-    "Correct predictions of each category and trial type, the least accurate first. 95% Wilson intervals, as if all "
+    "Correct responses to each category and trial type, the least accurate first. 95% Wilson intervals, as if all "
     "responses were independent.",
     lambda study: (table(study.frame), None),
 )

@@ -38,7 +38,7 @@ def table(frame: pd.DataFrame, *, blocks: int = BLOCKS) -> pd.DataFrame:
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
     """Plot the accuracy over the trials, one line for each condition."""
-    return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct predictions", x_title="Trial")
+    return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct responses", x_title="Trial")
 
 
 def _parse_trial_numbers(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
+from study.analysis.exploratory.analysis import ExploratoryAnalysis, asks_prediction, with_figure
 from study.analysis.responses import accuracies
 
 
@@ -63,4 +63,5 @@ ANALYSIS = ExploratoryAnalysis(
     "100%: participants always predict what they see themselves; 50%: their predictions do not depend on it. 95% "
     "intervals over participants.",
     lambda study: with_figure(table(study.frame), figure),
+    asks_prediction,
 )

@@ -27,7 +27,7 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 
 
 _HYPOTHESES = {
-    ("null", "explanation"): "explanations change how often participants predict the AI correctly",
+    ("null", "explanation"): "explanations change how often participants {act}",
     ("explanation", "interaction"): (
         "the effect of explanations depends on the trial type or on the other explanation"
     ),
@@ -44,9 +44,13 @@ def coverage_text(level: float) -> str:
     return f"{100 * (1 - level):.4g}%"
 
 
-def describe_hypothesis(smaller: str, larger: str) -> str:
-    """Describe in a clause what holds if the larger of two nested models is the right one."""
-    return _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
+def describe_hypothesis(smaller: str, larger: str, *, act: str) -> str:
+    """Describe in a clause what holds if the larger of two nested models is the right one.
+
+    ``act`` is what correct participants do, such as ``"predict the AI correctly"``.
+    """
+    known = _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
+    return known.replace("{act}", act)
 
 
 def p_text(p: float | None) -> str:

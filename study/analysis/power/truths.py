@@ -17,12 +17,10 @@ from study.analysis.models import marginal
 from study.analysis.models.records import MixedModel
 from study.analysis.planned.contrasts import FACTORS
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.simulated_participants import (
-    PARTICIPANT_SD,
-    ShownExplanations,
-    compute_expected_accuracy,
-    sample_mixture,
-)
+from study.plan.simulated_participants import PARTICIPANT_SD, compute_expected_accuracy, sample_mixture
+from study.tasks.predict import TASK as PREDICT
+from study.tasks.task import Task
+from study.tasks.theory import ShownExplanations
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +47,7 @@ class Truth(Protocol):
         ...
 
     def accuracy(self) -> pd.DataFrame:
-        """Tabulate condition, trial_type and the expected share of correct predictions, ``accuracy``."""
+        """Tabulate condition, trial_type and the expected share of correct responses, ``accuracy``."""
         ...
 
 
@@ -157,11 +155,15 @@ class AdditiveTruth:
 
 @dataclass(frozen=True)
 class Theories:
-    """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`)."""
+    """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`).
+
+    ``task`` is what they are asked.
+    """
 
     mixture: Mapping[str, float]
     trials: Sequence[Trial]
     conditions: Sequence[str] = tuple(FACTORS)
+    task: Task = PREDICT
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """Simulate one study; every participant responds to every trial."""
@@ -169,7 +171,7 @@ class Theories:
         crowd = sample_mixture(self.mixture, len(names), rng)
         p = [
             [
-                person.p_ai(t, ShownExplanations(bool(factors["saliency"]), bool(factors["examples"])))
+                person.p_right(self.task, t, ShownExplanations(bool(factors["saliency"]), bool(factors["examples"])))
                 for t in self.trials
             ]
             for person, factors in ((person, FACTORS[str(name)]) for person, name in zip(crowd, names, strict=True))
@@ -185,7 +187,8 @@ class Theories:
         rows = []
         for name, kind in product(self.conditions, TRIAL_TYPES):
             shown = ShownExplanations(*map(bool, FACTORS[name].values()))
-            each = [compute_expected_accuracy(mixture, t, shown) for t in self.trials if t.trial_type == kind]
+            trials = [t for t in self.trials if t.trial_type == kind]
+            each = [compute_expected_accuracy(mixture, t, shown, task=self.task) for t in trials]
             rows.append((name, kind, float(np.mean(each)) if each else float("nan")))
         return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
 

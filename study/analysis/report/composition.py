@@ -19,13 +19,13 @@ from study.analysis.responses.accuracies import order
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
+from study.tasks import DEFAULT_TASK
+from study.tasks.task import Task
 
-TITLE = "Do explanations help participants predict the AI?"
 
-
-def write_title(manifest: Manifest | None) -> str:
+def write_title(task: Task, manifest: Manifest | None) -> str:
     """Write the report's title, with the name of the study if it is known."""
-    return TITLE if manifest is None else f"{manifest.name}: {lower_first(TITLE)}"
+    return task.aim if manifest is None else f"{manifest.name}: {lower_first(task.aim)}"
 
 
 def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest | None) -> dict[str, str]:
@@ -33,6 +33,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
     facts = {} if manifest is None else {"Study": f"{manifest.name}, version {manifest.study_hash[:12]}"}
     if data.dates is not None:
         facts["Dates of the responses (UTC)"] = " to ".join(map(_write_date, dict.fromkeys(data.dates)))
+    if data.task.name != DEFAULT_TASK:
+        facts["Task"] = f"{data.task.name}; a response is correct if {data.task.meaning}"
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}
     facts["Analysis"] = _describe_plan(plan, manifest)
     return facts if plan is None else {**facts, "Status": plan.stopping}

@@ -1,4 +1,4 @@
-"""Figure 1: how well participants predict the AI, by condition and trial type."""
+"""Figure 1: how often participants respond correctly, by condition and trial type."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from study.analysis.responses.notices import MODES
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
+from study.tasks.predict import TASK as PREDICT
 
 TITLE = "Figure 1: accuracy by condition and trial type"
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
@@ -21,18 +22,21 @@ HOVERED = ["condition", "low", "high", "participants", "responses"]
 def accuracy_figure(data: Responses) -> tuple[go.Figure, pd.DataFrame]:
     """Draw figure 1 and return the numbers behind it."""
     numbers = accuracies.accuracy(data.frame)
-    return draw(numbers, simulated=data.has_simulated), numbers
+    return draw(numbers, data.task.outcome, simulated=data.has_simulated), numbers
 
 
-def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
-    """Draw a table of `study.analysis.responses.accuracies.accuracy`; simulated data are marked as such."""
+def draw(numbers: pd.DataFrame, outcome: str = PREDICT.outcome, *, simulated: bool = False) -> go.Figure:
+    """Draw a table of `study.analysis.responses.accuracies.accuracy`; simulated data are marked as such.
+
+    ``outcome`` says what is counted, in the words of `study.tasks.task.Task`.
+    """
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
     for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):
         cell = numbers[numbers["trial_type"] == trial_type]
         if len(cell):
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
-    _lay_out(figure, conditions)
+    _lay_out(figure, conditions, outcome)
     if simulated:
         plots.mark(figure, MODES["sim"])
     return figure
@@ -59,9 +63,9 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
     )
 
 
-def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
+def _lay_out(figure: go.Figure, conditions: list[str], outcome: str) -> None:
     figure.add_hline(y=0.5, line=plots.DOTTED, annotation_text="chance", annotation_position="top left")
-    plots.apply_layout(figure, "Correct predictions of the AI", percent=True)
+    plots.apply_layout(figure, outcome, percent=True)
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(conditions))),

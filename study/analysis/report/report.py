@@ -110,7 +110,7 @@ class Report:
         )
         notices = (line for line in data.messages if line.startswith(tuple(MODES.values())))
         return {
-            "title": composition.write_title(self.manifest),
+            "title": composition.write_title(data.task, self.manifest),
             "notices": [*notices, *caveats(self.manifest)],
             "facts": composition.list_facts(data, plan, self.manifest),
             "verdicts": said.verdicts,

@@ -14,6 +14,7 @@ from study.analysis.exploratory import slopes
 from study.analysis.models.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p
 from study.analysis.planned.nested import NestedAnalysis, RatioTest
 from study.analysis.responses.reading import Responses
+from study.tasks.predict import TASK as PREDICT
 
 UNPLANNED = "by the default analysis with random slopes, which was not planned"
 _PHRASES = {
@@ -38,15 +39,17 @@ class Verdict:
         return " ".join(filter(None, [self.main, self.beneath]))
 
 
-def describe_test(test: RatioTest, level: float = LEVEL, *, by: str = "") -> str:
+def describe_test(test: RatioTest, level: float = LEVEL, *, by: str = "", act: str = PREDICT.act) -> str:
     """Describe a likelihood-ratio test in one sentence; p below `level` counts as evidence.
 
     Parameters
     ----------
     by
         What the test is made by, if that must be said before its numbers.
+    act
+        What correct participants do, in the words of `study.tasks.task.Task`.
     """
-    added = describe_hypothesis(test.smaller, test.larger)
+    added = describe_hypothesis(test.smaller, test.larger, act=act)
     if test.decisive_p is None:
         return f"These data cannot say whether {added}: both models have the same parameters."
     verdict = "There is evidence that" if test.decisive_p < level else "There is no clear evidence that"
@@ -72,16 +75,17 @@ def list_verdicts(
     compared
         The tests with slopes and with intercepts only (`slopes.compare`); None where the comparison was not made.
     """
+    act = data.task.act
     planned_without = slopes.are_left_out(data, analysis)
     if compared is None:
-        each = [describe_test(test, level) for test in analysis.tests]
+        each = [describe_test(test, level, act=act) for test in analysis.tests]
         return [Verdict(None, f"As planned: {line}") if planned_without else Verdict(line) for line in each]
     pairs = zip(slopes.list_tests(compared, with_slopes=True), slopes.list_tests(compared), strict=True)
-    return [_state(main, paper, level, planned_without=planned_without) for main, paper in pairs]
+    return [_state(main, paper, level, act, planned_without=planned_without) for main, paper in pairs]
 
 
-def _state(main: RatioTest, paper: RatioTest, level: float, *, planned_without: bool) -> Verdict:
-    line = describe_test(main, level, by=f"{UNPLANNED}: " if planned_without else "")
+def _state(main: RatioTest, paper: RatioTest, level: float, act: str, *, planned_without: bool) -> Verdict:
+    line = describe_test(main, level, by=f"{UNPLANNED}: " if planned_without else "", act=act)
     if paper.decisive_p is None or main.decisive_p is None:
         return Verdict(line)
     label = "As planned, with" if planned_without else "With"

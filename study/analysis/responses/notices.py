@@ -11,7 +11,7 @@ from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.workspace.tables import MISSING
 
-NAMES = ("participant", "category", "trial_type", "condition", "trial", "mode", "item", "truth", "choice")
+NAMES = ("participant", "category", "trial_type", "condition", "trial", "mode", "item", "truth", "choice", "task")
 """Columns of names and codes: spaces around them mean nothing."""
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
 """The notice on responses whose mode is not ``"live"``."""

@@ -14,13 +14,15 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.responses.faults import find_mixed_tasks, find_repeats, list_task_columns, name_task
 from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
+from study.tasks.task import Task
 from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, read_parquet, read_table
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
-OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
+OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "task", "rt_ms", "confidence")
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
 """Meaning of the one column that Foretell's own export does not have."""
@@ -43,7 +45,7 @@ class Responses:
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing).
+        missing); task, if it is not the default one.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -74,6 +76,11 @@ class Responses:
         """SHA-256 of the rows as analysed, in the canonical order of columns."""
         text = self.every.to_csv(index=False, lineterminator="\n")
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def task(self) -> Task:
+        """What participants were asked."""
+        return name_task(self.frame)
 
     @property
     def has_simulated(self) -> bool:
@@ -249,6 +256,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
                 f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
             )
+    yield from find_mixed_tasks(frame)
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
         yield "Column 'participant' names only one participant: the models compare participants, so add others."
@@ -259,7 +267,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
             f"Column 'correct' never varies: every response is {right}, so there is nothing to model. Collect more "
             "responses; if the file is your own, check how it is coded."
         )
-    yield from _duplicates(frame)
+    yield from find_repeats(frame)
 
 
 def _not_numbers(frame: pd.DataFrame) -> Iterator[str]:
@@ -279,20 +287,6 @@ def _not_numbers(frame: pd.DataFrame) -> Iterator[str]:
     sure = pd.to_numeric(frame["confidence"], errors="coerce").dropna() if "confidence" in frame else pd.Series()
     if not sure.between(0, 1).all():
         yield "Column 'confidence' must be a probability from 0 to 1: divide percentages by 100."
-
-
-def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
-    name = next((name for name in ("trial", "item") if name in frame), None)
-    if name is None:
-        return
-    twice = frame[frame[name].notna() & frame.duplicated(["participant", name])]
-    if len(twice):
-        first = twice.iloc[0]
-        remedy = "" if name == "trial" else ", or tell repeated items apart by a column 'trial'"
-        yield (
-            f"{len(twice)} rows repeat a participant's {name} (first: participant {first['participant']}, {name} "
-            f"{first[name]}, row {twice.index[0] + 1}): keep one response per participant and {name}{remedy}."
-        )
 
 
 def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
@@ -330,7 +324,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     tidy["condition"] = coded
     if "condition" in frame:
         tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
-    for name in ("trial", "mode", "item", "truth", "choice"):
+    for name in ("trial", "mode", "item", "truth", "choice", *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
     for name in NUMBERS:

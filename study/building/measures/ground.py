@@ -16,8 +16,8 @@ from core.network.classifier import Classifier
 from core.teaching.kfac import KroneckerPrior
 from data.types import ImageSet
 from study.building.design import ROLE_OF_TYPE, Candidate
-from study.plan.config import Strata
 from study.plan.measures import IMAGE_MEASURES
+from study.plan.strata import Strata
 from study.workspace.seeds import seed_of
 
 TARGETS = tuple(dict.fromkeys(ROLE_OF_TYPE.values()))

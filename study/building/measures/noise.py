@@ -8,7 +8,7 @@ from core.parameters import parse_parameters
 from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
-from study.plan.config import Strata
+from study.plan.strata import Strata
 
 
 def draws_from_prior(settings: Strata) -> bool:

@@ -9,22 +9,20 @@ from typing import Any
 
 import pandas as pd
 
-from study.bundle import Trial
+from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
+from study.tasks import find_task
+from study.tasks.task import Task
 
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A stored response, and the frozen trial that it belongs to."""
+    """A stored response, the frozen trial that it belongs to, and what was asked."""
 
     row: Mapping[str, Any]
     trial: Trial
-
-    @property
-    def choice(self) -> str:
-        """The class that the participant chose."""
-        return self.trial.options[0 if self.row["choice"] == "a" else 1]
+    task: Task
 
     @property
     def received_at(self) -> str:
@@ -69,11 +67,17 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("category", "class the AI predicted (the target category)", lambda one: one.trial.target),
     Column("alternative", "the foil: the other option", lambda one: one.trial.alternative),
     Column("truth", "true class of the image", lambda one: one.trial.truth),
-    Column("choice", "option the participant chose as the AI's prediction", lambda one: one.choice),
+    Column(
+        "choice",
+        "option the participant chose: of predict a class, of accept_reject whether the AI is right",
+        lambda one: one.task.name_choice(one.trial, one.row["choice"]),
+        values="a class; right, wrong",
+    ),
     Column(
         "correct",
-        "whether the participant predicted the AI: choice equals category",
-        lambda one: int(one.choice == one.trial.target),
+        "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
+        "category equals truth and wrong elsewhere",
+        lambda one: int(one.row["choice"] == one.task.find_right(one.trial)),
         values="0, 1",
     ),
     Column(
@@ -89,20 +93,36 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("frame_hz", "refresh rate of the screen as the page measured it", unit="Hz", dtype=float),
     Column("dropped_frames", "late frames between onset and response", dtype=float),
     Column("clock_ms", "smallest step of the browser's clock", unit="ms", dtype=float),
-    Column("shown_sha256", "SHA-256 over the SHA-256 of every image shown, one per line: target, heatmap, left, right"),
+    Column(
+        "shown_sha256",
+        "SHA-256 over the SHA-256 of every image shown, one per line: target, heatmap, left, right, those of the "
+        "AI's label; then ``label: `` and that label, where the task shows it",
+    ),
     Column("study_hash", "SHA-256 of the frozen study the participant took"),
     Column("received_at", "when the server received the response", lambda one: one.received_at, unit="ISO 8601, UTC"),
+    Column("task", "what participants were asked: the task of the study file", lambda one: one.task.name),
+    Column(
+        "ai_correct",
+        "whether the AI's prediction is the true class",
+        lambda one: int(one.trial.target == one.trial.truth),
+        values="0, 1",
+    ),
 )
 
 
-def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str, str], Trial]) -> pd.DataFrame:
+def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Manifest]) -> pd.DataFrame:
     """Tabulate responses.
 
     Parameters
     ----------
     rows
         Of `study.store.responses.list_main_responses`.
-    trials
-        The bundles' trials by (study hash, trial id).
+    manifests
+        Those of the bundles, by study hash.
     """
-    return tabulate(COLUMNS, (StoredResponse(row, trials[row["study_hash"], row["item_id"]]) for row in rows))
+    trials = {study_hash: {trial.id: trial for trial in one.trials} for study_hash, one in manifests.items()}
+    tasks = {study_hash: find_task(one.config) for study_hash, one in manifests.items()}
+    return tabulate(
+        COLUMNS,
+        (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], tasks[row["study_hash"]]) for row in rows),
+    )

@@ -11,7 +11,7 @@ from study.analysis.exploratory import cognitive
 from study.bundle import Trial
 from study.facts import TeachingFacts
 from study.plan import simulated_participants
-from study.plan.simulated_participants import ShownExplanations
+from study.tasks.theory import ShownExplanations
 from tests.study.test_people import trial
 
 TRUE = {

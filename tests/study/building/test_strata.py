@@ -21,8 +21,9 @@ from study.building.plan import make_planner
 from study.building.strata import Stratifier, strata_of
 from study.bundle import Bundle
 from study.network.sources import open_set, open_sources
-from study.plan.config import ImageSource, Strata, StudyConfig, read
+from study.plan.config import ImageSource, StudyConfig, read
 from study.plan.measures import IMAGE_MEASURES
+from study.plan.strata import Strata
 from study.workspace.seeds import seed_of
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY

@@ -12,8 +12,9 @@ from core.teaching.kfac import fit_prior
 from study.building.design import Candidate
 from study.building.measures.ground import Ground, MeasuredValue
 from study.network.sources import class_of_labels, open_set
-from study.plan.config import ImageSource, Strata
+from study.plan.config import ImageSource
 from study.plan.measures import IMAGE_MEASURES
+from study.plan.strata import Strata
 from tests.core.scenes import scene_net
 
 SIZES = {"pool": 160, "standard": 40, "adversarial": 40}
