@@ -127,12 +127,14 @@ OWN = {
     "dashboard/cli/bench.py",
     "dashboard/cli/concepts.py",
     "dashboard/cli/doctor.py",
+    "dashboard/cli/installation.py",
     "dashboard/cli/serve.py",
     "dashboard/explore/debugging/assertions.py",
     "dashboard/shared/messages.py",
     "data/sets/imagenet_a.py",
     "data/sets/scenes.py",
     "data/sets/wnids.py",
+    "study/demo.py",
     "study/plan/typed.py",
 }
 """Files that read what Foretell itself wrote."""
