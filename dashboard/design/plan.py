@@ -49,8 +49,10 @@ def _choose_models(editor: Editor) -> None:
 
     def write() -> None:
         chosen = st.session_state[key]
-        if chosen != OWN:
-            change(editor.path, {"analysis.models": MISSING if chosen == SLOPES else NESTED})
+        if chosen == SLOPES:
+            change(editor.path, {"analysis.models": MISSING, "analysis.tests": MISSING})
+        elif chosen == INTERCEPTS:
+            change(editor.path, {"analysis.models": NESTED, "analysis.tests": "chi_square"})
 
     st.radio(
         "Mixed models",

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.names import upper_first
+from core.network.classifier import Classifier
 from dashboard.explore import notes, parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
@@ -92,7 +93,7 @@ def _view(view: str) -> None:
         most = grid.MOST_COLUMNS if several else 1
         chosen = source.choose(model, results, most, next(iter(models[1:]), None), steps)
         network = cache.load_classifier(model)
-        methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
+        methods = _choose_methods(network, view)
         settings, seed = parameters.choose_settings(methods, network)
         with results, show_errors():
             seen = [ClassifiedImage(name, one) for one in chosen for name in models]
@@ -100,6 +101,12 @@ def _view(view: str) -> None:
                 with steps:
                     _offer_all_methods(seen[0])
             _show_view(view, seen, settings, seed, by_class=by_class)
+
+
+def _choose_methods(network: Classifier, view: str) -> list[str]:
+    if view == GRID:
+        return parameters.choose_methods(network)
+    return [parameters.choose_method(network, offers_refinement=view == ONE)]
 
 
 def _show_view(

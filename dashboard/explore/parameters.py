@@ -7,7 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from core.attribution.places.place import select_layer
 from core.attribution.records import group_methods
+from core.errors import ForetellError
 from core.names import format_name
 from core.network.classifier import Classifier
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
@@ -21,17 +23,59 @@ HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
 COST_UNKNOWN = "The cost cannot be estimated in advance."
-FIRST = "bayesian_teaching"
+TEACHING = "bayesian_teaching"
+SMALL = 128 * 128
+"""Pixels of an image up to which Bayesian teaching takes seconds without a GPU."""
+REFINED_KEY = "refined"
 AUTOMATIC = "Automatic"
 MOST_FORMS = 12
 """Methods of a grid with a form each: the widgets of many slow every click."""
 
 
-def choose_method(classifier: Classifier) -> str:
-    """Choose the method of a single heatmap."""
+def choose_method(classifier: Classifier, *, offers_refinement: bool = False) -> str:
+    """Choose the method of a single heatmap; Bayesian teaching is one click away if another one is drawn at first."""
     names = list_methods(classifier)
     links.check("method", map(format_name, names), "method")
-    return st.selectbox("Method", names, names.index(FIRST), format_func=format_name, key="method", bind="query-params")
+    first = _begin_with("method", _find_first(classifier))
+    method = st.selectbox(
+        "Method", names, names.index(first), format_func=format_name, key="method", bind="query-params"
+    )
+    if offers_refinement and method == first != TEACHING:
+        seconds = work.estimate(classifier, TEACHING, {})[1]
+        cost = f" ({format_duration(seconds)})" if seconds else ""
+        st.button(f"Refine by Bayesian teaching{cost}", key="refine", on_click=_refine, width="stretch")
+    return method
+
+
+def _find_first(classifier: Classifier) -> str:
+    """Return the method before anyone chooses one: Bayesian teaching, or one pass where that takes a minute or more."""
+    _, height, width = classifier.input_shape
+    if height * width <= SMALL or classifier.device.type != "cpu":
+        return TEACHING
+    try:
+        select_layer(classifier, "")
+    except ForetellError:
+        return "gradient"
+    return "grad_cam"
+
+
+def _begin_with(key: str, first: str) -> str:
+    """Take what another classifier began with back, unless something else was chosen; return ``first``."""
+    before = st.session_state.get(f"{key}.first", first)
+    if before != first and st.session_state.get(key) == before:
+        st.session_state[key] = first
+    st.session_state[f"{key}.first"] = first
+    return first
+
+
+def _refine() -> None:
+    st.session_state["method"] = TEACHING
+    st.session_state[REFINED_KEY] = True
+
+
+def is_refined() -> bool:
+    """Tell, once, whether the heatmap of this run was asked for by a click that showed its cost."""
+    return bool(st.session_state.pop(REFINED_KEY, False))
 
 
 def choose_methods(classifier: Classifier) -> list[str]:
@@ -44,7 +88,7 @@ def choose_methods(classifier: Classifier) -> list[str]:
     return st.multiselect(
         "Methods",
         names,
-        ["gradient", "grad_cam", FIRST],
+        list(dict.fromkeys(["gradient", "grad_cam", _find_first(classifier)])),
         format_func=format_name,
         key="methods",
         bind="query-params",

@@ -17,8 +17,9 @@ from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustn
 from dashboard.explore.heatmaps import appearance, certificate, downloads
 from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
+from dashboard.explore.parameters import is_refined
 from dashboard.explore.table import Cell, HeatmapTable
-from dashboard.shared.live import JobCollector, draw_live
+from dashboard.shared.live import JobCollector, begin, draw_live
 from dashboard.shared.messages import escape_markdown
 
 SUBSTRATES = {"mean": "the mean colour", "blur": "a blurred image"}
@@ -36,6 +37,8 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
         measured = appearance.choose_faithfulness()
     request = HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters, seen.record)
+    if is_refined():
+        begin([request.key])
     column = seen.column(seen.format_confidence(seen.predicted_class))
 
     def collect(asking: JobCollector) -> HeatmapTable:

@@ -20,21 +20,33 @@ _RANGES: Mapping[str, tuple[str, ValueTest]] = {
     "gamma": ("above 0", lambda values: values > 0),
 }
 """Values that a response can have in each family. Outside of them `glmm` panics, and prints its stack first."""
+OUTCOMES: Mapping[str, float] = {
+    **dict.fromkeys(("true", "yes", "correct", "right", "hit", "success", "ja", "richtig", "wahr"), 1.0),
+    **dict.fromkeys(("false", "no", "incorrect", "wrong", "miss", "failure", "nein", "falsch", "unwahr"), 0.0),
+}
+"""Words for 1 and 0, in small letters."""
 
 
 def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Code a two-valued text response as 0/1 (the first in the alphabet is 0), and describe the code in a sentence.
+    """Code a two-valued text response as 0/1, and describe the code in a sentence.
 
-    Any other response is left as it is.
+    Known words mean what they say; of any two others the first in the alphabet is 0, as in R. Any other response
+    is left as it is.
     """
     name = _single(frame, formula)
     if name is None or _is_number(frame[name]):
         return frame, ()
-    values = sorted(frame[name].dropna().unique(), key=lambda value: str(value).casefold())  # "no" before "Yes"
+    values = sorted(frame[name].dropna().unique(), key=_rank_outcome)
     if len(values) != 2:
         return frame, ()
     coded = frame[name].map({values[0]: 0, values[1]: 1})
     return frame.assign(**{name: coded}), (f"{name}: {values[0]!r} counts as 0 and {values[1]!r} as 1.",)
+
+
+def _rank_outcome(value: object) -> tuple[float, str]:
+    """Rank what means 0 before what means 1, and other words between them by the alphabet."""
+    word = str(value).strip().casefold()  # "no" before "Yes"
+    return OUTCOMES.get(word, 0.5), word
 
 
 def check_response(frame: pd.DataFrame, formula: str, family: str) -> None:

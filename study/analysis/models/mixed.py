@@ -69,7 +69,7 @@ def fit(
         One row per response (or per group of responses). A categorical's first category is the reference level.
     formula
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
-        A binomial response of two words counts the second in the alphabet as a success, and a message says so.
+        Of a binomial response of two words one counts as a success, and a message says which.
         ``(x || id)`` gives each column of ``x`` a variance of its own and no correlations, also the columns of a
         factor (lme4 correlates those).
     family

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.models.coding import OUTCOMES
 from study.analysis.responses.faults import find_mixed_tasks, find_repeats, list_task_columns, name_task
 from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
@@ -30,7 +31,7 @@ FLAGS = ("saliency", "examples", "correct")
 CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
-_TRUE_FALSE = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+_NUMBERS = {"1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 FASTEST_MS = 50.0
 """Half of all responses can be no faster than this (ms)."""
 
@@ -302,8 +303,8 @@ def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _numbers(column: pd.Series[object]) -> pd.Series[float]:
-    """Read 0 and 1, however they are written; anything else becomes missing."""
-    return column.astype(str).str.strip().str.lower().map(_TRUE_FALSE)
+    """Read 0 and 1, as numbers or in words (`OUTCOMES`); anything else becomes missing."""
+    return column.astype(str).str.strip().str.casefold().map(_NUMBERS | OUTCOMES)
 
 
 def _code_condition(frame: pd.DataFrame) -> pd.Series[str]:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.design.plan import INTERCEPTS, SLOPES
 from dashboard.design.settings import CONTACT
 from study.plan import config
 from study.plan.draft import StudyDraft
+from study.plan.preregistration import NESTED
 from tests.dashboard.conftest import made
 from tests.dashboard.views.conftest import DEMO, Open
 
@@ -252,6 +254,18 @@ def test_conditions_are_written_in_the_order_of_the_catalogue(open_page: Open, m
 def read_plan(path: Path) -> dict[str, Any]:
     """The plan in the file, read by the standard library."""
     return dict(tomllib.loads(path.read_text(encoding="utf-8")).get("analysis", {}))
+
+
+def test_the_papers_models_have_the_papers_tests(open_page: Open, mine: Path) -> None:
+    """Catches "as in the paper" with F tests that are judged together, and tests that stay when the models go."""
+    app = open_page(study="mine", part="Plan")
+    named(app.radio, "Mixed models").set_value(INTERCEPTS)  # type: ignore[attr-defined]
+    settle(app)
+    plan = config.read(mine).analysis
+    assert (plan.models, plan.tests) == (NESTED, "chi_square")
+    named(app.radio, "Mixed models").set_value(SLOPES)  # type: ignore[attr-defined]
+    settle(app)
+    assert read_plan(mine).keys().isdisjoint({"models", "tests"})
 
 
 def test_planned_contrasts_are_rows_of_the_file(open_page: Open, mine: Path) -> None:

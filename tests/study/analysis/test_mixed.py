@@ -264,12 +264,13 @@ def test_cbpp(real) -> None:
     assert model.random[0].sd == pytest.approx(0.6421, abs=1e-3)
 
 
-def test_a_response_of_two_words_is_coded_and_said() -> None:
-    """The same fit as with 0 and 1; the alphabet decides which is which, as in R, and a message tells."""
+@pytest.mark.parametrize(("one", "zero"), [("yes", "no"), ("correct", "incorrect"), ("Ja", "nein"), ("seen", "lost")])
+def test_a_response_of_two_words_is_coded_and_said(one: str, zero: str) -> None:
+    """The same fit as with 0 and 1, and a message tells. Catches known words that the alphabet exchanges."""
     frame, formula = study(12, 8, 8, seed=3, sd=0.8), "correct ~ saliency + (1|participant)"
-    words = frame.assign(correct=np.where(frame["correct"] == 1, "yes", "no"))
+    words = frame.assign(correct=np.where(frame["correct"] == 1, one, zero))
     plain, coded = mixed.fit(frame, formula), mixed.fit(words, formula)
-    assert coded.messages[0] == "correct: 'no' counts as 0 and 'yes' as 1."
+    assert coded.messages[0] == f"correct: {zero!r} counts as 0 and {one!r} as 1."
     np.testing.assert_allclose(estimates(coded), estimates(plain), rtol=1e-9)
 
 
