@@ -136,12 +136,14 @@ measure = "brightness"
 bins = 2
 [saliency]
 method = "squares"
+parameters = { window = 16 }
 [teaching]
 policy = "best"
 sets = 20
 [display]
 size = 64
 """
+SQUARES = 'method = "squares"\nparameters = { window = 16 }'
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +244,7 @@ def packaged(copy: Path) -> Path:
 @pytest.mark.parametrize(("method", "known"), [("squares", True), ("glow", True), ("plain", False)])
 def test_a_new_method_is_estimated_drawn_and_offered(packaged: Path, tmp_path: Path, method: str, known: bool) -> None:
     """Catches a cost that is guessed from names of parameters, and a family or a meaning that stands elsewhere."""
-    (tmp_path / "spread.toml").write_text(STUDY.replace("squares", method), encoding="utf-8")
+    (tmp_path / "spread.toml").write_text(STUDY.replace(SQUARES, f'method = "{method}"'), encoding="utf-8")
     checked = run(packaged, tmp_path, "build", str(tmp_path / "spread.toml"), "--check")
     assert (f"The time that {method} takes for its heatmaps is not in this estimate." in checked) != known
     drawn = run(packaged, tmp_path, "-c", EXPLORE, format_name(method), "known" if known else "unknown")

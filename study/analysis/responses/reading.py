@@ -31,7 +31,7 @@ FLAGS = ("saliency", "examples", "correct")
 CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
-_NUMBERS = {"1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+_FLAGS = {"1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, **OUTCOMES}
 FASTEST_MS = 50.0
 """Half of all responses can be no faster than this (ms)."""
 
@@ -304,7 +304,7 @@ def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
 
 def _numbers(column: pd.Series[object]) -> pd.Series[float]:
     """Read 0 and 1, as numbers or in words (`OUTCOMES`); anything else becomes missing."""
-    return column.astype(str).str.strip().str.casefold().map(_NUMBERS | OUTCOMES)
+    return column.astype(str).str.strip().str.casefold().map(_FLAGS)
 
 
 def _code_condition(frame: pd.DataFrame) -> pd.Series[str]:
