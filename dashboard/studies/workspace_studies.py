@@ -15,7 +15,7 @@ from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.conditions import format_condition
 from study.plan import config
-from study.plan.studyfiles import templates
+from study.plan.studyfiles import TEMPLATES, templates
 from study.workspace.templates import load_templates
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
 
@@ -135,7 +135,11 @@ def list_studies(home: Path, researcher: Researcher) -> list[Study]:
     names = sorted({*files, *built, *faults, *(status.name for status in statuses)})
     seen = [name for name in names if researcher.sees(name)]
     studies = [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in seen]
-    return sorted(studies, key=lambda study: study.is_example)
+    examples = {study.name: study for study in studies if study.is_example}
+    return [
+        *(study for study in studies if not study.is_example),
+        *(examples[name] for name in TEMPLATES if name in examples),
+    ]
 
 
 def _files(home: Path) -> tuple[dict[str, tuple[Path, config.StudyConfig]], dict[str, list[str]]]:

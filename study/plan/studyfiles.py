@@ -16,6 +16,7 @@ ARCHIVE = "archive"
 """The folder, next to the study files, of those that are put away."""
 TEMPLATES = {
     "demo": "The demo: drawn scenes and their network",
+    "accept-reject": "Right or wrong? The AI's label is shown, and participants judge it",
     "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
     "two-ais-scenes": "Two AIs, first study: this AI reads the context of an object",
     "two-ais-blind": "Two AIs, second study: this AI cannot read the context",

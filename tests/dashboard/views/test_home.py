@@ -18,6 +18,7 @@ from dashboard.shared import service
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import build_key
 from dashboard.studies.workspace_studies import find_next_action, list_studies
+from study.plan.studyfiles import TEMPLATES
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.conftest import PATIENCE_S
@@ -145,7 +146,7 @@ def test_own_studies_are_before_the_examples_which_say_what_they_show(app: AppTe
     assert [link.page for link in links(app) if link.label == ":primary[**Design a study**]"] == ["design"]
     (workspace / "studies").mkdir()
     (workspace / "studies" / "mine.toml").write_text(STUDY_FILE, encoding="utf-8")  # "mine" is after "demo"
-    assert list(next_actions(app.run())) == ["mine", "demo", "folke2021", "two-ais-blind", "two-ais-scenes"]
+    assert list(next_actions(app.run())) == ["mine", *TEMPLATES]
     said = [text.value for text in app.caption]
     assert not any(text.startswith("None yet.") for text in said)
     assert {"Mine", "The paper's study: ResNet-50 and ImageNet, 90 trials"} <= set(said)

@@ -229,7 +229,7 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     assert labels(app) == ["planned", "planned"]
     section(app, "Contrasts")
     assert list(table(app, "contrasts")["contrast"]) == ["both - none"]
-    assert labels(app) == ["planned", "exploratory"]
+    assert labels(app) == ["planned", "exploratory", "exploratory"]
     made(app.toggle(key="planned").set_value(False).run())
     assert len(table(app, "contrasts")) == 9
     assert labels(app) == ["exploratory", "exploratory"]
