@@ -12,13 +12,19 @@ from core.names import format_name
 from core.parameters import list_parameters, summary
 from dashboard.explore.layers import choice, words
 from dashboard.explore.layers import view as inside
-from dashboard.shared import cache
+from dashboard.shared import cache, live
 from study.inquiry.files.targets import TOP
 from study.inquiry.layers import QUESTIONS
 from study.inquiry.layers.inspection import LayerQuery
 from study.inquiry.layers.record import Topic, group_questions, record_of
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import OTHER, settled
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all work wait for a click: the controls are the same, and no test waits for a table that it does not read."""
+    monkeypatch.setattr(live, "HESITATE_S", -1.0)
 
 
 def test_an_unknown_question_of_a_link_is_said(opened) -> None:
