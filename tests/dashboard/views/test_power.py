@@ -27,7 +27,8 @@ from study.analysis.planned.analysis import significance
 from study.analysis.power import simulation as power
 from study.analysis.power import truths
 from study.plan import config
-from study.plan.preregistration import AnalysisPlan, PlannedContrast, Stopping
+from study.plan.draft import StudyDraft
+from study.plan.preregistration import NESTED, AnalysisPlan, PlannedContrast, Stopping
 from study.workspace import parallel
 from tests.conftest import ROOT
 from tests.dashboard.conftest import PATIENCE_S, made
@@ -55,22 +56,32 @@ def opened(**query: str) -> AppTest:
     return app.run()
 
 
-def test_the_curve_is_the_engines(workspace: Path) -> None:
+@pytest.fixture
+def small(workspace: Path) -> Path:
+    """The demo's study file with a fifth of its participants: simulations take a fifth of the time."""
+    path = workspace / "studies" / "small.toml"
+    path.parent.mkdir()
+    named = DEMO.read_text(encoding="utf-8").replace('name = "demo"', 'name = "small"')
+    path.write_text(f"{named}\n[analysis]\nparticipants = 8\n", encoding="utf-8")
+    return path
+
+
+def test_the_curve_is_the_engines(small: Path) -> None:
     """The same studies as the package simulates for Table 1; catches other sizes, seeds, models or conditions."""
-    app = opened(sizes="4,6", studies="10", effects="1")
+    app = opened(study="small", sizes="4", studies="10", effects="1")
     assert not app.dataframe
     assert app.button(key="simulate").label.startswith("Simulate (")
     made(app.button(key="simulate").click().run())
-    settings = config.read(DEMO)
+    settings = config.read(small)
     world = truths.AdditiveTruth(
         truths.TABLE_1,
         conditions=settings.conditions,
         categories=settings.trials.categories,
         per_type=settings.trials.per_type,
     )
-    expected = power.curve(world, [4, 6, 40], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
-    assert any("planned 40 participants per condition** (160 in total, 480 EUR)" in text.value for text in app.markdown)
+    assert any("planned 8 participants per condition** (32 in total, 96 EUR)" in text.value for text in app.markdown)
     pd.testing.assert_frame_equal(app.table[1].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
 
 
@@ -129,18 +140,22 @@ def test_simulated_people_need_a_built_study(workspace: Path) -> None:
     assert "Build the study first" in app.error[0].value
 
 
-def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
-    """Against the package from the same file."""
-    app = opened(sizes="4", studies="10", effects="1")
+def test_a_pilots_effects_are_what_is_simulated(small: Path) -> None:
+    """Against the package from the same file, with the paper's models, which take less time."""
+    draft = StudyDraft.read(small)
+    draft.set("analysis.models", NESTED)
+    draft.set("analysis.tests", "chi_square")
+    draft.save(small)
+    app = opened(study="small", sizes="4", studies="10", effects="1")
     app.selectbox(key="pilot_source").select("Upload a CSV file").run()
     assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
     made(app.button(key="simulate").click().run())
-    settings = config.read(DEMO)
+    settings = config.read(small)
     model = analyze_as_in_the_paper(study(24, 8, 6, seed=5)).models["interaction"]  # a truth has intercepts
     world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
-    expected = power.curve(world, [4, 40], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_series_equal(app.dataframe[-1].value["power"], expected["power"])
 
 
@@ -279,7 +294,7 @@ def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
         category_slope_sd=2.5,
     )
     assert question.truth() == world
-    expected = power.curve(world, [4, 40], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
     assert question.task().key != PowerAnalysis(settings, (4,)).task().key
     assert PowerAnalysis(settings, (4,)).assumptions is None
