@@ -232,7 +232,7 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     assert labels(app) == ["planned", "exploratory", "exploratory"]
     made(app.toggle(key="planned").set_value(False).run())
     assert len(table(app, "contrasts")) == 9
-    assert labels(app) == ["exploratory", "exploratory"]
+    assert labels(app) == ["exploratory", "exploratory", "exploratory"]
 
 
 def test_participants_excluded_on_monitor_are_counted_everywhere(
