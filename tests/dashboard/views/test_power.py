@@ -79,7 +79,7 @@ def test_the_curve_is_the_engines(small: Path) -> None:
         categories=settings.trials.categories,
         per_type=settings.trials.per_type,
     )
-    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models, tests=settings.plan.tests)
     pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
     assert any("planned 8 participants per condition** (32 in total, 96 EUR)" in text.value for text in app.markdown)
     pd.testing.assert_frame_equal(app.table[1].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
@@ -140,22 +140,28 @@ def test_simulated_people_need_a_built_study(workspace: Path) -> None:
     assert "Build the study first" in app.error[0].value
 
 
-def test_a_pilots_effects_are_what_is_simulated(small: Path) -> None:
-    """Against the package from the same file, with the paper's models, which take less time."""
+@pytest.fixture
+def papers(small: Path) -> Path:
+    """The same with the paper's models, which have random intercepts only and take less time."""
     draft = StudyDraft.read(small)
     draft.set("analysis.models", NESTED)
     draft.set("analysis.tests", "chi_square")
     draft.save(small)
+    return small
+
+
+def test_a_pilots_effects_are_what_is_simulated(papers: Path) -> None:
+    """Against the package from the same file."""
     app = opened(study="small", sizes="4", studies="10", effects="1")
     app.selectbox(key="pilot_source").select("Upload a CSV file").run()
     assert app.info[0].value.startswith("Choose a CSV file with one row per response.")
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
     made(app.button(key="simulate").click().run())
-    settings = config.read(small)
+    settings = config.read(papers)
     model = analyze_as_in_the_paper(study(24, 8, 6, seed=5)).models["interaction"]  # a truth has intercepts
     world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
-    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models, tests=settings.plan.tests)
     pd.testing.assert_series_equal(app.dataframe[-1].value["power"], expected["power"])
 
 
@@ -274,17 +280,17 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     work._time_start.cache_clear()
 
 
-def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
+def test_assumed_slopes_are_simulated_and_named(papers: Path) -> None:
     """A curve could only be asked of a world in which the explanations help everywhere alike.
 
     Oracle: the engine's curve of such a world, and not that of a world without slopes.
     """
-    app = opened(sizes="4", studies="10", effects="1", slope_category="2.5")
+    app = opened(study="small", sizes="4", studies="10", effects="1", slope_category="2.5")
     assert any("categories differ in the effect of each explanation" in caption.value for caption in app.caption)
     assert any("no random slopes by category" in caption.value for caption in app.caption)
     assert any("leave out random slopes that the design supports" in caption.value for caption in app.caption)
     made(app.button(key="simulate").click().run())
-    settings = config.read(DEMO)
+    settings = config.read(papers)
     question = PowerAnalysis(settings, (4,), slope_sds={"category": 2.5})
     world = truths.AdditiveTruth(
         truths.TABLE_1,
@@ -294,7 +300,7 @@ def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
         category_slope_sd=2.5,
     )
     assert question.truth() == world
-    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models)
+    expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models, tests=settings.plan.tests)
     pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
     assert question.task().key != PowerAnalysis(settings, (4,)).task().key
     assert PowerAnalysis(settings, (4,)).assumptions is None
@@ -324,7 +330,7 @@ def test_theories_of_people_have_no_slopes() -> None:
 def test_a_study_and_a_process_are_really_timed() -> None:
     """Catches an estimate of nothing: a curve of one study on one process takes at least the time of its fits."""
     settings = config.read(DEMO)
-    assert power.time_study(PowerAnalysis(settings, (4,)).truth(), settings.plan.models, 4) > 0.005
+    assert power.time_study(PowerAnalysis(settings, (4,)).truth(), settings.plan.models, settings.plan.tests, 4) > 0.005
     assert parallel.measure_start(power.start) > 0.1
 
 
