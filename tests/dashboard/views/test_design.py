@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.design.plan import INTERCEPTS, SLOPES
 from dashboard.design.settings import CONTACT
 from study.plan import config
 from study.plan.draft import StudyDraft
-from study.plan.preregistration import NESTED
 from tests.dashboard.conftest import made
 from tests.dashboard.views.conftest import DEMO, Open
 
@@ -249,69 +247,6 @@ def test_conditions_are_written_in_the_order_of_the_catalogue(open_page: Open, m
     named(app.multiselect, "Conditions").set_value(["both", "random_maps", "none"])  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).conditions == ("none", "both", "random_maps")
-
-
-def read_plan(path: Path) -> dict[str, Any]:
-    """The plan in the file, read by the standard library."""
-    return dict(tomllib.loads(path.read_text(encoding="utf-8")).get("analysis", {}))
-
-
-def test_the_papers_models_have_the_papers_tests(open_page: Open, mine: Path) -> None:
-    """Catches "as in the paper" with F tests that are judged together, and tests that stay when the models go."""
-    app = open_page(study="mine", part="Plan")
-    named(app.radio, "Mixed models").set_value(INTERCEPTS)  # type: ignore[attr-defined]
-    settle(app)
-    plan = config.read(mine).analysis
-    assert (plan.models, plan.tests) == (NESTED, "chi_square")
-    named(app.radio, "Mixed models").set_value(SLOPES)  # type: ignore[attr-defined]
-    settle(app)
-    assert read_plan(mine).keys().isdisjoint({"models", "tests"})
-
-
-def test_planned_contrasts_are_rows_of_the_file(open_page: Open, mine: Path) -> None:
-    """Catches a row that overwrites another, and defaults that stay away when the last row is removed."""
-    app = open_page(study="mine", part="Plan")
-    named(app.radio, "Planned contrasts").set_value("Contrasts of your own")
-    settle(app)
-    named(app.button, "Add a contrast").click()
-    settle(app)
-    named(app.selectbox, "Condition").set_value("saliency")  # the first row's
-    settle(app)
-    second = [one for one in app.multiselect if one.label == "Trial types"][1]
-    second.set_value(["std_correct"])
-    settle(app)
-    every = ["adv_incorrect", "std_incorrect", "std_correct"]
-    assert read_plan(mine)["contrasts"] == [
-        {"more": "saliency", "less": "none", "trial_types": every},
-        {"more": "both", "less": "none", "trial_types": ["std_correct"]},
-    ]
-    settings = config.read(mine)
-    assert [one.more for one in settings.analysis.contrasts] == ["saliency", "both"]
-    for _ in range(2):
-        named(app.button, "Remove").click()
-        settle(app)
-    assert "contrasts" not in read_plan(mine)
-
-
-def test_interim_analyses_of_ones_own_sizes_and_bounds(open_page: Open, mine: Path) -> None:
-    """Catches a planned end that differs from the last size, and sizes that are written although they are refused."""
-    app = open_page(study="mine", part="Plan")
-    for widgets, label, value in (
-        ("toggle", "Interim analyses can end the collection", True),
-        ("text_input", "Participants per condition at each analysis", "10, 25, 40, 60"),
-        ("selectbox", "Bounds", "pocock"),
-    ):
-        named(getattr(app, widgets), label).set_value(value)
-        settle(app)
-    plan = read_plan(mine)
-    assert plan["stopping"] == {"looks": [10, 25, 40, 60], "contrast": {"more": "both"}, "spending": "pocock"}
-    assert plan["participants"] == 60
-    assert config.read(mine).analysis.stopping is not None
-    for wrong in ("20, 10", "1, 5", "ten", ""):
-        named(app.text_input, "Participants per condition at each analysis").set_value(wrong)
-        settle(app)
-        assert any("are not sizes of interim analyses" in one.value for one in app.error)
-    assert read_plan(mine) == plan
 
 
 def test_a_text_of_the_study_replaces_the_default_and_goes_again(open_page: Open, mine: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -325,23 +323,6 @@ def test_theories_of_people_have_no_slopes() -> None:
     question = PowerAnalysis(config.read(DEMO), (4,), mixture={"map_reader": 1.0}, slope_sds={"category": 1.0})
     with pytest.raises(ForetellError, match="no random slopes"):
         question.truth()
-
-
-def test_a_study_and_a_process_are_really_timed() -> None:
-    """Catches an estimate of nothing: a curve of one study on one process takes at least the time of its fits."""
-    settings = config.read(DEMO)
-    assert power.time_study(PowerAnalysis(settings, (4,)).truth(), settings.plan.models, settings.plan.tests, 4) > 0.005
-    assert parallel.measure_start(power.start) > 0.1
-
-
-def test_a_process_beside_the_pages_is_no_page(tmp_path: Path) -> None:
-    """Spawned workers import the file that Streamlit runs; were it run there, each would complain."""
-    code = "import runpy; runpy.run_path('dashboard/pages.py', run_name='__mp_main__')"
-    home = tmp_path / "home"
-    environment = {**os.environ, "FORETELL_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True, capture_output=True)
-    assert done.stderr == b""
-    assert not home.exists()
 
 
 def test_half_the_effect_and_the_planned_size_are_simulated_unless_asked_otherwise() -> None:
