@@ -15,6 +15,8 @@ from dashboard.cli.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from study.analysis.means.adjustment import Adjustment
+    from study.analysis.models.marginal import Scale
     from study.analysis.models.records import MixedModel
 
 
@@ -101,9 +103,9 @@ def _estimate(
     model: MixedModel,
     means: list[str],
     contrast: list[str],
-    adjust: Literal["none", "holm", "tukey", "mvt"],
+    adjust: Adjustment,
     effects: list[str],
-    scale: Literal["link", "response", "population"] | None,
+    scale: Scale | None,
 ) -> tuple[list[str], dict[str, Any]]:
     """Estimate the means and effects that are asked for, as lines and as values for JSON."""
     from study.analysis.means import effects as average

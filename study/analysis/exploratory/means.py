@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, has_models
 from study.analysis.means.grid import label
 from study.analysis.means.means import EstimatedMeans, estimate_means
+from study.analysis.means.request import PAIRWISE
 from study.analysis.planned.contrasts import FACTORS
 
 ASKED = "saliency * examples | trial_type"
 ACCURACY = ("accuracy", "low", "high")
 
 
-def estimate(study: AnalysedStudy) -> EstimatedMeans:
-    """Estimate the accuracy of each condition and trial type, averaged over the random effects, and all pairs.
+def estimate(study: AnalysedStudy, contrasts: Sequence[str]) -> EstimatedMeans:
+    """Estimate the accuracy of each condition and trial type, averaged over the random effects, and their contrasts.
 
     Raises
     ------
@@ -23,12 +26,12 @@ def estimate(study: AnalysedStudy) -> EstimatedMeans:
         The largest model has no two factors, as a plan may have it.
     """
     model = study.fitted_models.largest
-    return estimate_means(study.frame, model, ASKED, adjust="mvt", scale="population")
+    return estimate_means(study.frame, model, ASKED, contrasts=contrasts, adjust="mvt", scale="population")
 
 
 def tabulate_means(study: AnalysedStudy) -> pd.DataFrame:
     """Tabulate trial_type, condition, accuracy, low, high of the conditions that have participants."""
-    made = estimate(study).means
+    made = estimate(study, ()).means
     names = {tuple(values.values()): name for name, values in FACTORS.items()}
     pairs = made[["saliency", "examples"]].astype(int).itertuples(index=False, name=None)
     table = made.assign(condition=[names[pair] for pair in pairs]).rename(columns={"estimate": "accuracy"})
@@ -44,7 +47,7 @@ def tabulate_pairs(study: AnalysedStudy) -> pd.DataFrame:
     ForetellError
         There is a single condition.
     """
-    made = estimate(study).contrasts
+    made = estimate(study, (PAIRWISE,)).contrasts
     names = {label(values): name for name, values in FACTORS.items()}
     sides = [[names[side] for side in text.split(" - ")] for text in made["contrast"]]
     present = [set(pair) <= set(study.frame["condition"]) for pair in sides]
