@@ -13,7 +13,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
-PACKAGES = ("core", "data", "study", "dashboard")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard")
 NAMES = f"({'|'.join(PACKAGES)})"
 REWRITTEN = (
     (re.compile(rf"^(\s*)from {NAMES}(?=(\.\w+)* import )", re.MULTILINE), r"\1from foretell.\2"),
@@ -44,7 +44,7 @@ class BuildPackage(build_py):
 
 setup(
     packages=["foretell", *(f"foretell.{name}" for name in find_packages() if name.split(".")[0] in PACKAGES)],
-    package_dir={"foretell": "scripts/package", **{f"foretell.{name}": name for name in PACKAGES}},
+    package_dir={"foretell": "package", **{f"foretell.{name}": name for name in PACKAGES}},
     package_data={
         "foretell": ["py.typed"],
         "foretell.core": ["fonts/*"],

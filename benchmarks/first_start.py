@@ -29,7 +29,7 @@ from foretell import ROOT
 from tests.conftest import CHROMIUM
 from tests.ports import free_port
 
-SOURCES = ("core", "data", "study", "dashboard", "docs", ".streamlit")
+SOURCES = ("core", "data", "study", "inquiry", "dashboard", "docs", ".streamlit")
 INSTALLED, LINK, READY = "Installed in", "This link opens", "The demo study is ready."
 HEATMAP = ".st-key-explore_heatmap :is(img, canvas, .js-plotly-plot)"
 PATIENCE_S = 1800.0

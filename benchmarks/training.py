@@ -23,8 +23,8 @@ from core.robustness.frequencies import accuracy_by_radius
 from core.training.modifications import MODIFICATIONS
 from core.training.spectrum import record_waves
 from data.scenes.classifier import CATEGORIES, SceneNet, normalise
-from study.inquiry.layers.inspection import LayerInspection, LayerQuery
-from study.inquiry.layers.training.memorisation import divide_images, memorisation
+from inquiry.layers.inspection import LayerInspection, LayerQuery
+from inquiry.layers.training.memorisation import divide_images, memorisation
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource
 

@@ -16,6 +16,12 @@ ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-top: 4rem; }
 .stMain { scroll-padding-block: 4.5rem 1rem; } /* what gets the focus is not below the header: WCAG 2.2, 2.4.11 */
+/* Sheets and galleries have the whole window, and their controls no more of it than they need. The views of Explore
+   begin at the same place: the choice between them stays where it is. */
+.stMainBlockContainer:has(.st-key-explore_about) { max-width: 120rem; padding-inline: clamp(1rem, 2vw, 3rem); }
+.st-key-explore_narrow { max-width: 86rem; }
+@media (min-width: 1000px) { .st-key-explore_wide [data-testid=stColumn]:has(.st-key-explore_controls) {
+  flex: 0 0 17rem; min-width: 17rem; } }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 /* Else below 4.5. */
 :is(.stApp, [data-testid=stPopoverBody]) [data-testid=stCaptionContainer] { color: inherit; opacity: .75; }
@@ -56,13 +62,16 @@ STYLE = """<style>
   fill: light-dark(#11141a, #e9ebf0) !important; }
 /* The lower half of an error bar is on its bar, whose colour hides the grey that is legible on the page. */
 .stApp .js-plotly-plot .barlayer .errorbar path { stroke: light-dark(#11141a, #e9ebf0) !important; }
-/* The words of a sheet of heatmaps keep their size: a wide one scrolls. */
+/* The words of a sheet of heatmaps keep their size, nearly: a wide one scrolls. */
 [class*=st-key-explore_sheet] { overflow-x: auto; }
 :is([class*=st-key-explore_sheet], .st-key-explore_stacked) img { width: 100% !important; max-width: none !important; }
 .stApp [data-testid=stLayoutWrapper]:has(
   > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: none; }
 /* As high as the selectbox next to them, so that the labels of a row are in one line. */
 .st-key-explore_look .stButtonGroup [role=radio] { min-height: 2.5rem; }
+/* The one sentence of Results is read first, and what it rests on after it. */
+.st-key-verdict p { font-size: 1.25rem; line-height: 1.4; font-weight: 600; text-wrap: pretty; }
+.st-key-verdict_tests p { font-size: .9rem; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
@@ -73,7 +82,6 @@ STYLE = """<style>
     > :is(.st-key-explore_stacked, .st-key-explore_sideways, .st-key-layers_about)) { display: flex; }
   [data-testid=stLayoutWrapper]:has(> [class*=st-key-explore_sheet]):has(
     + [data-testid=stLayoutWrapper] > .st-key-explore_stacked) { display: none; }
-  .st-key-explore_filters > * { flex: 1 1 40%; }
   .stApp h1 { font-size: 1.75rem; padding-block: .5rem; }
   .st-key-explore_about { display: none; } /* the image is worth more of a small screen */
   .st-key-view button { padding-inline: .45rem; font-size: .75rem; } /* seven views in two rows */
@@ -87,7 +95,10 @@ STYLE = """<style>
 """
 SHEET_WIDTHS = (1084, *range(374, 1873, 214))
 """Widths of sheets of heatmaps, px: of many methods in lines, and of one to eight columns."""
-STYLE += "".join(f".st-key-explore_sheet_{px} img {{ min-width: {px}px; }}\n" for px in SHEET_WIDTHS) + "</style>"
+SHRINKING = 0.98
+"""Of its width, to which a sheet shrinks before it scrolls: five methods next to each other fit 1440 px."""
+STYLE += "".join(f".st-key-explore_sheet_{px} img {{ min-width: {SHRINKING * px:.0f}px; }}\n" for px in SHEET_WIDTHS)
+STYLE += "</style>"
 DOOR = (
     '<nav class="door" aria-label="Help and account"><a href="/help" target="_blank">Help</a>'
     '<a href="/docs/index.html" target="_blank">Docs</a><a href="/login" target="_self">Log out</a></nav>'
@@ -121,7 +132,13 @@ PAGES = {
         "Explain a classifier",
         "Heatmaps of its predictions by many methods, each with a certificate of how reliable it is.",
     ),
-    "library": Page("Models & images", "add_photo_alternate", "dashboard.library.page"),
+    "library": Page(
+        "Models & images",
+        "add_photo_alternate",
+        "dashboard.library.page",
+        "Bring your own images",
+        "Add images and a network of your own, or begin with the built-in ones.",
+    ),
     "design": Page(
         "Design",
         "edit_note",
@@ -155,6 +172,8 @@ PAGES = {
     "accounts": Page("Accounts", "group", "dashboard.studies.accounts", hidden=True),
 }
 """Every page but Home and Help, by the path of its address, in the order in which a researcher needs them."""
+STEP_0 = "library"
+"""The page whose card on Home comes first, with the number 0: this step may be left out."""
 
 
 def main() -> None:
@@ -164,7 +183,8 @@ def main() -> None:
     def start() -> None:
         from dashboard.home import page as home
 
-        home.page(linked, {name: (page.heading, page.text) for name, page in PAGES.items() if page.heading})
+        steps = {name: (page.heading, page.text) for name, page in PAGES.items() if page.heading}
+        home.page(linked, {STEP_0: steps.pop(STEP_0), **steps})
 
     def assist() -> None:
         from dashboard.home import helping

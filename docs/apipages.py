@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PACKAGES = ("core", "data", "study")
+PACKAGES = ("core", "data", "study", "inquiry")
 FOLDER = Path("docs") / "reference" / "api"
 TITLE = "Python API"
 INTRODUCTION = """\

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
 from study.participation.screens import list_samples
 from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
-from study.service import Service
-from study.tasks.theory import ShownExplanations
+from study.service import Service, SimulatedTrial
+from study.store.rows import Side
+from study.tasks.theory import SWITCH, ShownExplanations
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
-_OTHER: dict[Literal["left", "right"], Literal["left", "right"]] = {"left": "right", "right": "left"}
 
 
 def simulate(
@@ -30,12 +31,14 @@ def simulate(
     mixture: Mapping[str, float],
     seed: int,
     progress: Progress = silent,
+    *,
+    switch: float = SWITCH,
 ) -> int:
     """Run simulated participants through a study, from consent to debriefing.
 
     Repeating a call changes nothing: the mixture, the seed and a number identify each participant, who resumes after
     an interruption and responds to every trial from their own random stream. A larger `participants` adds
-    participants; another seed or mixture adds others.
+    participants; another seed, mixture or `switch` adds others.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ def simulate(
         Random seed of the participants and their responses.
     progress
         Called after each participant; raise from it to stop.
+    switch
+        In tasks of two steps, how often they follow an AI that contradicts them where nothing is explained, in [0, 1].
 
     Returns
     -------
@@ -58,9 +63,12 @@ def simulate(
     if participants < 1:
         raise ForetellError(f"participants is {participants}. Simulate at least 1.")
     kind = ",".join(f"{name}={weight:g}" for name, weight in sorted(mixture.items()))
+    if switch != SWITCH:
+        kind += f";switch={switch:g}"
     new = 0
     for number in range(participants):
-        (person,) = sample_mixture(dict(sorted(mixture.items())), 1, np.random.default_rng([seed, number]))
+        rng = np.random.default_rng([seed, number])
+        (person,) = sample_mixture(dict(sorted(mixture.items())), 1, rng, switch=switch)
         token = service.participant.begin(study, mode="sim", participant=f"{kind}/{seed}/{number}")
         new += _take_part(service, token, person, (seed, number))
         progress(number + 1, participants, f"simulated participants in {study}")
@@ -109,17 +117,19 @@ def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) ->
 def _respond(
     service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
-    """Respond to one trial; the randomness depends on the participant and the trial alone, not on earlier trials."""
-    index = state["trial"]["index"]
+    """Respond to a step of a trial; the randomness depends on the participant, trial and step alone."""
+    index, step = state["trial"]["index"], state["trial"].get("step", 1)
     known = service.participant.load_simulated_trial(token, index)
-    rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
+    # + 1: a trailing 0 would be the participant's own stream
+    rng = np.random.default_rng([*stream, index + 1, *([step] if step > 1 else [])])
     shown = ShownExplanations(known.shows_saliency, bool(list_samples(state["trial"])))
-    p = person.p_right(known.task, known.trial, shown)
-    is_right, sure = rng.random() < p, abs(2 * p - 1)
+    p = person.p_step(known.task, known.trial, shown, known.first_right)
+    drawn, sure = rng.random(), abs(2 * p - 1)
     response = TrialResponse(
         trial_index=index,
+        step=step,
         attempt_id=str(uuid.uuid4()),
-        side=known.right_side if is_right else _OTHER[known.right_side],
+        side=choose_side(known, p, drawn),
         input="sim",
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,
@@ -128,3 +138,16 @@ def _respond(
     if ack.code not in (200, 201):
         raise ForetellError(f"The simulated response to trial {index} was refused ({ack.message}). Simulate again.")
     return ack.state
+
+
+def choose_side(known: SimulatedTrial, p: float, drawn: float) -> Side:
+    """Return the button that is pressed: a right one with probability ``p``, by ``drawn``, uniform in [0, 1).
+
+    The levels of a scale follow a cumulative logit model with thresholds one apart: each log-odds by which the right
+    side, or the wrong one, is preferred is a level further out.
+    """
+    sides = known.right if drawn < p else known.wrong
+    if len(sides) == 1:
+        return sides[0]
+    strength = abs(float(logit(p)) - float(logit(drawn)))
+    return sides[int(min(strength, len(sides) - 1))]

@@ -34,6 +34,15 @@ LIBRARIES = [
     "uvicorn",
     "httpx",
     "PIL.Image",
+    "pydantic",
+    "authlib.integrations.starlette_client",
+    "jinja2",
+    "joserfc.jwt",
+    "filelock",
+    "tomlkit",
+    "argon2",
+    "segno",
+    "torch.fx.experimental.optimization",
 ]
 
 

@@ -16,9 +16,11 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import settings
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from streamlit.testing.v1 import AppTest
 
 from foretell import find_installed_chromium
 from study.bundle import (
@@ -49,8 +51,9 @@ CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
 
 MakeBundle = Callable[..., Path]
 
-PATIENCE_MS = 90_000
-"""How long a browser test waits for what it expects: no test may depend on a quiet machine."""
+PATIENCE_S = 300
+"""How long a test waits for what it expects: no test may depend on a quiet machine."""
+PATIENCE_MS = 1000 * PATIENCE_S
 CHROMIUM = find_installed_chromium()
 # max-lazy: a page runs little of the megabytes of scripts of Streamlit; compiled when called, they take a quarter less.
 LIGHT = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--js-flags=--max-lazy"]
@@ -113,6 +116,27 @@ def _one_certificate_store() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _parameters_of_commands_once() -> Iterator[None]:
+    """Read the signature of each command once: the command line is made for each call, and took 0.1 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_params_from_function", functools.cache(typer.main.get_params_from_function))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_pages() -> Iterator[None]:
+    """Let a page that AppTest runs take its time: it imports libraries, and Streamlit gives it three seconds."""
+    begin = AppTest.__init__
+
+    def begin_patiently(self: AppTest, *given: Any, default_timeout: float, **options: Any) -> None:
+        begin(self, *given, default_timeout=max(default_timeout, PATIENCE_S), **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AppTest, "__init__", begin_patiently)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
     """A page run by Streamlit's AppTest stays behind as ``__main__``, which every spawned process would import."""
@@ -132,7 +156,8 @@ def chromium() -> Iterator[Browser]:
         make_context = browser.new_context
 
         def make_patient_context(**options: Any) -> BrowserContext:
-            context = make_context(**options)
+            # Streamlit's icons that move draw a page 60 times a second: a third of the processor time of opening one.
+            context = make_context(**{"reduced_motion": "reduce"} | options)
             context.set_default_timeout(PATIENCE_MS)  # a page's first visit imports libraries, on a busy machine too
             return context
 

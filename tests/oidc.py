@@ -160,7 +160,7 @@ def providing(provider: Provider) -> Iterator[Provider]:
         yield provider
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(300)
 
 
 def pressed(http: httpx.Client, page: str) -> httpx.Response:

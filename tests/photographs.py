@@ -40,8 +40,8 @@ policy = "best"
 """
 
 
-BUILT = "built"
-"""The file that a finished build leaves."""
+UNPACKED, BUILT = "unpacked", "built"
+"""The files that the finished steps leave."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,25 @@ def open_photographs(real: Path, folder: Path) -> Photographs:
         if (folder / BUILT).exists():
             home = folder / "home"
             return Photographs(folder, home, bundle_named(home, "photographs"))
-        found = build_photographs(real, folder)
+        found = build_photographs(real, unpack_images(real, folder))
         (folder / BUILT).touch()
         return found
 
 
+def unpack_images(real: Path, folder: Path) -> Path:
+    """Unpack the images as a user would, unless another process has; return their folder."""
+    with FileLock(f"{folder}.images.lock"):
+        if not (folder / UNPACKED).exists():
+            folder.mkdir(exist_ok=True)
+            environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+            subprocess.run([sys.executable, real / "cifar10" / "unpack.py", folder], check=True, env=environment)
+            (folder / UNPACKED).touch()
+    return folder
+
+
 def build_photographs(real: Path, folder: Path) -> Photographs:
-    """Unpack the images as a user would and build the study."""
-    folder.mkdir(exist_ok=True)
-    source = real / "cifar10"
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, source / "unpack.py", folder], check=True, env=environment)
-    (folder / "photographs.toml").write_text(STUDY.format(model=(source / "resnet.py").as_posix()))
+    """Build the study of the unpacked images."""
+    model = (real / "cifar10" / "resnet.py").as_posix()
+    (folder / "photographs.toml").write_text(STUDY.format(model=model))
     home = folder / "home"
     return Photographs(folder, home, build(folder / "photographs.toml", home))

@@ -20,7 +20,7 @@ def free_port() -> int:
             return port
 
 
-def wait_for_port(port: int, patience_s: float = 30) -> None:
+def wait_for_port(port: int, patience_s: float = 300) -> None:
     """Wait until something listens on a port."""
     deadline = time.monotonic() + patience_s
     while True:

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("core", "data", "study", "dashboard", "tests", "docs", "benchmarks")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard", "tests", "docs", "benchmarks")
 SMOKE = "tests/test_smoke.py"
 OF_DOCUMENTS = (
     "tests/test_docs.py",

@@ -31,7 +31,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: ForkServerProcess | None = None
 
-    def start(self, patience_s: float = 60) -> None:
+    def start(self, patience_s: float = 300) -> None:
         """Start and wait until it answers."""
         log = self.home / "server.log"
         self._process = start(
@@ -44,7 +44,7 @@ class Server:
         deadline = time.monotonic() + patience_s
         while True:
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/runner/runner.js", timeout=2).status_code == 200:
+                if httpx.get(f"{self.url}/runner/runner.js", timeout=20).status_code == 200:
                     return
             if not self._process.is_alive() or time.monotonic() > deadline:
                 raise RuntimeError(f"the server did not start: {self.log()}")
@@ -101,7 +101,7 @@ class Server:
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None and self._process.is_alive():
             os.kill(self._process.pid or 0, number)
-            self._process.join(20)
+            self._process.join(300)
             assert self._process.exitcode is not None, f"the server goes on after signal {number}"
 
 

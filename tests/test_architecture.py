@@ -17,7 +17,7 @@ import pytest
 from dashboard.cli import installation
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("core", "data", "study", "dashboard")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard")
 LONGEST = 350
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))

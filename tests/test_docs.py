@@ -49,7 +49,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CATALOGUE = (ROOT / "docs" / "reference" / "catalogue.md").read_text(encoding="utf-8")
 WALKTHROUGH = (ROOT / "docs" / "walkthrough.md").read_text(encoding="utf-8")
 HOW_TO = ROOT / "docs" / "how-to"
-PACKAGES = ("core", "data", "study", "dashboard", "tests", "docs", "benchmarks")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard", "tests", "docs", "benchmarks")
 
 MakeBundle = Callable[..., Path]
 

@@ -20,16 +20,16 @@ from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
-COPIED = ("core", "data", "study", "dashboard", "foretell.py", "requirements.txt", ".streamlit")
+COPIED = ("core", "data", "study", "inquiry", "dashboard", "foretell.py", "requirements.txt", ".streamlit")
 
-WITHIN = {"study.inquiry.layers.training.attributes:RELATIVES"}
+WITHIN = {"inquiry.layers.training.attributes:RELATIVES"}
 """Registries of what belongs to an entry of another one."""
 PAGE = """
 from streamlit.testing.v1 import AppTest
-home = AppTest.from_file("dashboard/pages.py", default_timeout=120).run()
-assert "**Take notes**" in [text.value for text in home.markdown], home
+home = AppTest.from_file("dashboard/pages.py", default_timeout=300).run()
+assert any(link.proto.label.endswith(". Take notes**") for link in home.get("page_link")), home
 script = "import importlib, dashboard.pages as p; importlib.import_module(p.PAGES['notes'].module).page()"
-assert AppTest.from_string(script, default_timeout=120).run().title[0].value == "Notes"
+assert AppTest.from_string(script, default_timeout=300).run().title[0].value == "Notes"
 print("drawn")
 """
 EXPLORE = """
@@ -40,7 +40,7 @@ from tests.dashboard.views.conftest import script, settled
 cache.SCENE_COUNT = 48
 method, known = sys.argv[1], sys.argv[2] == "known"
 def open_page(**link):
-    app = AppTest.from_function(script, default_timeout=120)
+    app = AppTest.from_function(script, default_timeout=300)
     for name, value in link.items():
         app.query_params[name] = value
     app = settled(app.run())
@@ -90,7 +90,7 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.views.conftest import script, settled
 cache.SCENE_COUNT = 48
 question, topic = sys.argv[1:]
-app = AppTest.from_function(script, default_timeout=120)
+app = AppTest.from_function(script, default_timeout=300)
 for name, value in {"view": "Layers", "question": question, "layers.images": "48"}.items():
     app.query_params[name] = value
 app = settled(app.run())

@@ -216,7 +216,7 @@ def test_a_killed_installation_is_made_again_by_the_start_that_waits_for_it(prep
         (packages / "tinypkg-1.0.dist-info").mkdir()
         (packages / "tinypkg-1.0.dist-info" / "METADATA").write_text("Name: tinypkg\nVersion: 1.0\n")
         os.killpg(first.pid, signal.SIGKILL)
-        said, _ = second.communicate(timeout=60)
+        said, _ = second.communicate(timeout=300)
     first.communicate()
     assert second.returncode == 0
     assert "again, as the last installation did not finish" in said

@@ -13,7 +13,7 @@ from core.attribution import METHODS
 from core.attribution.outside.opening import open_method
 from core.parameters import list_parameters, parse_parameters, read_descriptions, summary
 from core.uncertainty import SAMPLERS
-from study.inquiry.layers import QUESTIONS
+from inquiry.layers import QUESTIONS
 
 REGISTRIES = {"method": METHODS, "question": QUESTIONS, "sampler": SAMPLERS}
 EVERY = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry]

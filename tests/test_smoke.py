@@ -52,6 +52,7 @@ RUNS: dict[str, tuple[tuple[str, ...], int]] = {
     "subject-access": (("smoke", "K7QHTM2XWPAC", "--request", "letter", "--out", "person.json"), REFUSED),
     "analyze": (("responses.csv", "--plan", "missing.toml"), REFUSED),
     "glmm": (("responses.csv", "--formula", "correct ~ trial_type + (1|participant)"), 0),
+    "reliance": (("decisions.csv", "--column", "ai=advice", "--out", "reliance.csv"), 0),
     "power": (("missing.toml",), REFUSED),
     "password": ((), 1),  # without a terminal nobody types it
     "login": (("--address", "https://study.example.org"), 0),
@@ -71,6 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         render(3, category=category, context="meadow").image.save(path / name)
     (path / "ids.txt").write_text("one\ntwo\n")
     simulated.study(12, 4, 4, seed=1).to_csv(path / "responses.csv", index=False)
+    (path / "decisions.csv").write_text("participant,condition,first,advice,final,truth\np1,none,cat,dog,dog,dog\n")
     with Service(path / "home") as opened:
         study = write_bundle(path / "home" / "bundles" / "smoke-00", name="smoke")
         opened.researcher.open_study(study, per_condition=2)
@@ -101,7 +103,7 @@ def test_a_page_opens(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Catches a page that ends in a traceback in a workspace where nothing was made yet."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     service.close()
-    app = AppTest.from_function(SCRIPTS.get(name, _open), default_timeout=120, args=(name,)).run()
+    app = AppTest.from_function(SCRIPTS.get(name, _open), args=(name,)).run()
     assert not app.exception
     assert app.title or app.header or app.subheader, "an empty page"
     service.close()

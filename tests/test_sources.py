@@ -10,8 +10,8 @@ import pytest
 from core.attribution import METHODS
 from dashboard.cli.commands import COMMANDS
 from data import CLASSIFIERS
+from inquiry.layers import QUESTIONS
 from study.conditions import CONDITIONS
-from study.inquiry.layers import QUESTIONS
 from study.workspace.workspace import ROOT
 
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")

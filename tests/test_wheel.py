@@ -19,8 +19,8 @@ from study.network.sources import open_classifier
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("core", "data", "study", "dashboard")
-SOURCE = (*PACKAGES, "scripts", ".streamlit", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard")
+SOURCE = (*PACKAGES, "package", ".streamlit", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 CELL = """
 import sys
 import foretell

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 
 from core.types import Explanation
@@ -44,3 +46,17 @@ def correlate_all(explanations: Sequence[Explanation]) -> NDArray[np.float64]:
     unit = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
     correlations: NDArray[np.float64] = (unit @ unit.T).clip(-1.0, 1.0)
     return correlations
+
+
+def order_by_similarity(correlations: NDArray[np.float64]) -> list[int]:
+    """Order rows of correlations (M, M) so that neighbours are similar.
+
+    Average linkage of 1 - correlation, with the leaves in the order of the shortest path through them (Bar-Joseph,
+    Gifford & Jaakkola, 2001, doi:10.1093/bioinformatics/17.suppl_1.S22). A missing correlation counts as 0.
+    """
+    if len(correlations) < 3:
+        return list(range(len(correlations)))
+    distances = 1.0 - np.nan_to_num(correlations)
+    np.fill_diagonal(distances, 0.0)
+    tree = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
+    return [int(k) for k in leaves_list(tree)]

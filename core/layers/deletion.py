@@ -15,6 +15,9 @@ from core.network.classifier import Classifier
 from core.network.device import chunk_size
 from core.types import Progress, silent
 
+MOST_NAMED = 5
+"""Classes that an error names."""
+
 
 @dataclass(frozen=True)
 class Deletion:
@@ -62,10 +65,12 @@ def refuse_single(labels: Tensor, categories: Sequence[str]) -> None:
     classes, counts = torch.unique(labels, return_counts=True)
     single = classes[counts < 2].tolist()
     if single:
-        names = ", ".join(categories[k] for k in single)
+        names = ", ".join(categories[k] for k in single[:MOST_NAMED])
+        names += f" and {len(single) - MOST_NAMED:,} other classes" if len(single) > MOST_NAMED else ""
         raise ForetellError(
             "Deletion reports each effect with its error, which needs two or more images of each class, and there is "
-            f"only 1 of {names}. Raise the maximum number of images; in a command, --setting size=NUMBER."
+            f"only 1 of {names}. Raise the maximum number of images (in a command, --setting size=NUMBER), or choose "
+            "another set where this one has no more."
         )
 
 

@@ -16,6 +16,7 @@ from dashboard.cli.terminal import Bars, say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dashboard.power.jobs import PowerAnalysis
     from study.analysis.models.records import InterimAnalysis
     from study.analysis.report.finding import HeadlineResult
     from study.bundle import Manifest
@@ -37,6 +38,13 @@ def analyze(
         str | None, typer.Option(help="For a CSV: the built study it belongs to, with its plan and trials.")
     ] = None,
     comma: CommaMeaning = None,
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness",
+            help="Add the results without each participant and image, and a specification curve; this takes longer.",
+        ),
+    ] = False,
 ) -> None:
     """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
@@ -58,12 +66,20 @@ def analyze(
             with shared_files():
                 data = read(Path(responses), columns, comma=comma)
                 headline = results.write(
-                    data, out, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
+                    data,
+                    out,
+                    seed,
+                    plan=planned,
+                    manifest=manifest,
+                    looks=looks,
+                    robustness=robustness,
+                    progress=progress,
                 )
         else:
-            headline = _analyze_study(responses, out, seed, simulated, progress)
+            headline = _analyze_study(responses, out, seed, progress, simulated=simulated, robustness=robustness)
     analysis = headline.analysis
-    for line in (*analysis.data_messages, *filter(None, [headline.interim]), *headline.sentences, *analysis.reduction):
+    before = (*analysis.data_messages, *filter(None, [headline.interim]))
+    for line in (*before, *headline.sentences, *headline.equivalence, *analysis.reduction, *headline.conclusions):
         say(line)
     for name, model in analysis.models.items():
         for message in model.messages:
@@ -91,7 +107,9 @@ def _load_plan_and_trials(
         return load_frozen_plan(manifest), manifest, service.researcher.load_interim_analyses(manifest.study_hash)
 
 
-def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> HeadlineResult:
+def _analyze_study(
+    name: str, out: Path, seed: int, progress: Bars, *, simulated: bool, robustness: bool = False
+) -> HeadlineResult:
     from dataclasses import replace
 
     import pandas as pd
@@ -114,7 +132,9 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     manifest = Bundle(folders[study_hash]).manifest
     plan = load_frozen_plan(manifest)
     with shared_files():
-        return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
+        return results.write(
+            data, out, seed, plan=plan, manifest=manifest, looks=looks, robustness=robustness, progress=progress
+        )
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
@@ -149,8 +169,18 @@ def power(
         ),
     ] = None,
     contrasts: Annotated[
-        bool, typer.Option("--contrasts", help="Test the planned contrasts too; this takes about twice as long.")
+        bool,
+        typer.Option(
+            "--contrasts", help="Test the planned contrasts and their equivalence too; this takes about twice as long."
+        ),
     ] = False,
+    equivalence: Annotated[
+        str | None,
+        typer.Option(
+            help="Test the equivalence of the planned contrasts within these bounds, in percentage points, instead of "
+            "the plan's: 5, or -5,10."
+        ),
+    ] = None,
     pay: Annotated[float, typer.Option(help="Pay per participant.")] = 0.0,
     currency: Annotated[str, typer.Option(help="Currency of the pay.")] = "EUR",
     seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
@@ -162,18 +192,17 @@ def power(
 
     Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
     """
-    from dashboard.power import inputs, tables
+    from dashboard.power import inputs
     from dashboard.power.jobs import PowerAnalysis
-    from study.analysis.power import simulation as simulations
+    from study.analysis.means.equivalence import read_bounds
     from study.analysis.responses import reading as responses
     from study.plan import config
+    from study.plan.equivalence import LARGEST_POINTS
     from study.plan.mixture import parse_mixture
-    from study.workspace.files import shared_files
-    from study.workspace.spreadsheets import csv_text
 
-    study, pay = config.read(study_file), inputs.parse_pay(pay, "--pay")
+    pay = inputs.parse_pay(pay, "--pay")
     question = PowerAnalysis(
-        study,
+        config.read(study_file),
         inputs.parse_sizes(participants, "--participants"),
         studies,
         inputs.parse_multiples(effects, "--effects"),
@@ -181,20 +210,35 @@ def power(
         parse_mixture(mixture) if mixture else None,
         seed,
         inputs.parse_slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
-        contrasts,
+        contrasts or equivalence is not None,
+        None if equivalence is None else read_bounds(equivalence, largest=LARGEST_POINTS),
     )
+    _say_assumptions(question, workers)
+    with Bars() as progress:
+        table = question.curve(progress, workers, engine)
+    _say_power(question, table, pay, currency, out)
+
+
+def _say_assumptions(question: PowerAnalysis, workers: int | None) -> None:
+    from dashboard.power import tables
+
     say("Assumed accuracy, and in brackets the percentage points above no explanation:")
     say(tables.tabulate_assumptions(question.tabulate_accuracy()).to_string(index=False))
     say(f"A test is significant if it has {question.criterion}. The target power is 80%.")
     for note in question.notes:
         say(note)
     say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
-    with Bars() as progress:
-        table = question.curve(progress, workers, engine)
-    conditions = len(study.conditions)
-    table = simulations.with_cost(table, conditions, pay)
+
+
+def _say_power(question: PowerAnalysis, curve: pd.DataFrame, pay: float, currency: str, out: Path | None) -> None:
+    """Print the curve and what it says, and write it where asked to."""
+    from dashboard.power import tables
+    from study.analysis.power import simulation
+
+    conditions = len(question.study.conditions)
+    table = simulation.with_cost(curve, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
-    models = table[~simulations.is_contrast(table)]
+    models = table[~simulation.is_contrast(table)]
     if question.planned_size in question.sizes:
         say(f"Power with the planned {question.planned_size} participants per condition:")
         for sentence in tables.describe_power(models, question.planned_size):
@@ -202,9 +246,18 @@ def power(
     for sentence in tables.describe_sample_sizes(models, conditions, pay, currency, question.study.task.act):
         say(sentence)
     if out is not None:
-        with shared_files():
-            out.mkdir(parents=True, exist_ok=True)
-            (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
-            drawn = simulations.figure(models, planned=question.planned_size, simulated=question.is_simulated)
-            drawn.write_html(out / "power.html", include_plotlyjs=True, div_id="power")
-        say(str(out / "power.csv"))
+        _write_power(question, table, out)
+
+
+def _write_power(question: PowerAnalysis, table: pd.DataFrame, out: Path) -> None:
+    from study.analysis.power import simulation
+    from study.workspace.files import shared_files
+    from study.workspace.spreadsheets import csv_text
+
+    with shared_files():
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
+        models = table[~simulation.is_contrast(table)]
+        drawn = simulation.figure(models, planned=question.planned_size, simulated=question.is_simulated)
+        drawn.write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+    say(str(out / "power.csv"))

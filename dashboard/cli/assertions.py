@@ -36,7 +36,7 @@ def assertions(
 
     Example: python foretell.py assertions rules.py --setting split=adversarial --setting size=200 --out assertions
     """
-    from study.inquiry.assertions.assertions import AssertionQuery, assertion_files
+    from inquiry.assertions.assertions import AssertionQuery, assertion_files
 
     request = AssertionQuery(file, model, images, image_set, parse_settings(setting or []), limit, order)
     with Bars() as progress:

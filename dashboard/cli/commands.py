@@ -105,6 +105,11 @@ COMMANDS = {
     "glmm": Command(
         "dashboard.cli.glmm:glmm", "fit one mixed model to a CSV file, with means and contrasts", opens_workspace=False
     ),
+    "reliance": Command(
+        "dashboard.cli.reliance:reliance",
+        "measure reliance on the AI from a CSV file of decisions in two steps",
+        opens_workspace=False,
+    ),
     "power": Command(
         "dashboard.cli.analysis:power", "estimate the sample size from simulated studies", opens_workspace=True
     ),

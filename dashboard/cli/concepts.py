@@ -73,10 +73,10 @@ def concepts(
 def _write(by: str, asked: dict[str, Any], layers: tuple[str, ...], out: Path, progress: Bars) -> tuple[Path, Path]:
     """Ask the question, and write table and report."""
     if by == "vae":
-        from study.inquiry.concepts.concept_vae import VaeQuery, vae_files
+        from inquiry.concepts.concept_vae import VaeQuery, vae_files
 
         return vae_files(VaeQuery(**asked), out, progress)
-    from study.inquiry.concepts.concepts import ConceptQuery, concept_files
+    from inquiry.concepts.concepts import ConceptQuery, concept_files
 
     return concept_files(ConceptQuery(**asked, layers=layers), out, progress)
 

@@ -39,8 +39,8 @@ def counterfactual(
 
     Example: python foretell.py counterfactual --image fish.png --other boat.png --out counterfactuals
     """
-    from study.inquiry.counterfactuals.counterfactuals import CounterfactualQuery, write_counterfactuals
-    from study.inquiry.counterfactuals.generated import GeneratedQuery, write_generated
+    from inquiry.counterfactuals.counterfactuals import CounterfactualQuery, write_counterfactuals
+    from inquiry.counterfactuals.generated import GeneratedQuery, write_generated
 
     cells, generated = {"grid": grid}, {"epochs": epochs, "latent": latent}
     own = choose_settings(f"--how {how}", *((generated, cells) if how == "generated" else (cells, generated)))

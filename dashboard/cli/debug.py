@@ -25,8 +25,8 @@ def debug(
     Example: python foretell.py debug --setting split=standard --setting size=2000 --out debugging
     """
     from core.debugging.slices import ErrorSlices
-    from study.inquiry.debugging.debugging import DebuggingQuery, debugging_files
-    from study.inquiry.debugging.slices import describe_result, describe_slice, format_slice
+    from inquiry.debugging.debugging import DebuggingQuery, debugging_files
+    from inquiry.debugging.slices import describe_result, describe_slice, format_slice
 
     with Bars() as progress:
         results, written = debugging_files(

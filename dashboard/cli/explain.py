@@ -30,7 +30,7 @@ def explain(
 
     Example: python foretell.py explain --model scenes --image fish.png --method grad_cam,gradient --out heatmaps
     """
-    from study.inquiry.files.explain import ExplanationQuery, explain_files
+    from inquiry.files.explain import ExplanationQuery, explain_files
 
     if list_methods:
         _list_methods()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from study.analysis.means.adjustment import Adjustment
     from study.analysis.models.marginal import Scale
     from study.analysis.models.records import MixedModel
+    from study.plan.equivalence import Bounds
 
 
 def glmm(
@@ -45,6 +46,17 @@ def glmm(
         Literal["none", "holm", "tukey", "mvt"],
         typer.Option(help="Correction of contrasts: none, holm, tukey or mvt (simultaneous max-t)."),
     ] = "holm",
+    equivalence: Annotated[
+        str | None,
+        typer.Option(
+            help="Also test whether each contrast lies between these bounds, in percentage points (of other responses "
+            "than binomial ones in their unit): 5, or -5,10."
+        ),
+    ] = None,
+    prior_sd: Annotated[
+        float | None,
+        typer.Option(help="Bayes factors of contrasts for no difference: SD of the normal prior, on the link scale."),
+    ] = None,
     effects: Annotated[
         list[str] | None,
         typer.Option(help="Average marginal effects of a predictor: 'a' or 'a | b' (for each b). Repeatable."),
@@ -71,12 +83,17 @@ def glmm(
 
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
+    from study.analysis.means import bayes_factors
+    from study.analysis.means.equivalence import read_bounds
     from study.analysis.models import coding, mixed, printing
     from study.analysis.models import formula as formulas
     from study.analysis.responses import reading as responses
 
-    if contrast and not means:
-        raise ForetellError("--contrast needs --means: name the factors whose means it compares.")
+    for option, given in (("--contrast", contrast), ("--equivalence", equivalence), ("--prior-sd", prior_sd)):
+        if given is not None and not means:
+            raise ForetellError(f"{option} needs --means: name the factors whose means it compares.")
+    bounds = None if equivalence is None else read_bounds(equivalence)
+    prior_sd = None if prior_sd is None else bayes_factors.check_prior_sd(prior_sd)
     names = [*(factor or ()), *formulas.groupings(formula)]
     used = formulas.list_names(formula) | {weights or ""}
     frame = coding.with_reference(
@@ -86,7 +103,8 @@ def glmm(
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
         say("\n".join(printing.lines(model)))
-    lines, values = _estimate(frame, model, means or [], contrast or ["pairwise"], adjust, effects or [], scale)
+    asked = ContrastOptions(tuple(contrast or ["pairwise"]), adjust, scale, bounds, prior_sd)
+    lines, values = _estimate(frame, model, means or [], asked, effects or [])
     if json_file is None:
         if lines:
             say("\n".join(lines))
@@ -98,30 +116,54 @@ def glmm(
         json_file.write_text(text + "\n", encoding="utf-8")
 
 
+class ContrastOptions(NamedTuple):
+    """What is asked about contrasts: which, corrected how, on which scale, and evidence for no difference."""
+
+    contrasts: tuple[str, ...]
+    adjust: Adjustment
+    scale: Scale | None
+    bounds: Bounds | None
+    prior_sd: float | None
+
+
 def _estimate(
-    frame: pd.DataFrame,
-    model: MixedModel,
-    means: list[str],
-    contrast: list[str],
-    adjust: Adjustment,
-    effects: list[str],
-    scale: Scale | None,
+    frame: pd.DataFrame, model: MixedModel, means: list[str], asked: ContrastOptions, effects: list[str]
 ) -> tuple[list[str], dict[str, Any]]:
     """Estimate the means and effects that are asked for, as lines and as values for JSON."""
     from study.analysis.means import effects as average
     from study.analysis.means import printing
-    from study.analysis.means.means import estimate_means
 
-    made = [
-        estimate_means(frame, model, one, contrasts=contrast, adjust=adjust, scale=scale or "link") for one in means
-    ]
-    tables = [average.estimate_effects(frame, model, one, scale=scale or "population") for one in effects]
-    lines = [line for one in made for line in ("", *printing.write_means(one))]
+    lines: list[str] = []
+    values: dict[str, Any] = {"means": []} if means else {}
+    for one in means:
+        said, value = _estimate_means(frame, model, one, asked)
+        lines += said
+        values["means"].append(value)
+    tables = [average.estimate_effects(frame, model, one, scale=asked.scale or "population") for one in effects]
     if tables:
-        lines += ["", *printing.write_effects(tables, scale or "population")]
-    values: dict[str, Any] = {}
-    if made:
-        values["means"] = [printing.as_dict(one) for one in made]
-    if tables:
+        lines += ["", *printing.write_effects(tables, asked.scale or "population")]
         values["effects"] = [printing.list_rows(table) for table in tables]
+    return lines, values
+
+
+def _estimate_means(
+    frame: pd.DataFrame, model: MixedModel, means: str, asked: ContrastOptions
+) -> tuple[list[str], dict[str, Any]]:
+    """Estimate means and their contrasts, with evidence for no difference where it is asked for."""
+    from study.analysis.means import bayes_factors, equivalence, printing
+    from study.analysis.means.means import estimate_means
+    from study.analysis.models.marginal import get_link
+
+    how: dict[str, Any] = {"contrasts": asked.contrasts, "adjust": asked.adjust}
+    made = estimate_means(frame, model, means, scale=asked.scale or "link", **how)
+    lines, values = ["", *printing.write_means(made)], printing.as_dict(made)
+    if asked.bounds is not None:
+        tests = equivalence.compute_equivalence(frame, model, made, asked.bounds, **how)
+        lines += ["", *printing.write_equivalence(tests)]
+        values["equivalence"] = {"bounds": list(tests.bounds), "contrasts": printing.list_rows(tests.table)}
+    if asked.prior_sd is not None:
+        link = made if made.scale == "link" else estimate_means(frame, model, means, scale="link", **how)
+        table = bayes_factors.tabulate(link.contrasts, asked.prior_sd)
+        lines += ["", *printing.write_bayes_factors(table, asked.prior_sd, get_link(model))]
+        values["bayes_factors"] = printing.list_rows(table)
     return lines, values

@@ -33,10 +33,10 @@ def layers(
     import pandas as pd
 
     from core.errors import ForetellError
-    from study.inquiry.layers import QUESTIONS
-    from study.inquiry.layers.inspection import LayerQuery
-    from study.inquiry.layers.question_files import inspect_files, shorten_table
-    from study.inquiry.layers.record import record_of
+    from inquiry.layers import QUESTIONS
+    from inquiry.layers.inspection import LayerQuery
+    from inquiry.layers.question_files import inspect_files, shorten_table
+    from inquiry.layers.record import record_of
 
     if list_questions:
         _list_questions()
@@ -67,7 +67,7 @@ def layers(
 def _list_questions() -> None:
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers import QUESTIONS
+    from inquiry.layers import QUESTIONS
 
     for name in QUESTIONS:
         try:

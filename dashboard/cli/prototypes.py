@@ -22,7 +22,7 @@ def prototypes(
 
     Example: python foretell.py prototypes --image fish.png --target boat --out prototypes
     """
-    from study.inquiry.counterfactuals.prototypes import PrototypeQuery, write_prototypes
+    from inquiry.counterfactuals.prototypes import PrototypeQuery, write_prototypes
 
     for one in write_prototypes(PrototypeQuery(model, tuple(image), target), out):
         say(f"{one.file}: {one.sentence}")

@@ -153,6 +153,10 @@ def simulate(
     participants: Annotated[int, typer.Option(help="Number of simulated participants, balanced over conditions.")] = 40,
     mixture: Annotated[str, typer.Option(help="Kinds of simulated participants and their weights.")] = MIXTURE,
     seed: Annotated[int, typer.Option(help="Random seed of the participants and their responses.")] = 0,
+    switch: Annotated[
+        float | None,
+        typer.Option(help="Task reliance: how often they follow an AI that contradicts them, 0 to 1; by default .5."),
+    ] = None,
 ) -> None:
     """Fill a study with simulated participants, marked as such and never counted with real ones.
 
@@ -160,12 +164,14 @@ def simulate(
     """
     from study.service import Service
     from study.simulate import simulate as run
+    from study.tasks.theory import SWITCH
     from study.workspace.workspace import bundle_named, home
 
     bundle = bundle_named(home(), study)
     with Service(home()) as service, Bars() as progress:
         name = service.researcher.add_study(bundle.folder)  # people are let in on the Studies page only
-        responses = run(service, name, participants, parse_mixture(mixture), seed, progress)
+        followed = SWITCH if switch is None else switch
+        responses = run(service, name, participants, parse_mixture(mixture), seed, progress, switch=followed)
     say(f"{name}: {responses} new responses of simulated participants")
 
 

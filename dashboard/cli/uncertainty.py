@@ -33,7 +33,7 @@ def uncertainty(
     """
     from core.parameters import summary
     from core.uncertainty import SAMPLERS
-    from study.inquiry.debugging.uncertainty import UncertaintyQuery, uncertainty_files
+    from inquiry.debugging.uncertainty import UncertaintyQuery, uncertainty_files
 
     if list_samplers:
         for name in SAMPLERS:

@@ -47,8 +47,8 @@ def units(
     Example: python foretell.py units --unit features.3.0:12 --how maco --images scenes --out units
     """
     from core.units.maximise import Parameterisation
-    from study.inquiry.units.sampled_units import HOW
-    from study.inquiry.units.units import UnitQuery, VisualisationSettings, visualise_files
+    from inquiry.units.sampled_units import HOW
+    from inquiry.units.units import UnitQuery, VisualisationSettings, visualise_files
 
     if how == HOW:
         _write_sampled(model, unit, category or images, (starts, steps, seed), out)
@@ -63,7 +63,7 @@ def units(
 def _write_sampled(model: str, unit: str | None, foreign: str | None, numbers: tuple[int, int, int], out: Path) -> None:
     """Write what is drawn with a unit clamped; ``numbers`` are starts, steps and seed."""
     from core.errors import ForetellError
-    from study.inquiry.units.sampled_units import SampledQuery, sampled_files
+    from inquiry.units.sampled_units import SampledQuery, sampled_files
 
     if unit is None or foreign is not None:
         raise ForetellError("--how sampled draws of a hidden unit: give --unit LAYER:CHANNEL, no --class, no --images.")

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.types import Progress
+from dashboard.design import steps
 from dashboard.design.editor import Editor
 from dashboard.design.network import is_here
 from dashboard.shared.jobs import Job, pool
@@ -28,12 +29,15 @@ IRRELEVANT: Mapping[str, Any] = {
 """Settings that change nothing of what a check finds; the file itself is checked for them as it is typed."""
 
 
-def show_state(editor: Editor, *, is_saved: bool = True) -> None:
-    """Check the study as the file is now, and show whether it can be built; what takes long waits for a click.
+def show_state(editor: Editor, *, is_saved: bool = True, is_built: bool = False) -> None:
+    """Check the study as the file is now, show whether it can be built, and mark the steps that are complete.
+
+    What takes long waits for a click.
 
     Where the last change is not in the file (``is_saved`` false), it says that it speaks of the saved file.
     """
     if editor.config is None:
+        steps.show_marks(editor, None, is_built=False)
         return
     job = _ask(editor)
     polled = job is not None and not job.has_ended
@@ -41,6 +45,7 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
     def part() -> None:
         now = _ask(editor)
         _draw_state(editor, now, is_saved=is_saved)
+        steps.show_marks(editor, find_checked(editor), is_built=is_built)
         if now is not None and not now.has_ended and not polled:  # after a click on Check nothing is being typed
             st.rerun()
 
@@ -49,9 +54,13 @@ def show_state(editor: Editor, *, is_saved: bool = True) -> None:
 
 def show_report(editor: Editor) -> None:
     """Show what the images allow: of the last change, or until its check has ended of the one before."""
+    st.fragment(lambda: _draw_report(editor), run_every=POLL_S if is_checking(editor) else None)()
+
+
+def is_checking(editor: Editor) -> bool:
+    """Whether a check of the study runs now."""
     running = pool().find(st.session_state.get(_key(editor, "running"), ""))
-    polled = running is not None and not running.has_ended
-    st.fragment(lambda: _draw_report(editor), run_every=POLL_S if polled else None)()
+    return running is not None and not running.has_ended
 
 
 def find_checked(editor: Editor) -> StudyCheck | None:
@@ -132,9 +141,9 @@ def _show_outcome(editor: Editor, job: Job, *, is_saved: bool) -> None:
     else:
         about = f"{format_duration(checked.seconds or 0.0)} to build"
         trials = count_of(checked.trials, "trial")
-        what = "study" if is_saved else "saved file"
+        figures = "." if checked.doubts else f": {trials}, {about}."
+        st.markdown(f"{building.describe_state(checked, 'study' if is_saved else 'saved file')}{figures}")
         building.show_doubts(checked)
-        st.markdown(f"{building.mark(checked)} The {what} can be built: {trials}, {about}.")
     _show_warnings(editor, checked)
 
 

@@ -16,6 +16,7 @@ from dashboard.design.editor import Editor, list_own
 from dashboard.design.fields import Setting
 from dashboard.design.places import describe_set
 from dashboard.design.schema import rule_at
+from dashboard.design.steps import TABLES
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.conditions import CONDITIONS, format_condition
 from study.plan import studyfiles
@@ -23,16 +24,6 @@ from study.plan.draft import StudyDraft
 from study.plan.studyfiles import Difference
 from study.workspace.workspace import home
 
-SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Study": ("study", "language", "display", "contact"),
-    "Network and images": ("classifier", "sets"),
-    "Trials": ("trials",),
-    "Explanations": ("conditions", "saliency", "teaching"),
-    "Procedure": ("device", "keys", "consent", "check", "pacing", "recruiter", "pay", "practice", "questionnaire"),
-    "Texts": ("texts",),
-    "Plan": ("allocation", "analysis"),
-}
-"""The tables of a study file that a section of the page shows; all others are under File."""
 OTHERS = (
     Setting("study.name", "Name"),
     Setting("classifier.model", "Network"),
@@ -86,10 +77,10 @@ def _describe_role(draft: StudyDraft, role: str) -> str | None:
 
 def _group(differences: Sequence[Difference]) -> dict[str, list[tuple[str, str, str]]]:
     """Sort the differences into the page's sections, in its order, and write them in its words."""
-    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in (*SECTIONS, "File")}
+    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in (*TABLES, "File")}
     for one in differences:
         table = one.place.partition(".")[0]
-        section = next((name for name, tables in SECTIONS.items() if table in tables), "File")
+        section = next((name for name, tables in TABLES.items() if table in tables), "File")
         rows[section].append(_write(one))
     return {section: written for section, written in rows.items() if written}
 

@@ -12,7 +12,8 @@ from core.names import upper_first
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.schema import Rule, rule_at
 from dashboard.shared.messages import escape_markdown
-from study.plan.draft import MISSING
+from study.plan.draft import MISSING, StudyDraft
+from study.plan.translation import translate_template
 
 NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
@@ -122,7 +123,7 @@ def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, An
 
 
 def _write(editor: Editor, place: str, key: str, kind: str) -> None:
-    """Write what a widget says; an emptied one leaves the setting out.
+    """Write what a widget says; an emptied one leaves the setting out, and the template's texts follow the language.
 
     A widget of a table that was switched off can be sent once more by the browser: it must not bring the table back.
     """
@@ -132,4 +133,5 @@ def _write(editor: Editor, place: str, key: str, kind: str) -> None:
     value: Any = st.session_state[key]
     if kind == "array" and isinstance(value, str):
         value = [line.strip() for line in value.splitlines() if line.strip()]
-    change(editor.path, {place: MISSING if value is None else value})
+    translated = translate_template(StudyDraft.read(editor.path), value) if place == "language" else {}
+    change(editor.path, {place: MISSING if value is None else value, **translated})

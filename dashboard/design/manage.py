@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from core.errors import ForetellError
 from dashboard.design import comparison
-from dashboard.design.editor import Editor, keep_errors, may_design
+from dashboard.design.editor import Editor, can_undo, keep_errors, may_design, undo
 from dashboard.design.handover import apply_handover, describe_handover
 from dashboard.shared import service
 from dashboard.shared.keys import NEW_STUDY
@@ -20,8 +19,8 @@ from study.collection.researcher import Researcher
 from study.plan import studyfiles
 from study.workspace.workspace import home
 
-ARCHIVED = "design_archived"
-"""In the session: the study that was archived just now."""
+ARCHIVED, MENU = "design_archived", "design_menu"
+"""In the session: the study that was archived just now, and whether the menu of a study is open."""
 
 
 def door() -> Researcher:
@@ -52,33 +51,31 @@ def show_new(error: str | None) -> None:
     _show_archive()
 
 
-def show_actions(editor: Editor) -> None:
-    """Draw what can be done with the file as a whole."""
-    with _open_popover("Duplicate"):
-        copy = f"{editor.name}-2"
-        _ask_name("Duplicate", editor, "Name of the copy", copy, lambda name: door().copy_study(editor.path, name))
-    with _open_popover("Rename"):
-        _ask_name("Rename", editor, "New name", editor.name, lambda name: door().rename_study(editor.path, name))
-    with _open_popover("Pilot"):
-        _ask_pilot(editor)
-    if st.button("Compare", key="compare_studies"):
-        comparison.compare(editor)
-    with _open_popover("Archive"):
-        st.caption("The file moves to the archive. What is built and collected stays where it is.")
-        st.button("Archive", key="archive_study", on_click=_archive, args=(editor.path,))
-
-
-def _open_popover(action: str) -> Any:
-    """Open a popover that is closed by what its button does."""
-    return st.popover(action, key=f"{action}_ask", on_change="rerun")
+def show_actions(path: Path) -> None:
+    """Draw the menu of what can be done with the file as a whole."""
+    name = path.stem
+    with st.popover("Actions", key=MENU, on_change="rerun"):
+        st.button("New study", on_click=st.session_state.update, args=({"study": NEW_STUDY},))
+        st.button("Undo", on_click=undo, args=(path,), disabled=not can_undo(path), key="design_undo_button")
+        if st.button("Compare", key="compare_studies"):
+            comparison.compare(Editor(path))
+        with st.expander("Duplicate"):
+            _ask_name("Duplicate", name, "Name of the copy", f"{name}-2", lambda new: door().copy_study(path, new))
+        with st.expander("Rename"):
+            _ask_name("Rename", name, "New name", name, lambda new: door().rename_study(path, new))
+        with st.expander("Pilot"):
+            _ask_pilot(path)
+        with st.expander("Archive"):
+            st.caption("The file moves to the archive. What is built and collected stays where it is.")
+            st.button("Archive", key="archive_study", on_click=_archive, args=(path,))
 
 
 @contextmanager
-def _close_popover(action: str) -> Iterator[None]:
-    """Close the popover of an action once that is done; what prevented it is kept, and the popover stays open."""
+def _close_menu() -> Iterator[None]:
+    """Close the menu once an action is done; what prevented it is kept, and the menu stays open."""
     with keep_errors():
         yield
-        st.session_state[f"{action}_ask"] = False
+        st.session_state[MENU] = False
 
 
 def _read_name(key: str) -> str:
@@ -96,36 +93,36 @@ def _make() -> None:
         st.session_state["study"] = path.stem
 
 
-def _ask_name(action: str, editor: Editor, label: str, offered: str, act: Callable[[str], Path]) -> None:
+def _ask_name(action: str, name: str, label: str, offered: str, act: Callable[[str], Path]) -> None:
     """Draw a field for a name, at first the offered one, and a button that acts with it."""
-    key = f"design.{editor.name}.{action}"
+    key = f"design.{name}.{action}"
 
     def go() -> None:
-        with _close_popover(action):
+        with _close_menu():
             st.session_state["study"] = act(_read_name(key)).stem
 
     st.text_input(label, offered, key=key)
     st.button(action, key=f"{action}_go", on_click=go)
 
 
-def _ask_pilot(editor: Editor) -> None:
+def _ask_pilot(path: Path) -> None:
     """Draw how many participants a pilot has, and a button that makes it."""
-    pilot = studyfiles.name_pilot(editor.name)
+    pilot = studyfiles.name_pilot(path.stem)
     st.caption(
         f"A pilot is a study of its own, {pilot}, with the same trials and fewer participants. Its responses stay out "
-        f"of this study, and {editor.name} will turn away its participants, by the ID in their link."
+        f"of this study, and {path.stem} will turn away its participants, by the ID in their link."
     )
     st.number_input("Participants per condition", 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
-    st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(editor.path,))
+    st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(path,))
 
 
 def _make_pilot(path: Path) -> None:
-    with _close_popover("Pilot"):
+    with _close_menu():
         st.session_state["study"] = door().copy_pilot(path, st.session_state["pilot_size"]).stem
 
 
 def _archive(path: Path) -> None:
-    with _close_popover("Archive"):
+    with _close_menu():
         door().archive_study(path)
         st.session_state["study"] = NEW_STUDY
         st.session_state[ARCHIVED] = path.stem

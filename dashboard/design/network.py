@@ -9,7 +9,7 @@ import streamlit as st
 from core.userfiles import split_python
 from dashboard.design import splitting
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import WIDEST, follow, show, show_faults
+from dashboard.design.fields import NARROWEST, WIDEST, follow, show, show_faults
 from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
 from dashboard.shared import cache
@@ -27,9 +27,11 @@ OTHER = "Another folder"
 
 def show_sources(editor: Editor) -> None:
     """Draw the choice of the network and of the images."""
-    st.header("Network", anchor=False)
-    _choose_network(editor)
-    show(editor, RESIZE)
+    grid = st.grid(2, min_column_width=NARROWEST)
+    with grid.container():
+        _choose_network(editor)
+    with grid.container():
+        show(editor, RESIZE)
     st.header("Images", anchor=False)
     if _choose_way(editor) == ONE:
         splitting.show_split(editor)

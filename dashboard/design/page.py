@@ -8,20 +8,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.design import build_check, file, manage, network, participants, plan, stimuli, texts, trials
-from dashboard.design.editor import ERROR, Editor, can_undo, find_study, find_unsaved, list_own, undo
+from dashboard.design import build_check, file, manage, network, participants, plan, steps, texts, trials
+from dashboard.design.editor import ERROR, Editor, find_study, find_unsaved, list_own
 from dashboard.design.fields import follow, show_all
-from dashboard.design.settings import CONTACT, STUDY
+from dashboard.design.settings import ADVANCED, STUDY
 from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
-from dashboard.shared.sections import choose_section
 from dashboard.studies import building
 from study.plan.studyfiles import templates
 from study.workspace.workspace import home
 
-SECTION_KEY, SHOWN = "part", "design_shown"
-"""In the session: the section, and the study that the address named after the last run."""
+SHOWN = "design_shown"
+"""In the session: the study that the address named after the last run."""
 
 
 def page() -> None:
@@ -45,7 +44,7 @@ def page() -> None:
 
 
 def _choose_study(own: Mapping[str, Path]) -> str:
-    """Draw the choice of a study, with a button for a new one, and return its name, which the address always says.
+    """Draw the choice of a study and what can be done with its file; return its name, which the address always says.
 
     The widget is not bound to the address: Streamlit takes a bound parameter out of links to other pages, too.
     """
@@ -53,10 +52,7 @@ def _choose_study(own: Mapping[str, Path]) -> str:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name: str = st.selectbox("Study", [*own, NEW], key="study", width=420)
         if name != NEW:
-            st.button(
-                "New study", icon=":material/add:", key="design_new", on_click=st.session_state.update,
-                args=({"study": NEW},),
-            )  # fmt: skip
+            manage.show_actions(own[name])
     if st.query_params.get("study") != name:
         st.query_params["study"] = name
     st.session_state[SHOWN] = name
@@ -85,39 +81,32 @@ def _edit(path: Path, *, is_saved: bool) -> None:
     except Exception:
         file.show_text(path)
         raise
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        manage.show_actions(editor)
-        st.button("Undo", on_click=undo, args=(path,), disabled=not can_undo(path), key="design_undo_button")
-    sections: dict[str, Callable[[Editor], None]] = {
+    parts: dict[str, Callable[[Editor], None]] = {
         "Study": _study,
-        "Network and images": network.show_sources,
         "Trials": trials.show_trials,
-        "Explanations": stimuli.show_stimuli,
         "Procedure": participants.show_procedure,
         "Texts": texts.show_texts,
         "Plan": plan.show_plan,
         "File": file.show_file,
         "Build": _build,
     }
-    section = choose_section("Section", sections, SECTION_KEY)
+    part = steps.choose_part()
     _problems(editor)
-    build_check.show_state(editor, is_saved=is_saved)
-    sections[section](editor)
-    _offer_next(section, list(sections))
-    if section not in ("File", "Build"):
+    study = find_study(editor)
+    is_built = study is not None and study.bundle is not None and not study.has_changed
+    build_check.show_state(editor, is_saved=is_saved, is_built=is_built)
+    parts[part](editor)
+    _offer_next(part)
+    if part not in ("File", "Build"):
         file.show_code(editor)
 
 
-def _offer_next(section: str, sections: list[str]) -> None:
-    """Draw the button that opens the next section; nothing follows the last one."""
-    following = dict(itertools.pairwise(sections)).get(section)
+def _offer_next(part: str) -> None:
+    """Draw the button that opens the next part; nothing follows the last one."""
+    following = dict(itertools.pairwise(steps.PARTS)).get(part)
     if following is not None:
-        st.button(
-            f"Next: {following}",
-            icon=":material/arrow_forward:",
-            key="design_next",
-            on_click=lambda: st.session_state.update({SECTION_KEY: following}),
-        )
+        label, icon = f"Next: {following}", ":material/arrow_forward:"
+        st.button(label, icon=icon, key="design_next", on_click=steps.open_part, args=(following,))
 
 
 def _problems(editor: Editor) -> None:
@@ -129,8 +118,9 @@ def _problems(editor: Editor) -> None:
 
 def _study(editor: Editor) -> None:
     show_all(editor, STUDY, 2)
-    st.header("Contact", anchor=False)
-    show_all(editor, CONTACT, 2)
+    network.show_sources(editor)
+    with st.expander("Advanced"):
+        show_all(editor, ADVANCED, 2)
 
 
 def _build(editor: Editor) -> None:

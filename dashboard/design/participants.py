@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import Setting, show_all, show_faults
-from dashboard.design.settings import CHECK, CONSENT, DEVICE, PACING, RECRUITER
+from dashboard.design.settings import CHECK, CONSENT, CONTACT, DEVICE, PACING, RECRUITER
 from study.locales import CATALOGUES
 from study.plan.draft import MISSING
 from study.plan.texts import DEFAULTS, list_default_boxes
@@ -35,6 +35,8 @@ def show_procedure(editor: Editor) -> None:
         _edit_questions(editor)
     with st.expander("Questionnaire after the trials"):
         _edit_questionnaire(editor)
+    st.header("Contact", anchor=False)
+    show_all(editor, CONTACT, 2)
 
 
 def _show_default_boxes(editor: Editor, setting: Setting) -> Setting:

@@ -18,10 +18,13 @@ STUDY = (
     Setting(
         "study.task",
         "Task",
-        "What participants are asked: to predict the AI, or to accept or reject its label, which they see.",
+        "What participants are asked: to predict the AI, to accept or reject its label, which they see, or to name the "
+        "image twice, alone and then with the AI's label and the explanation.",
         names={name: format_name(name) for name in TASKS},
         options=tuple(TASKS),
     ),
+)
+ADVANCED = (
     Setting("study.seed", "Random seed", "Chooses images and examples. The same seed gives the same study."),
     Setting("display.size", "Side of an image (px)"),
 )
@@ -82,6 +85,8 @@ TEACHING = (
         options=tuple(POLICIES),
     ),
     Setting("teaching.threshold", "Learner's probability must exceed", "Used by the policy First."),
+)
+LEARNER = (
     Setting(
         "teaching.damping",
         "Damping of the prior",
@@ -106,7 +111,7 @@ CONSENT = (
 )
 CHECK = (Setting("check.tries", "Attempts at the comprehension check"),)
 PACING = (
-    Setting("pacing.break_every", "A break every … trials", "0: no breaks."),
+    Setting("pacing.break_every", "A break every … trials", "0: no breaks. There is none near the end."),
     Setting("pacing.catch", "Attention checks"),
     Setting("pacing.catch_allowed", "Failed attention checks allowed"),
     Setting("pacing.confidence", "Ask for confidence after each response"),
@@ -149,6 +154,17 @@ PLAN = (
         "shuffled: all places in one random order; groups are equal at the end only.",
     ),
     Setting("analysis.alpha", "Significance level (alpha)"),
+    Setting(
+        "analysis.equivalence",
+        "Equivalence bounds (percentage points)",
+        "5 or -5, 10: each contrast is also tested for lying between these bounds. Empty: no equivalence tests.",
+        placeholder="not set",
+    ),
+    Setting(
+        "analysis.prior_sd",
+        "Prior SD of Bayes factors (log-odds)",
+        "The size of effect that is plausible. Adds to each contrast a Bayes factor for no difference.",
+    ),
 )
 EXCLUSIONS = (
     Setting("analysis.exclusions.fewest_responses", "Exclude participants with fewer responses than"),

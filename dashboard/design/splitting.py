@@ -70,7 +70,7 @@ def show_split(editor: Editor) -> None:
     )
     key = f"design.{editor.name}.divide"
     asked = st.session_state.get(f"{key}.asked") == name
-    needed = not asked and is_one_set(editor) and not _is_divided(editor)
+    needed = not asked and is_one_set(editor) and not is_divided(editor)
     st.button(
         "Divide",
         key=key,
@@ -110,7 +110,8 @@ def _split_task(editor: Editor, name: str) -> Task:
     return Task(digest("split", model, str(whole), str(seed), str(folder), name, content), work)
 
 
-def _is_divided(editor: Editor) -> bool:
+def is_divided(editor: Editor) -> bool:
+    """Whether the file names a list of images for each role."""
     return all(editor.draft.get(f"sets.{role}.images") is not MISSING for role in ROLES)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.names import format_name, upper_first
+from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change
 from dashboard.design.fields import follow
 from dashboard.design.settings import LANGUAGES
@@ -59,11 +60,8 @@ PAGE_OF: dict[str, DraftPage] = {
 PAGE_KEY, LANGUAGE_KEY, CONDITION_KEY = "design.page", "design.language", "design.condition"
 HEIGHT, TRIAL_HEIGHT = 640, 700
 STYLE = """<style>
-[data-testid=stColumn]:has(.st-key-design_participant) { position: sticky; top: 4rem; align-self: flex-start; }
-.st-key-design_participant iframe { border: 1px solid #8a90a0; border-radius: .5rem; }
-@media (max-width: 640px) {
-  [data-testid=stColumn]:has(.st-key-design_participant) { order: -1; position: static; }
-}
+.st-key-design_side_participant iframe { border: 1px solid #8a90a0; border-radius: .5rem; }
+@media (max-width: 640px) { [data-testid=stColumn]:has(.st-key-design_side_participant) { order: -1; } }
 </style>"""
 
 
@@ -74,10 +72,10 @@ def show_texts(editor: Editor) -> None:
         "The study's own texts replace the default ones. Blank lines separate paragraphs; participants read all other "
         "characters as they are written, so there is no bold or italic type."
     )
-    left, right = st.columns(2, gap="large")
-    with left:
+    written, read = side_by_side("participant")
+    with written:
         _edit_texts(editor)
-    with right.container(key="design_participant"):
+    with read:
         _show_page(editor)
 
 

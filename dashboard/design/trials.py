@@ -1,10 +1,11 @@
-"""The trials of a study: how many, of which categories, and what the images allow."""
+"""The trials of a study: how many, of which categories, what they show, and what the images allow."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.design import build_check
+from dashboard.design import build_check, preview, stimuli
+from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule
@@ -18,14 +19,25 @@ DEFAULT = 10
 
 
 def show_trials(editor: Editor) -> None:
-    """Draw categories, trials per category, strata and the check of what the images allow."""
+    """Draw the trials, what they show and what the images allow, next to a trial as the settings make it now."""
+    settings, trial = side_by_side("trial", (5, 4))
+    with settings:
+        _show_numbers(editor)
+        stimuli.show_stimuli(editor)
+        if editor.config is not None:
+            st.header("What these images allow", anchor=False)
+            build_check.show_report(editor)
+    with trial:
+        st.header("A trial", anchor=False)
+        preview.show_preview(editor)
+
+
+def _show_numbers(editor: Editor) -> None:
+    """Draw categories, trials per category and strata."""
     has_names = _choose_categories(editor)
     show_all(editor, [one for one in TRIALS if not (has_names and one.place == "trials.spread")], 2)
     _choose_strata(editor)
     _count_trials(editor)
-    if editor.config is not None:
-        st.header("What these images allow", anchor=False)
-        build_check.show_report(editor)
 
 
 def _choose_categories(editor: Editor) -> bool:

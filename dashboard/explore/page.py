@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.concepts.prototypes import has_prototypes
 from core.names import upper_first
 from core.network.classifier import Classifier
 from dashboard.explore import notes, parameters, picker, source
@@ -28,7 +31,7 @@ from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.sections import choose_section
-from study.inquiry.debugging.disagreement import match_classes
+from inquiry.debugging.disagreement import match_classes
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
     "Single image",
@@ -49,6 +52,14 @@ ABOUT = {
     LAYERS: "What the layers represent, measured over a set of images.",
 }
 COLUMNS = ("Images", "Classes")
+QUERIES = {
+    "Region": "region",
+    "Scene": intervention.FACTOR_KEY,
+    "Counterfactual": "counterfactual",
+    "Prototypes": "prototypes",
+    "Uncertainty": "noise",
+}
+"""The questions about one image, each with the part of the link that asks it."""
 
 
 def page() -> None:
@@ -75,8 +86,7 @@ def _view(view: str) -> None:
         with show_errors():
             _whole_set(view)
         return
-    with st.container(key="explore_columns"):
-        left, results = st.columns([1, 2.3], gap="large")
+    left, results = _split(is_wide=view == GRID)
     controls = place_controls(left)
     if view in (UNITS, LAYERS):
         (_show_units if view == UNITS else _show_layers)(controls, results)
@@ -89,11 +99,11 @@ def _view(view: str) -> None:
         if other is None:
             return
         models = [model, *other]
+        network = cache.load_classifier(model)
+        methods = _choose_methods(network, view)
         steps = results.container(horizontal=True, vertical_alignment="center", key="explore_top")
         most = grid.MOST_COLUMNS if several else 1
         chosen = source.choose(model, results, most, next(iter(models[1:]), None), steps)
-        network = cache.load_classifier(model)
-        methods = _choose_methods(network, view)
         settings, seed = parameters.choose_settings(methods, network)
         with results, show_errors():
             seen = [ClassifiedImage(name, one) for one in chosen for name in models]
@@ -101,6 +111,12 @@ def _view(view: str) -> None:
                 with steps:
                     _offer_all_methods(seen[0])
             _show_view(view, seen, settings, seed, by_class=by_class)
+
+
+def _split(*, is_wide: bool) -> list[DeltaGenerator]:
+    """Return a column for controls and one for results, which a ``wide`` view gives the whole window."""
+    with st.container(key="explore_wide" if is_wide else "explore_narrow"), st.container(key="explore_columns"):
+        return st.columns([1, 3.5 if is_wide else 2.3], gap="medium" if is_wide else "large")
 
 
 def _choose_methods(network: Classifier, view: str) -> list[str]:
@@ -120,19 +136,7 @@ def _show_view(
         ((method, given),) = settings.items()
         single.show(seen[0], method, given, seed)
         show_study_link(seen[0].model, method)
-        images = source.find_chosen_set()
-        if images is not None:
-            with show_errors():
-                notes.show_note(images, seen[0].chosen.name)
-        region.show(seen[0], seed)
-        if images is not None:
-            with show_errors():
-                intervention.show(seen[0], images, method, given, seed)
-            with show_errors():
-                counterfactual.show(seen[0], images, seed)
-        with show_errors():
-            prototypes.show(seen[0])
-        uncertainty.show(seen[0], seed)
+        _show_questions(seen[0], method, given, seed)
     elif view == PAIR and len(seen) == 1:
         st.info("No network to compare with is chosen.")
     elif view == PAIR:
@@ -141,6 +145,26 @@ def _show_view(
         grid.show_by_class(seen[0], settings, seed)
     else:
         grid.show_by_image(seen, settings, seed)
+
+
+def _show_questions(seen: ClassifiedImage, method: str, given: dict[str, Any], seed: int) -> None:
+    """Draw what can be asked about one image, each question in a tab; a link opens the first that it asks."""
+    images = source.find_chosen_set()
+    questions: dict[str, Callable[[], None]] = {"Region": lambda: region.show(seen, seed)}
+    if images is not None:
+        with show_errors():
+            notes.show_note(images, seen.chosen.name)
+        questions["Scene"] = lambda: intervention.show(seen, images, method, given, seed)
+        questions["Counterfactual"] = lambda: counterfactual.show(seen, images, seed)
+    if has_prototypes(seen.classifier):
+        questions["Prototypes"] = lambda: prototypes.show(seen)
+    questions["Uncertainty"] = lambda: uncertainty.show(seen, seed)
+    linked = next((name for name in questions if QUERIES[name] in st.query_params), "Region")
+    first = st.session_state.setdefault("questions_first", linked)  # what is asked later is in the tab that is open
+    tabs = st.tabs(list(questions), default=first if first in questions else None)
+    for place, show in zip(tabs, questions.values(), strict=True):
+        with place, show_errors():
+            show()
 
 
 def _offer_all_methods(seen: ClassifiedImage) -> None:
@@ -202,17 +226,35 @@ def _columns() -> str:
 
 def _whole_set(view: str) -> None:
     """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
-    part = debugging.choose_part() if view == DEBUGGING else ""
+    if view == ALL:
+        left, results = _split(is_wide=True)
+        controls = place_controls(left)
+        with results, show_errors(), controls:
+            _show_gallery(controls, results)
+        return
+    part = debugging.choose_part()
     controls = place_controls()
     with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
         of = _choose_image_set(model)
     if of is None:
         return
+    debugging_results = await_result(work.start_debugging_job(model, of))
+    if debugging_results is not None:
+        debugging.show(part, debugging_results, model, of, lambda i: _open_image(of, i), controls)
 
-    def open_image(i: int) -> None:
-        st.session_state[IMAGE_KEY] = f"{of}/{i}"
-        st.session_state["view"] = ONE
+
+def _open_image(of: str, i: int) -> None:
+    st.session_state[IMAGE_KEY] = f"{of}/{i}"
+    st.session_state["view"] = ONE
+
+
+def _show_gallery(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+    """Draw all images of a set, next to what filters them."""
+    model = _classifier()
+    of = _choose_image_set(model)
+    if of is None:
+        return
 
     def use_selection(use: str, selected: list[int]) -> None:
         st.session_state["view"] = use
@@ -220,15 +262,12 @@ def _whole_set(view: str) -> None:
             set_filter(selected=True)
             st.session_state[IMAGE_KEY] = f"{of}/{selected[0]}"
 
-    if view == ALL:
+    with results:
         gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
             source.warn_unknown_classes(gallery, model, of)
-            picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection, controls)
-    else:
-        debugging_results = await_result(work.start_debugging_job(model, of))
-        if debugging_results is not None:
-            debugging.show(part, debugging_results, model, of, open_image, controls)
+            search = source.make_search(gallery, model, of)
+            picker.show_gallery(search, lambda i: _open_image(of, i), use_selection, controls)
 
 
 def _choose_image_set(model: str) -> str | None:

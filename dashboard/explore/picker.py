@@ -73,21 +73,20 @@ def show_gallery(
     ``act`` is called with one of `USES` and the selected images; filters are drawn in ``controls``.
     """
     gallery, name = search.gallery, search.name
-    row = controls.container(horizontal=True, vertical_alignment="bottom", key="explore_filters")
+    row = controls.container(key="explore_filters")
     tools = st.container(horizontal=True, vertical_alignment="center")
     indices = find_images(search, row, tools)
     with row:
         method = choose_hover(search.model)
-    with controls:
-        with st.expander("Confusion matrix"):
-            show_confusions(
-                count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
-                (indices.filter.truth, indices.filter.predicted),
-                any_known=bool(gallery.has_known_label.any()),
-            )
-        show_class_table(search, row)
     with tools:
         selecting, selected = _show_selection(search, indices.images, act)
+    show_class_table(search, row)
+    with st.expander("Confusion matrix"):
+        show_confusions(
+            count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
+            (indices.filter.truth, indices.filter.predicted),
+            any_known=bool(gallery.has_known_label.any()),
+        )
 
     def select_image(i: int) -> None:
         toggle(name, selected, i)

@@ -198,5 +198,5 @@ def open_upload(content: bytes, name: str) -> ChosenImage:
     sha256 = hashlib.sha256(content).hexdigest()
     code = f"open_image(Path({name!r}))  # the file with SHA-256 {sha256}"
     return ChosenImage(
-        uploads.decode_image(content, name), name, code, ("from study.inquiry.files.image_files import open_image",)
+        uploads.decode_image(content, name), name, code, ("from inquiry.files.image_files import open_image",)
     )

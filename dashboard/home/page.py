@@ -21,12 +21,13 @@ HERE = Path(__file__).parent
 STYLE = """<style>
 [class*="st-key-step_"] { position: relative; }
 .stApp [class*="st-key-step_"] :is(.stElementContainer, a) { position: static; }
-[class*="st-key-step_"] a::after { content: ""; position: absolute; inset: 0; border-radius: .7rem; }
+[class*="st-key-step_"] a::after { content: ""; position: absolute; inset: 0; z-index: 1; border-radius: .7rem; }
 [class*="st-key-step_"]:has(a:hover) { border-color: currentColor; }
+.stApp [class*="st-key-step_"] a :is(span, p) { white-space: normal; overflow: visible; line-height: 1.35; }
 [class*="st-key-step_"] a:focus-visible { box-shadow: none; }
 [class*="st-key-step_"] a:focus-visible::after { outline: 3px solid #6b7be0; }
 </style>"""
-"""The link of a card covers the whole card, for the mouse and for the ring of the keyboard's focus."""
+"""The link of a card covers the whole card and its sentence, for the mouse and for the ring of the keyboard's focus."""
 
 
 def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str]]) -> None:
@@ -45,11 +46,10 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
             demo.show_progress(_offer_demo)
     st.space("small")
     st.html(STYLE)
-    grid = st.grid(len(steps), min_column_width=190)
-    for number, (name, (heading, text)) in enumerate(steps.items(), start=1):
+    grid = st.grid(len(steps), min_column_width=170)
+    for number, (name, (heading, text)) in enumerate(steps.items()):
         with grid.container(border=True, key=f"step_{name}", height="stretch"):
-            st.page_link(linked[name], label=f"**{number}. {linked[name].title}**", icon=linked[name].icon)
-            st.markdown(f"**{heading}**")
+            st.page_link(linked[name], label=f"**{number}. {heading}**", icon=linked[name].icon)
             st.caption(text)
     st.space("small")
     with show_errors():
@@ -82,7 +82,7 @@ def _offer_demo() -> None:
     conditions = sorted(opened.slots.get("live", {}))
     condition = "both" if "both" in conditions else conditions[-1]
     st.link_button(
-        "Try it as a participant (2 min)",
+        "Try it as a participant (4 min)",
         f"/run/{quote(DEMO)}?preview={quote(condition)}",
         icon=":material/play_arrow:",
         type="primary",

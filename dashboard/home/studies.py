@@ -75,7 +75,7 @@ def _find_action(researcher: Researcher, study: Study) -> NextAction | None:
     action = find_next_action(study)
     if action.page == "monitor" or researcher.may(NEEDED[action.page], study.name):
         return action
-    return NextAction("Monitor it", "monitor", {"monitor_study": study.name}) if study.last_version else None
+    return NextAction("Monitor it", "monitor", {"study": study.name}) if study.last_version else None
 
 
 def _count(study: Study) -> str:

@@ -29,7 +29,8 @@ def page() -> None:
             st.info("No study has been opened yet. Open one on the page Studies.")
             links.show_link("Studies", "studies")
             return
-        study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
+        study = links.selectbox("Study", names, names[0], key="study", width=420)
+        links.show()
         participants = show_monitor(study)
         researcher = service.get_acting_researcher()
         if researcher.may(Permission.MANAGE_PARTICIPANTS, study):

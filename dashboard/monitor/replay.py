@@ -120,7 +120,7 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
     mark = "Correct" if "label" in trial.screen else "AI"
-    badges: dict[str, list[str]] = {trial.right: ["Requested" if trial.phase == "catch" else mark]}
+    badges = {name: ["Requested" if trial.phase == "catch" else mark] for name in trial.right}
     badges.setdefault(str(trial.choice), []).append("Chosen")
     return badges
 

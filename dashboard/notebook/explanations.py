@@ -23,9 +23,9 @@ from core.types import Certificate, Explanation
 from dashboard.notebook.display import Bars, escape, show_image
 from dashboard.notebook.images import Images, open_images
 from dashboard.notebook.networks import load
-from study.inquiry.files.chosen_methods import assign_parameters, open_methods
-from study.inquiry.files.heatmap_files import DrawnImage, draw_map, write_map
-from study.inquiry.files.targets import resolve_target
+from inquiry.files.chosen_methods import assign_parameters, open_methods
+from inquiry.files.heatmap_files import DrawnImage, draw_map, write_map
+from inquiry.files.targets import resolve_target
 
 DEFAULT_METHOD = "bayesian_teaching"
 

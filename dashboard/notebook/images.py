@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.errors import ForetellError
-from study.inquiry.files.image_files import find_images, open_image
+from inquiry.files.image_files import find_images, open_image
 
 OneImage = str | Path | Image.Image | NDArray[Any]
 Images = OneImage | Sequence[OneImage]

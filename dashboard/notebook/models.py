@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard.notebook.display import escape
+from study.analysis.means import bayes_factors, equivalence
 from study.analysis.means import printing as means_printing
 from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.effects import estimate_effects
@@ -16,8 +17,33 @@ from study.analysis.means.means import EstimatedMeans, estimate_means
 from study.analysis.means.request import PAIRWISE
 from study.analysis.models import coding, mixed, printing
 from study.analysis.models import formula as formulas
-from study.analysis.models.marginal import Scale
+from study.analysis.models.marginal import Scale, get_link
 from study.analysis.models.records import MixedModel
+from study.analysis.models.sentences import LEVEL
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table that prints itself with its notes.
+
+    Attributes
+    ----------
+    table
+        The numbers.
+    lines
+        The table and the notes as text.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    lines: Sequence[str]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True)
@@ -28,9 +54,18 @@ class PrintedMeans:
     ----------
     estimated
         The means, contrasts and notes.
+    fitted
+        The model that they are of.
+    asked
+        The contrasts.
+    adjust
+        Their correction.
     """
 
     estimated: EstimatedMeans
+    fitted: FittedModel = field(repr=False)
+    asked: Sequence[str] = field(default=(PAIRWISE,), repr=False)
+    adjust: Adjustment = field(default="holm", repr=False)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -41,6 +76,54 @@ class PrintedMeans:
     def contrasts(self) -> pd.DataFrame:
         """The contrasts between them."""
         return self.estimated.contrasts
+
+    def equivalence(self, bounds: str | float | Sequence[float], *, alpha: float = LEVEL) -> PrintedTable:
+        """Test whether each contrast lies between bounds, by two one-sided tests.
+
+        Parameters
+        ----------
+        bounds
+            5 (from -5 to 5) or (-5, 10): percentage points of a binomial response, averaged over the random effects;
+            of others in the response's unit.
+        alpha
+            Of each test; intervals cover 1 - 2 alpha.
+
+        Raises
+        ------
+        ForetellError
+            Bounds without 0 between them, or no contrasts.
+        """
+        tests = equivalence.compute_equivalence(
+            self.fitted.frame,
+            self.fitted.model,
+            self.estimated,
+            equivalence.read_bounds(bounds),
+            contrasts=self.asked,
+            adjust=self.adjust,
+            alpha=alpha,
+        )
+        return PrintedTable(tests.table, means_printing.write_equivalence(tests))
+
+    def bayes_factors(self, prior_sd: float) -> PrintedTable:
+        """Compute Bayes factors for no difference of each contrast, with a normal prior on the link scale.
+
+        Parameters
+        ----------
+        prior_sd
+            Standard deviation of the prior, the size of effect that is plausible; half and twice it are shown too.
+
+        Raises
+        ------
+        ForetellError
+            No number above 0.
+        """
+        checked = bayes_factors.check_prior_sd(prior_sd)
+        frame, model = self.fitted.frame, self.fitted.model
+        made = self.estimated
+        if made.scale != "link":
+            made = estimate_means(frame, model, str(made.request), contrasts=self.asked, adjust=self.adjust)
+        table = bayes_factors.tabulate(made.contrasts, checked)
+        return PrintedTable(table, means_printing.write_bayes_factors(table, checked, get_link(model)))
 
     def __str__(self) -> str:
         return "\n".join(means_printing.write_means(self.estimated))
@@ -103,9 +186,10 @@ class FittedModel:
         ForetellError
             An unknown factor, level or choice, a continuous predictor, or weights that do not sum to zero.
         """
-        return PrintedMeans(
-            estimate_means(self.frame, self.model, asked, contrasts=contrasts, adjust=adjust, scale=scale, level=level)
+        made = estimate_means(
+            self.frame, self.model, asked, contrasts=contrasts, adjust=adjust, scale=scale, level=level
         )
+        return PrintedMeans(made, self, contrasts, adjust)
 
     def effects(self, asked: str, *, scale: Scale = "population", level: float = 0.95) -> pd.DataFrame:
         """Estimate average marginal effects: of the predictor ``"a"``, or ``"a | b"`` for the rows of each level of b.

@@ -15,6 +15,7 @@ from core.types import Progress
 from dashboard.power.inputs import FEWEST_PARTICIPANTS, MOST_PARTICIPANTS, SLOPES
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
+from study.analysis.means.equivalence import write_bounds
 from study.analysis.models import formula as formulas
 from study.analysis.models import random_effects
 from study.analysis.models.sentences import alpha_text
@@ -27,6 +28,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
 from study.plan.config import StudyConfig
+from study.plan.equivalence import Bounds
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 from study.workspace import parallel
 from study.workspace.workspace import bundle_named, home
@@ -55,6 +57,8 @@ class PowerAnalysis:
         Assumed standard deviations of random slopes by grouping, as of `SLOPES`.
     with_contrasts
         Whether the planned contrasts are tested too.
+    other_bounds
+        Equivalence bounds in percentage points to try instead of the plan's.
     """
 
     study: StudyConfig
@@ -66,6 +70,7 @@ class PowerAnalysis:
     seed: int = 0
     slope_sds: Mapping[str, float] = field(default_factory=dict)
     with_contrasts: bool = False
+    other_bounds: Bounds | None = None
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -141,6 +146,7 @@ class PowerAnalysis:
             models=self.study.plan.models,
             tests=self.study.plan.tests,
             contrasts=self.contrasts,
+            equivalence=self.bounds,
             workers=workers,
             engine=engine,
             progress=progress,
@@ -154,6 +160,11 @@ class PowerAnalysis:
         return tuple(
             Contrast(one.more, one.less, one.trial_types) for one in planned if {one.more, one.less} <= {*simulated}
         )
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The equivalence bounds that the planned contrasts are tested with, if any."""
+        return self.other_bounds or self.study.plan.equivalence
 
     @property
     def alpha(self) -> float:
@@ -185,7 +196,7 @@ class PowerAnalysis:
 
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""
-        given = json.dumps([self.sizes, self.studies, self.effects, self.seed, self.with_contrasts])
+        given = json.dumps([self.sizes, self.studies, self.effects, self.seed, self.with_contrasts, self.bounds])
         return Task(digest("power", given, *self._world()), self.curve, self.estimate)
 
     @property
@@ -198,8 +209,9 @@ class PowerAnalysis:
         per_condition = min(max(self.sizes), TRIAL)
         key = digest("trial", str(per_condition), str(self.with_contrasts), *self._world())
         if key not in _timed:
+            plan = self.study.plan
             _timed[key] = power.time_study(
-                self.truth(), self.study.plan.models, self.study.plan.tests, per_condition, self.contrasts
+                self.truth(), plan.models, plan.tests, per_condition, self.contrasts, self.bounds
             )
         repeats = self.studies * len(self.effects)
         count = parallel.count_workers(repeats * len(self.sizes), workers)
@@ -214,7 +226,19 @@ class PowerAnalysis:
         names = map(str, range(chosen)) if isinstance(chosen, int) else chosen
         trials = list(product(names, TRIAL_TYPES))
         omission = random_effects.planned_omission(study.plan.models, self.conditions, trials)
-        return [note for note in (self.assumptions, self.not_simulated, omission) if note]
+        return [note for note in (self.assumptions, self.not_simulated, omission, self.equivalence) if note]
+
+    @property
+    def equivalence(self) -> str | None:
+        """Say what the power of an equivalence test is, where they are simulated."""
+        bounds = self.bounds
+        if bounds is None or not self.contrasts:
+            return None
+        return (
+            f"Equivalence within {write_bounds(bounds)} percentage points: the share of simulated studies that "
+            "conclude it, at the true differences shown in brackets. A multiplier of 0 is no difference at all; where "
+            "a true difference is outside the bounds, the share is that of false conclusions."
+        )
 
     @property
     def not_simulated(self) -> str | None:

@@ -18,9 +18,11 @@ from dashboard.shared.keys import STARTED_KEY
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
+from study.analysis.means.equivalence import read_bounds, write_bounds
 from study.analysis.power import simulation as power
 from study.analysis.responses.notices import MODES
 from study.plan.config import StudyConfig
+from study.plan.equivalence import LARGEST_POINTS, Bounds
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
 ADDRESS = "https://arxiv.org/abs/2106.09106"
@@ -117,8 +119,10 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
         "Planned contrasts",
         key="contrasts",
         bind="query-params",
-        help="Tests each contrast of the plan in every simulated study, too. This takes about twice as long.",
+        help="Tests each contrast of the plan in every simulated study, too, and its equivalence where the plan has "
+        "bounds. This takes about twice as long.",
     )
+    bounds = _choose_bounds(study) if contrasts else None
     people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
         links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
@@ -126,9 +130,36 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
         else (1.0,)
     )
     asked = PowerAnalysis(
-        study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes, with_contrasts=contrasts
+        study,
+        people,
+        int(studies),
+        multiples,
+        seed=int(seed),
+        slope_sds=slopes,
+        with_contrasts=contrasts,
+        other_bounds=bounds,
     )
     return asked.with_planned_size()
+
+
+def _choose_bounds(study: StudyConfig) -> Bounds | None:
+    """Choose equivalence bounds to try instead of the plan's; None where nothing is given."""
+    planned = study.plan.equivalence
+    given = links.text_input(
+        "Equivalence bounds (percentage points)",
+        "",
+        key="equivalence",
+        placeholder="5 or -5, 10" if planned is None else f"{write_bounds(planned)}, as planned",
+        width=280,
+        help="The largest difference that would not matter. Power is then also the share of simulated studies that "
+        "show a contrast to lie within. In the study file it is `[analysis] equivalence = 5`.",
+    )
+    return links.accept(
+        "equivalence",
+        given,
+        "",
+        lambda text: read_bounds(text, largest=LARGEST_POINTS) if text.strip() else None,
+    )
 
 
 def _slopes() -> dict[str, float]:

@@ -8,11 +8,11 @@ import streamlit as st
 
 from dashboard.results import jobs as work
 from dashboard.results.findings import list_model_messages
-from dashboard.results.jobs import SEED, AnalysisResult
+from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
 from study.analysis.exploratory import crosschecks, slopes
-from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy, ExploratoryResult
+from study.analysis.exploratory.analysis import EXPLORATORY, ExploratoryResult
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text
 from study.analysis.words.wording import IN_WORDS
@@ -27,7 +27,7 @@ def show(result: AnalysisResult) -> None:
     """Show convergence, the result with random slopes, and Bayesian and GEE fits with why they differ."""
     numbers.heading("Convergence", result.label)
     _show_convergence(result.analysis.models)
-    study = AnalysedStudy(result.data, SEED, None, result.analysis, result.plan)
+    study = work.make_study(result)
     compared, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
     numbers.heading(compared.title, "exploratory")
     st.caption(compared.explain(study))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dashboard.results import evidence, means
 from dashboard.results import jobs as work
-from dashboard.results import means
 from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
 from dashboard.shared.jobs import Job
@@ -17,6 +17,7 @@ from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text, keep_whole, words
 from study.analysis.planned import nested
 from study.analysis.report import captions, figures, headline, model_table, verdicts
+from study.analysis.report.opening import write_opening
 from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
@@ -38,46 +39,16 @@ def show_figure(sample: Sample) -> None:
 
 
 def show_tests(result: AnalysisResult) -> None:
-    """Show the tests in plain language, effects with intervals, and the messages about the models."""
+    """Show the verdict next to the differences that it is about, then what supports it and the models' messages."""
     numbers.heading(result.data.task.aim, result.label)
-    _show_verdicts(result)
-    if not result.contrasts.empty:
-        drawn, said = st.columns(2, gap="large")  # on a phone the figure comes before the sentences
-        said.markdown("\n".join(f"- {_write(line)}" for line in headline.sentences(result.contrasts, result.level)))
-        with drawn:
-            numbers.chart(
-                headline.forest(result.contrasts, result.level, simulated=result.data.has_simulated),
-                result.contrasts,
-                "contrasts",
-                IN_WORDS,
-                headings=captions.CONTRASTS,
-                coverage=coverage_text(result.level),
-                order=captions.ACCURACY_COLUMNS,
-            )
-        st.caption(
-            f"Differences in accuracy with {coverage_text(result.level)} intervals, uncorrected; p values "
-            "in the sentences are corrected for the number of contrasts (Holm). "
-            f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
-        )
-    _warn([result.untestable] if result.untestable else [], *_list_messages(result))
-
-
-def _show_verdicts(result: AnalysisResult) -> None:
-    """Show what each test says and, as soon as they are fitted, whether it says the same as in the paper."""
     if slopes.can_compare(result.data, result.analysis):
         live.draw_live(
             lambda asking: _ask_for_comparison(asking, result), lambda job: _draw_compared(result, job), "verdicts"
         )
     else:
-        _draw_verdicts(result)
+        _draw_result(result)
     omission = random_effects.omission(result.data.frame, result.analysis.requested_random)
-    if omission is not None:
-        st.caption(escape_markdown(omission))
-    st.button("See the section Checks", key="see_checks", on_click=_open_checks)
-
-
-def _open_checks() -> None:
-    st.session_state["section"] = "Checks"
+    _warn([result.untestable] if result.untestable else [], [omission] if omission else [], *_list_messages(result))
 
 
 def _ask_for_comparison(asking: live.JobCollector, result: AnalysisResult) -> Job | None:
@@ -87,21 +58,66 @@ def _ask_for_comparison(asking: live.JobCollector, result: AnalysisResult) -> Jo
 
 def _draw_compared(result: AnalysisResult, job: Job | None) -> None:
     if job is not None and job.state == "done":
-        _draw_verdicts(result, job.result.table)
-    else:
-        _draw_verdicts(result)
-        without = slopes.are_left_out(result.data, result.analysis)
-        name = "With random slopes" if without else "With random intercepts only, as in the paper"
-        st.caption(f"{name}: {escape_markdown(live.describe_state(job))}")
+        _draw_result(result, job.result.table)
+        return
+    without = slopes.are_left_out(result.data, result.analysis)
+    name = "The verdict, with random slopes" if without else "With random intercepts only, as in the paper"
+    _draw_result(result, awaited=f"{name}: {live.describe_state(job)}")
 
 
-def _draw_verdicts(result: AnalysisResult, compared: pd.DataFrame | None = None) -> None:
+def _draw_result(result: AnalysisResult, compared: pd.DataFrame | None = None, awaited: str = "") -> None:
+    """Draw the verdict and its tests next to the forest plot of the same model.
+
+    ``compared`` is the table of `slopes`, ``awaited`` what is still computed.
+    """
+    opening = write_opening(
+        result.analysis, result.data, result.contrasts, compared, result.level, planned=result.plan is not None
+    )
+    said, drawn = st.columns(2, gap="large")  # on a phone the verdict comes before the figure
+    with said:
+        if opening is not None:
+            with st.container(key="verdict"):
+                st.markdown(_write(opening.verdict))
+            if opening.size:
+                st.markdown(_write(opening.size))
+        with st.container(key="verdict_tests"):
+            _draw_tests(result, compared)
+        if awaited:
+            st.caption(escape_markdown(awaited))
+        st.button("See the section Checks", key="see_checks", on_click=_open_checks)
+    if opening is not None and not opening.contrasts.empty:
+        with drawn:
+            _draw_differences(result, opening.contrasts)
+
+
+def _draw_tests(result: AnalysisResult, compared: pd.DataFrame | None) -> None:
     """Draw what each test says, and beneath it the same test as in the paper, from the table of `slopes`."""
     for verdict in verdicts.list_verdicts(result.analysis, result.data, compared, result.level):
-        lines = [f"**{_write(verdict.main)}**"] if verdict.main else []
-        st.markdown("  \n".join([*lines, *map(_write, filter(None, [verdict.beneath]))]))
+        st.markdown("  \n".join(map(_write, filter(None, [verdict.main, verdict.beneath]))))
     if compared is not None and (counted := slopes.describe_contrasts(compared, result.level)):
         st.markdown(_write(counted))
+
+
+def _draw_differences(result: AnalysisResult, contrasts: pd.DataFrame) -> None:
+    numbers.chart(
+        headline.forest(contrasts, result.level, simulated=result.data.has_simulated),
+        contrasts,
+        "contrasts" if contrasts is result.contrasts else "slopes_contrasts",
+        IN_WORDS,
+        headings=captions.CONTRASTS,
+        coverage=coverage_text(result.level),
+        order=captions.ACCURACY_COLUMNS,
+    )
+    with st.expander("In sentences"):
+        st.markdown("\n".join(f"- {_write(line)}" for line in headline.sentences(contrasts, result.level)))
+    st.caption(
+        f"Differences in accuracy with uncorrected {coverage_text(result.level)} intervals. "
+        f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
+    )
+
+
+def _open_checks() -> None:
+    st.session_state["section"] = "Checks"
 
 
 def show_folded_messages(result: AnalysisResult) -> None:
@@ -202,6 +218,7 @@ def show_contrasts(result: AnalysisResult) -> None:
         with st.expander("In log-odds"):
             log_odds = result.contrasts[list(captions.LOG_ODDS_COLUMNS)]
             numbers.table(log_odds, "contrasts_log_odds", IN_WORDS, headings=captions.CONTRASTS, coverage=coverage)
+        evidence.show(result)
     numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
     st.caption(

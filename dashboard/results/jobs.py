@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis.exploratory import analysis as exploratory
-from study.analysis.exploratory.analysis import AnalysedStudy
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.means import estimate_means
 from study.analysis.models import intervals, marginal
@@ -27,7 +27,7 @@ from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis, PlannedData
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.report import finding, model_table
-from study.analysis.report.report import Report
+from study.analysis.report.report import Report, encode
 from study.analysis.responses import accuracies
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
@@ -156,10 +156,24 @@ def make_analysis_task(sample: Sample) -> Task:
 
 def make_measure_task(result: AnalysisResult, name: str, manifest: Manifest | None = None) -> Task:
     """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials."""
-    study = AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan)
-    known = manifest.study_hash if manifest else ""
-    estimate = (lambda: len(study.frame) * SLOPES_S) if name == "slopes" else None
-    return _of(result, f"measure {name} {known}", lambda _: exploratory.compute(name, study), estimate)
+    study = make_study(result, manifest)
+    known = f"{manifest.study_hash if manifest else ''} {result.key if result.plan else ''}"
+    seconds = exploratory.EXPLORATORY[name].seconds
+
+    def estimate() -> float | None:
+        if name == "slopes":
+            return len(study.frame) * SLOPES_S
+        return None if seconds is None else seconds(study)
+
+    def work(progress: Progress) -> ExploratoryResult:
+        return exploratory.compute(name, replace(study, progress=progress))
+
+    return _of(result, f"measure {name} {known}", work, estimate)
+
+
+def make_study(result: AnalysisResult, manifest: Manifest | None = None) -> AnalysedStudy:
+    """Return what exploratory analyses of the responses may use."""
+    return AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan)
 
 
 def make_effects_task(result: AnalysisResult) -> Task:
@@ -193,22 +207,32 @@ def make_profile_task(result: AnalysisResult) -> Task:
 
 
 def _of(
-    result: AnalysisResult, what: str, work: Callable[[Progress], Any], estimate: Callable[[], float] | None = None
+    result: AnalysisResult,
+    what: str,
+    work: Callable[[Progress], Any],
+    estimate: Callable[[], float | None] = lambda: None,
 ) -> Task:
     """Return a task about analysed responses."""
-    return Task(digest(what, key_of(result.data), result.model.formula), work, estimate or (lambda: None))
+    return Task(digest(what, key_of(result.data), result.model.formula), work, estimate)
 
 
-def make_report_task(result: AnalysisResult, manifest: Manifest | None = None) -> Task:
-    """Write every file of the command ``analyze``, by name."""
+def make_report_task(result: AnalysisResult, manifest: Manifest | None = None, *, robustness: bool = False) -> Task:
+    """Write every file of the command ``analyze``, by name; with ``robustness`` those of ``--robustness``."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         said = finding.compute_headline(result.analysis, result.data, result.plan)
-        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED)
-        texts = report.describe_models() | report.describe_all(progress)
-        return {name: text.encode() for name, text in texts.items()}
+        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED, robustness)
+        return encode(report.describe_models() | report.describe_all(*report.explore(progress)))
 
-    return Task(digest("report", result.key, manifest.study_hash if manifest else ""), work)
+    key = digest("report", result.key, manifest.study_hash if manifest else "", str(robustness))
+    return Task(key, work, (lambda: estimate_robustness(result)) if robustness else lambda: None)
+
+
+def estimate_robustness(result: AnalysisResult) -> float:
+    """Estimate the processor time of all analyses of robustness, s."""
+    study = make_study(result)
+    each = exploratory.list_analyses(study).values()
+    return sum(one.seconds(study) for one in each if one.seconds is not None)
 
 
 def zip_files(contents: dict[str, bytes]) -> bytes:

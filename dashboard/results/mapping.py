@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
 
 import pandas as pd
 import streamlit as st
 
-from core.errors import ForetellError
 from core.names import upper_first
+from dashboard.results.values import FACTORS
 from dashboard.shared import files
 from dashboard.shared.keys import digest
-from dashboard.shared.messages import escape_markdown
 from study.analysis.responses import reading as responses
 from study.analysis.responses.spellings import guess_column
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
@@ -20,15 +20,15 @@ from study.workspace.spreadsheets import csv_text
 
 NONE = "Not in the file"
 PREVIEW_ROWS = 5
-MOST_KINDS = 12
-"""Values of the trial type, beyond which its column must be another one."""
 HELP = {
     **{name: f"{upper_first(fact['meaning'])}." for name, fact in DICTIONARY.items()},
     "confidence": f"{upper_first(responses.CONFIDENCE)}.",
     "trial_type": f"{'; '.join(f'{code}: {label}' for code, label in TYPE_LABELS.items())}. Other values are matched "
     "below.",
-    "saliency": "1: the participant's condition shows saliency maps; 0: it does not.",
-    "examples": "1: the participant's condition shows examples; 0: it does not.",
+    "condition": "The group that the participant is in. It is enough without the columns saliency and examples: the "
+    "groups are matched below.",
+    "saliency": "1: the participant's condition shows saliency maps; 0: it does not. Not needed with a condition.",
+    "examples": "1: the participant's condition shows examples; 0: it does not. Not needed with a condition.",
     "correct": "1: the response is correct (of the task predict: the participant predicted the AI); 0: not.",
 }
 """What a column holds, by our name."""
@@ -66,7 +66,7 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str] | None:
     ``place`` begins the names of the widgets, which a file with other columns has of its own: it is matched afresh.
     """
     columns = [str(column) for column in frame.columns]
-    complete = set(responses.REQUIRED) <= set(columns)
+    complete = not list_missing(columns)
     key = f"{place}_column_{digest(*columns)[:12]}"
     said = st.container()
     with st.expander("Columns", expanded=not complete):
@@ -75,49 +75,16 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str] | None:
         mapping = {ours: theirs for ours, theirs in chosen.items() if theirs is not None}
         if mapping and len(frame):
             _show_first_rows(frame, mapping, place)
-    missing = [ours for ours in responses.REQUIRED if ours not in mapping]
+    missing = list_missing(mapping)
     if missing:
         said.warning(f"No column for {', '.join(missing)} yet. Choose the columns below.")
     return None if missing else mapping
 
 
-def match_trial_types(values: pd.Series[str], place: str) -> dict[str, str] | None:
-    """Choose the trial type of each value that is none of ours; None until each has one.
-
-    Raises
-    ------
-    ForetellError
-        There are too many values for a column of trial types.
-    """
-    unknown = sorted(set(values.dropna()) - set(TRIAL_TYPES))
-    if len(unknown) > MOST_KINDS:
-        raise ForetellError(
-            f"The column of trial types has {len(unknown):,} other values, such as {unknown[0]!r}: choose a column "
-            f"with at most {MOST_KINDS} of them."
-        )
-    if not unknown:
-        return {}
-    said = st.container()
-    with st.container(horizontal=True):
-        chosen = {value: _trial_type(value, place) for value in unknown}
-    missing = [value for value, kind in chosen.items() if kind is None]
-    if missing:
-        said.warning(escape_markdown(f"No trial type for {', '.join(map(repr, missing))} yet. Choose each below."))
-        return None
-    return {value: kind for value, kind in chosen.items() if kind is not None}
-
-
-def _trial_type(value: str, place: str) -> str | None:
-    names = [label.lower() for label in TYPE_LABELS.values()]
-    return st.selectbox(
-        f"Trial type of “{escape_markdown(value)}”",
-        TRIAL_TYPES,
-        index=names.index(value.lower()) if value.lower() in names else None,
-        format_func=TYPE_LABELS.__getitem__,
-        placeholder="Choose",
-        key=f"{place}_kind_{digest(value)[:12]}",
-        width=240,
-    )
+def list_missing(names: Collection[str]) -> list[str]:
+    """List the required columns that are missing; a condition says what both factors are."""
+    implied = FACTORS if "condition" in names else ()
+    return [ours for ours in responses.REQUIRED if ours not in names and ours not in implied]
 
 
 def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard.results import checks, exploratory, findings, quality, reporting, responses
+from dashboard.results import checks, exploratory, findings, quality, reporting, responses, robustness
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.results.responses import ChosenResponses
@@ -24,6 +24,7 @@ SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
     "Models": lambda result, _: findings.show_models(result),
     "Contrasts": lambda result, _: findings.show_contrasts(result),
     "Checks": lambda result, _: checks.show(result),
+    "Robustness": lambda result, _: robustness.show(result),
     "Exploratory": exploratory.show,
     "Report": reporting.show,
 }
@@ -32,10 +33,6 @@ SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
 def page() -> None:
     """Draw the page."""
     st.title("Results", anchor=False)
-    st.caption(
-        "See whether explanations changed how often participants respond correctly, how certain that is, and the data "
-        "behind it."
-    )
     with show_errors():
         demo.show_progress()
         chosen = responses.choose("results")
@@ -46,9 +43,12 @@ def page() -> None:
 def _show_results(chosen: ChosenResponses) -> None:
     """Draw what speaks against the findings, the findings, and below them the data that they rest on."""
     manifest = chosen.bundle.manifest if chosen.bundle else None
-    for caveat in (*caveats(manifest), *chosen.data.messages):
+    status = st.container(horizontal=True, vertical_alignment="center")
+    for caveat in (*caveats(manifest), *quality.list_messages(chosen.data)):
         st.warning(caveat)
-    plan = _plan(chosen)
+    with status:
+        plan = _plan(chosen)
+        quality.show_modes(chosen.data)
     above = st.container()
     st.header("Data and exclusions", anchor=False)
     quality.show(chosen.data)
@@ -58,23 +58,27 @@ def _show_results(chosen: ChosenResponses) -> None:
     if sample is None:
         return
     quality.show_exclusions(sample)
+    with status:
+        quality.show_incomplete(sample)
     with above:
         _show_findings(sample, manifest)
 
 
 def _show_findings(sample: Sample, manifest: Manifest | None) -> None:
-    """Draw the chosen section, with a warning above it where the collection is not complete."""
+    """Draw the chosen section; what needs no model is drawn before the models are fitted."""
     too_few = quality.show_too_few(sample, manifest)
-    quality.show_incomplete(sample)
     section = choose_section("Section", SECTIONS, "section")
     links.show()
     models = st.container()
     if section == MAIN_RESULT:
-        findings.show_figure(sample)  # before the models are begun: it needs none
+        findings.show_figure(sample)
     with models, show_errors():
+        awaited = st.empty()
+        awaited.caption("Figure 1 and the counts are below. Still computed: the mixed models and the verdict.")
         result = await_result(work.make_analysis_task(sample).ask())
         if result is None:
             return
+        awaited.empty()
         if too_few and section == MAIN_RESULT:
             findings.show_folded_messages(result)
         else:

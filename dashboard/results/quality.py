@@ -9,6 +9,7 @@ from dashboard.results.jobs import Sample
 from dashboard.shared import numbers
 from study.analysis.models.convergence import FEW
 from study.analysis.responses.accuracies import order
+from study.analysis.responses.notices import BADGES, MODES
 from study.analysis.responses.reading import Responses
 from study.analysis.words.wording import IN_WORDS
 from study.bundle import Manifest
@@ -30,8 +31,26 @@ def show(data: Responses) -> None:
     grid = st.grid(len(counts), min_column_width=130)
     for label, count in counts.items():
         grid.metric(label, f"{count:,}")
+    for message in _list_mode_messages(data):
+        st.warning(message)
     with st.expander("By condition"):
         numbers.table(count_by_condition(data.frame), "quality", IN_WORDS, headings=PER_PARTICIPANT)
+
+
+def _list_mode_messages(data: Responses) -> list[str]:
+    return [message for message in data.messages if message.startswith(tuple(MODES.values()))]
+
+
+def list_messages(data: Responses) -> list[str]:
+    """List what a reader must know of the data, besides that participants are simulated: a badge says so."""
+    return [message for message in data.messages if message not in _list_mode_messages(data)]
+
+
+def show_modes(data: Responses) -> None:
+    """Draw a badge for responses that are no evidence about people."""
+    for mode, words in BADGES.items():
+        if any(message.startswith(MODES[mode]) for message in data.messages):
+            st.badge(words, color="orange")
 
 
 def count_by_condition(frame: pd.DataFrame) -> pd.DataFrame:
@@ -42,9 +61,9 @@ def count_by_condition(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_incomplete(sample: Sample) -> None:
-    """Warn where the plan does not end here: more responses are to come."""
+    """Say, next to the badges, that the plan does not end here: more responses are to come."""
     if sample.plan is not None and not sample.plan.final:
-        st.warning(sample.plan.stopping)
+        st.caption(sample.plan.stopping, width="content")
 
 
 def show_too_few(sample: Sample, manifest: Manifest | None) -> bool:

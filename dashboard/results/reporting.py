@@ -14,6 +14,8 @@ from study.bundle import Manifest
 WORDS = {
     "report.html": ("Report, one page (HTML)", "text/html"),
     "report.md": ("Report (Markdown)", "text/markdown"),
+    "manuscript.docx": ("Draft of method and results (Word)", "application/vnd.openxmlformats"),
+    "manuscript.md": ("Draft of method and results (Markdown)", "text/markdown"),
     "table1.tex": ("Table 1 (LaTeX)", "text/plain"),
     "models.json": ("Models (JSON)", "application/json"),
 }
@@ -25,9 +27,12 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     st.caption(
         "Findings, figures and tables, planned separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
-        "with the command `analyze`."
+        "with the command `analyze`. The ZIP also has the rows, and scripts in R and Python that compute every planned "
+        "number again."
     )
-    live.draw_when_ready(work.make_report_task(result, manifest), _files, "report")
+    about = live.format_duration(work.estimate_robustness(result))
+    robustness = st.toggle(f"With the analyses of robustness ({about})", key="report_robustness")
+    live.draw_when_ready(work.make_report_task(result, manifest, robustness=robustness), _files, "report")
 
 
 def _files(contents: dict[str, bytes]) -> None:

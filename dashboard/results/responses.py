@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.results.mapping import choose_mapping, match_trial_types, offer_template
+from dashboard.results.mapping import choose_mapping, offer_template
+from dashboard.results.values import match_values
 from dashboard.shared import links, service
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
@@ -108,13 +109,13 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         with st.container(horizontal=True):
             links.show_link("The link to send", "studies", study=choice)
             links.show_link("Simulate participants", "studies", study=choice, section="Simulate")
-            links.show_link("Monitor", "monitor", monitor_study=choice)
+            links.show_link("Monitor", "monitor", study=choice)
         return None
     frame = _of_one_version(_of_one_kind(collected, place), place)
     if _is_withheld(frame, choice):
         return None
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice, {})
+    data = _prepare_responses(digest(choice, rows, *frame.columns), frame, choice, {})
     bundle = _find_bundle(frame)
     if bundle is not None and not data.has_simulated:  # real participants: only for whom may see outcomes
         data = replace(data, excluded=service.get_acting_researcher().count_exclusions(bundle.study_hash))
@@ -193,13 +194,14 @@ def _file(place: str) -> ChosenResponses | None:
     mapping = choose_mapping(raw.rename(columns=str), place)
     if mapping is None:
         return None
-    kinds = match_trial_types(raw[mapping["trial_type"]], place)
-    if kinds is None:
+    matched = match_values(raw, mapping, place)
+    if matched is None:
         return None
     bundle = _choose_study(place)
-    key = digest(file.file_id, *mapping, *mapping.values(), *kinds, *kinds.values())
-    matched = raw.assign(**{mapping["trial_type"]: raw[mapping["trial_type"]].replace(kinds)})
-    return ChosenResponses(_prepare_responses(key, matched, mapping, file.name, missing_words), bundle)
+    words = {ours: missing_words[theirs] for ours, theirs in mapping.items() if theirs in missing_words}
+    rows = pd.util.hash_pandas_object(matched).to_numpy().tobytes()
+    key = digest(file.file_id, *mapping, *mapping.values(), rows)
+    return ChosenResponses(_prepare_responses(key, matched, file.name, words), bundle)
 
 
 def _choose_study(place: str) -> Bundle | None:
@@ -229,8 +231,7 @@ def _parse_file(key: str, _file: Any) -> tuple[pd.DataFrame, Mapping[str, int]]:
 def _prepare_responses(
     key: str,  # noqa: ARG001
     _raw: pd.DataFrame,
-    _mapping: Mapping[str, str],
     _name: str,
     _missing_words: Mapping[str, int],
 ) -> Responses:
-    return responses.prepare(_raw, _mapping, name=_name, missing_words=_missing_words)
+    return responses.prepare(_raw, name=_name, missing_words=_missing_words)

@@ -32,6 +32,7 @@ export function speak(entry) {
   words = entry.words;
   document.documentElement.lang = language = entry.language;
   document.title = entry.title;
+  document.documentElement.dataset.colours = entry.colours;
   for (const element of document.querySelectorAll("[data-text]")) element.textContent = word(element.dataset.text);
 }
 

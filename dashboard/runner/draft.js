@@ -15,7 +15,7 @@ if (stage in GOALS) {
     if ($("trial").hidden) {
       if (!$("ready").hidden && !$("begin").disabled) $("begin").click();
     } else if (phase === GOALS[stage]) stop();
-    else if (phase === "shown") $("left").click();
+    else if (phase === "shown") $("answers").firstElementChild.click();
   }, EVERY);
   const stop = () => clearInterval(timer);
   addEventListener("pointerdown", stop, { once: true });

@@ -6,8 +6,8 @@ import { load } from "./pictures.js";
 export async function annotate(figure, screen, study, complain) {
   figure.hidden = !screen;
   if (!screen) return;
-  const { target, map, left, right, label } = screen;
-  const samples = { left: label?.samples ?? left.samples, right: right.samples };
+  const { target, map, options, left = options[0], right = options[1], label } = screen;
+  const samples = { left: label?.samples.length ? label.samples : left.samples, right: right.samples };
   const every = [target, map, ...samples.left, ...samples.right].filter(Boolean);
   await Promise.all(every.map((sha256) => load(study, sha256, complain, "wait")));
   const picture = (sha256) => make("img", { src: pictureUrl(study, sha256), alt: "" });
@@ -17,8 +17,9 @@ export async function annotate(figure, screen, study, complain) {
   for (const [side, { name }] of Object.entries({ left, right })) {
     part(`${side}-samples`).replaceChildren(...samples[side].map(picture));
     part(`${side}-samples`).hidden = !samples[side].length;
-    part(side).textContent = name;
+    if (!options) part(side).textContent = name;
   }
+  if (options) part("names").replaceChildren(...options.map(({ name }, i) => make("span", { className: "mini-option" }, make("kbd", { textContent: i + 1 }), ` ${name}`)));
   part("label").textContent = label?.text ?? "";
   const given = { map, label, samples: samples.left.length };
   for (const element of figure.querySelectorAll("[data-needs]")) element.hidden = !given[element.dataset.needs];

@@ -67,7 +67,7 @@ export class Net {
 
   async replay() {
     const waiting = await all(`${this.key}outbox-`).catch(() => []);
-    waiting.sort((one, other) => one.trial_index - other.trial_index);
+    waiting.sort((one, other) => one.trial_index - other.trial_index || (one.step ?? 1) - (other.step ?? 1));
     for (const answer of waiting) if ((await this.send(answer)).status === LOCKED) return;
   }
 
@@ -102,6 +102,10 @@ export class Net {
   }
 
   async forgetSecrets() { try { await erase(`secret-${this.study}/`); } catch { /* nothing was kept */ } }
+
+  // Whether the last participation of this browser was finished, without a word about whose it was.
+  async noteEnd(done) { try { await write(`finished-${this.study}`, done); } catch { /* nothing can be kept */ } }
+  async hasFinished() { return read(`finished-${this.study}`, false).catch(() => false); }
 
   async forgetDrafts() { try { await erase(`draft-${this.study}/`); } catch { /* nothing was kept */ } }
 }

@@ -6,8 +6,8 @@ const TRIES = 3; // to load an image
 const AT_ONCE = 6; // images loaded at the same time
 let loaded = new Map();
 
-// Everything up to the next break; earlier images are released.
-export async function preload(net, study, complain) {
+// All that the server lists: up to the next break or step; earlier images are released. A pause returns to `page`.
+export async function preload(net, study, complain, page) {
   const names = (await net.get("preload")).body;
   loaded = new Map([...loaded].filter(([sha256]) => names.includes(sha256)));
   const queue = names.filter((sha256) => !loaded.has(sha256));
@@ -20,7 +20,7 @@ export async function preload(net, study, complain) {
   report();
   const worker = async () => {
     for (let sha256 = queue.pop(); sha256; sha256 = queue.pop()) {
-      await load(study, sha256, complain);
+      await load(study, sha256, complain, page);
       report();
     }
   };
@@ -28,7 +28,7 @@ export async function preload(net, study, complain) {
 }
 
 // Shows `page` again after a pause.
-export async function load(study, sha256, complain, page = "ready", tries = TRIES) {
+export async function load(study, sha256, complain, page, tries = TRIES) {
   const image = new Image();
   image.src = pictureUrl(study, sha256);
   try {

@@ -11,7 +11,8 @@ import { trialPages } from "./trials.js";
 
 const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
-const KNOWN = "refused_known"; // the link's id has a session, and nothing sent shows that it is theirs
+// The link's id has a session, and nothing sent shows that it is theirs.
+const KNOWN = new Set(["refused_known", "refused_finished"]);
 const TOUCH = "(hover: none) and (pointer: coarse)";
 const PERSON = ["pid", "participant", "participantid", "workerid", "surveycode", "sonaid", "userid", "id"]; // without capitals and signs
 const HARMLESS = /^(preview|sig|utm_.*|fbclid|gclid)$/i; // what is added to links and names nobody
@@ -68,14 +69,25 @@ async function enter(needs) {
   const preview = query.get("preview");
   const reason = await unfit(needs);
   if (reason !== null) return void say(word("gate"), `${reason}\n\n${word("gate_return")}`);
+  if (preview === null && ![...query.keys()].some((name) => !HARMLESS.test(name)) && await net.hasFinished()) await finishedPage();
   const sent = preview === null ? { study, ...(await recruited(query)) } : { study, preview: true, condition: preview || null };
   let reply = await net.post("begin", sent);
-  while (reply.body.says === KNOWN) reply = await returnPage(reply.body.error, sent);
+  while (KNOWN.has(reply.body.says)) reply = await returnPage(reply.body.error, sent);
   if (reply.status === 410) return void say(word("thanks"), reply.body.error);
   if (reply.status !== 201) return void complain(reply.body.error);
   net.token = reply.body.token;
   history.replaceState(null, "", `${location.pathname}#${net.token}`);
   return true;
+}
+
+// A link without an id, in a browser in which it was followed to the end: nobody takes part again by mistake.
+async function finishedPage() {
+  say(word("done"), word("all_saved"));
+  $("again").textContent = word("another");
+  $("again").hidden = false;
+  await clicked($("again"));
+  $("again").textContent = word("again");
+  $("again").hidden = true;
 }
 
 // The id of the link, and what this browser keeps to show later that the session is its own. Services and researchers
@@ -171,7 +183,7 @@ async function finishPage() {
   return reply;
 }
 
-async function endPage({ stage, title: words, text, code, redirect }) {
+async function endPage({ stage, title: words, text, code, redirect, preview }) {
   const done = stage === "done";
   title("end", done ? word("done") : words);
   prose("end", text);
@@ -189,6 +201,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   show("end");
   await net.forgetDrafts();
   await net.forgetSecrets();
+  if (!preview) await net.noteEnd(done);
   await net.flushEvents();
   await net.forget();
 }

@@ -1,9 +1,8 @@
 // One trial on the screen: everything appears on one frame, and the clock starts when it has been painted.
 
-import { $, fill, pictureUrl, sleep, uuid, word } from "./dom.js";
+import { $, fill, make, pictureUrl, sleep, uuid, word } from "./dom.js";
 
 const FIXATION = [300, 500]; // ms, drawn uniformly
-const WORD_OF = { left: "picture_left", right: "picture_right", label: "picture_label" }; // of an example
 const EARLIEST = 200; // ms after onset; anything before is an anticipation
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -14,6 +13,7 @@ export async function present(trial, { study, texts, number, exposures, kept, sc
   screen.dataset.phase = "fixation";
   const fixated = performance.now();
   const fixation = FIXATION[0] + Math.random() * (FIXATION[1] - FIXATION[0]);
+  if (trial.options) numberButtons(trial.options);
   const answered = listen(trial, keys, log, stop);
   await Promise.all([lay(trial, number, study, texts), kept]).catch((error) => { answered.cancel(); throw error; });
   await sleep(Math.max(0, fixation - (performance.now() - fixated)));
@@ -45,21 +45,32 @@ function countLate(done, interval) {
   return late;
 }
 
+// The buttons of a scale, numbered from the left.
+function numberButtons(options) {
+  if ($("answers").children.length === options.length) return;
+  $("answers").replaceChildren(...options.map((_, i) =>
+    make("button", { type: "button", id: i + 1, translate: false }, make("kbd", { textContent: i + 1 }), make("span"))));
+}
+
 // Everything in place but hidden, and every image decoded.
 async function lay(trial, number, study, texts) {
   const pictures = [put($("target"), trial.target, study, word("picture", { number })), put($("map"), trial.map, study, word("picture_map", { number }))];
   $("asked").textContent = trial.asked ? fill(texts.catch, { name: trial.asked }) : "";
   $("map-legend").textContent = trial.map ? texts.map_legend : "\u00a0";
   $("label").textContent = trial.label?.text ?? "";
-  $("label").hidden = $("label-option").hidden = !trial.label;
-  for (const side of ["left", "right"]) $(side).querySelector("span").textContent = trial[side].name;
+  $("label").append(make("small", { textContent: texts.first ?? "" }));
+  $("label").hidden = !trial.label;
+  $("label-option").hidden = !trial.label?.samples.length;
+  (trial.options ?? [trial.left, trial.right]).forEach(({ name }, i) => { $("answers").children[i].querySelector("span").textContent = name; });
   for (const place of ["left", "right", "label"]) {
     const { name, samples } = trial[place] ?? { samples: [] };
     $(`${place}-legend`).textContent = samples.length ? fill(texts.examples_legend, { name }) : "\u00a0";
     const images = samples.map(() => document.createElement("img"));
     $(`${place}-samples`).replaceChildren(...images);
-    images.forEach((image, i) => pictures.push(put(image, samples[i], study, word(WORD_OF[place], { number, sample: i + 1 }))));
+    images.forEach((image, i) => pictures.push(put(image, samples[i], study, word(`picture_${place}`, { number, sample: i + 1 }))));
   }
+  // An attention check has no explanation in any condition, and keeps the places of the trials before it.
+  if (trial.map || trial.steps || pictures.length > 2) $("trial").dataset.explained = "";
   await Promise.all(pictures);
 }
 
@@ -93,7 +104,7 @@ function listen(trial, keys, log, stop) {
 
   addEventListener("keydown", (event) => {
     if ($("trial").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
-    const side = sideOf(event, keys);
+    const side = trial.options ? $("answers").children[digitOf(event) - 1]?.id : sideOf(event, keys);
     if (!side) return void (isTyped(event) && remind());
     event.preventDefault();
     if (!event.repeat) take(side, "key", event);
@@ -107,7 +118,7 @@ function listen(trial, keys, log, stop) {
   }
 
   for (const button of $("answers").children) {
-    button.addEventListener("click", (event) => take(button.dataset.side, inputOf(event), event), options);
+    button.addEventListener("click", (event) => take(button.id, inputOf(event), event), options);
   }
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) leftAt = performance.now();
@@ -116,6 +127,9 @@ function listen(trial, keys, log, stop) {
 
   return { done, open: (at) => { onset = at; }, cancel: () => abort.abort() };
 }
+
+// The digit that a key types, or that is printed on it: AZERTY types digits with Shift only.
+export const digitOf = ({ key, code }) => Number(key) || Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]);
 
 // The side of a key: by what it types, or by its place where the layout types no Latin letters (Cyrillic, Greek, Hebrew, an
 // input method). A layout that types Latin letters is taken at its word.

@@ -3,14 +3,14 @@
 import { $, clicked, make, prose, show, title, word } from "./dom.js";
 import { tellMessages } from "./messages.js";
 import { pause, preload } from "./pictures.js";
-import { clockStep, present, refreshRate } from "./trial.js";
+import { clockStep, digitOf, present, refreshRate } from "./trial.js";
 
 const AHEAD = 3; // unacknowledged responses before the page waits
 const SURE = 5; // steps of the confidence
+const PATIENCE = 500; // ms between the steps of a trial before the page asks for it
 let screen = null; // what is known of the screen and the clock
 
-// The digit that a key types, or that is printed on it: AZERTY types digits with Shift only.
-const digitOf = ({ key, code }) => Number(key) || Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]);
+const stepOf = (trial) => trial?.step ?? 1;
 
 export function trialPages(net, study, complain) {
   return (state) => new Stretch(net, study, complain, state).run();
@@ -30,17 +30,43 @@ class Stretch {
     this.exposed = await this.net.kept("exposed", {});
     await this.readyPage();
     for (let index = state.trial.index; index < this.end && !this.outcome; index++) {
+      $("trial").toggleAttribute("data-waits", true);
       await this.until(() => this.known.has(index) && this.waiting < AHEAD);
+      $("trial").toggleAttribute("data-waits", false);
       if (index > state.trial.index) await this.rest(index);
-      if (this.outcome) break;
-      const answer = await this.showTrial(this.known.get(index));
-      if (answer === null) break;
-      this.send(answer);
+      if (this.outcome || !(await this.respond(index))) break;
       if (state.stage === "practice") await this.feedback();
     }
     await this.until(() => this.outcome);
     await this.net.sending;
     return this.outcome.status < 300 ? { status: 200, body: this.outcome.body.state } : this.net.get("state");
+  }
+
+  // One trial, step by step: what a later step shows is known only when the response before it is stored.
+  async respond(index) {
+    for (let step = stepOf(this.known.get(index)); ; step++) {
+      const late = step > 1 && setTimeout(() => { $("slow").textContent = word("wait"); }, PATIENCE);
+      await this.until(() => stepOf(this.known.get(index)) === step);
+      const trial = this.known.get(index);
+      if (step > 1 && !this.outcome) await this.tellMore(trial);
+      clearTimeout(late);
+      $("slow").textContent = "";
+      if (this.outcome) return false;
+      const answer = await this.showTrial(trial);
+      if (answer === null) return false;
+      this.send(trial.steps ? { ...answer, step } : answer);
+      if (step >= (trial.steps ?? 1)) return true;
+    }
+  }
+
+  // Loads what the second step shows; before that of the first trial, says what it is.
+  tellMore({ about }) {
+    return about ? this.waitingPage(word("look"), about, word("continue")) : this.prepare("trial");
+  }
+
+  async prepare(page) {
+    await preload(this.net, this.study, this.complain, page);
+    screen ??= { frame_hz: await refreshRate(), clock_ms: clockStep() };
   }
 
   send(answer) {
@@ -64,7 +90,7 @@ class Stretch {
 
   async rest(index) {
     const done = index - this.state.first;
-    if (this.state.stage !== "main" || !this.state.break_every || done % this.state.break_every) return;
+    if (this.state.stage !== "main" || !this.state.breaks.includes(done)) return;
     await this.until(() => this.waiting === 0); // the server lists the next images
     if (this.outcome) return;
     await tellMessages(this.net, index);
@@ -85,15 +111,14 @@ class Stretch {
     $("begin").textContent = go;
     $("begin").disabled = true;
     show("ready");
-    await preload(this.net, this.study, this.complain);
-    screen ??= { frame_hz: await refreshRate(), clock_ms: clockStep() };
+    await this.prepare("ready");
     $("begin").disabled = false;
     $("begin").focus();
     await clicked($("begin"));
   }
 
   async showTrial(trial) {
-    const { first, total, texts, slow_ms, keys } = this.state;
+    const { first, total, slow_ms, keys } = this.state, texts = { ...this.state.texts, ...trial.texts };
     const number = trial.index - first + 1;
     $("question").textContent = texts.question;
     $("progress").textContent = word("progress", { number, total });
@@ -103,8 +128,9 @@ class Stretch {
     $("answers").hidden = false;
     show("trial");
     document.activeElement?.blur(); // Enter must not respond by accident
-    const exposures = this.exposed.index === trial.index ? this.exposed.count + 1 : 1;
-    this.exposed = { index: trial.index, count: exposures };
+    const step = stepOf(trial), again = this.exposed.index === trial.index && (this.exposed.step ?? 1) === step;
+    const exposures = again ? this.exposed.count + 1 : 1;
+    this.exposed = { index: trial.index, step, count: exposures };
     const kept = this.net.keep("exposed", this.exposed);
     try {
       const options = { study: this.study, texts, number, exposures, kept, screen, keys, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };

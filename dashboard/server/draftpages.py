@@ -19,6 +19,7 @@ from study.participation.refusals import Refusal
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import folder_of
 from study.plan.texts import texts_of
+from study.tasks import find_task
 from study.workspace.workspace import home
 
 
@@ -28,6 +29,7 @@ class Click(BaseModel):
     agreed: bool = True
     stage: str = "instructions"
     trial_index: int = 0
+    step: int = 1
 
 
 def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
@@ -52,8 +54,11 @@ def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
         if name == "state":
             return 200, make_state(manifest, find_page(stage), condition)
         if name in ("consent", "ready", "check", "questionnaire", "responses"):
-            following = _follow(manifest, name, Click.model_validate_json(body))
-            state = make_state(manifest, following, condition)
+            click = Click.model_validate_json(body)
+            if name == "responses" and _has_more_steps(manifest, stage, click):
+                state = make_state(manifest, "main" if click.trial_index else "practice", condition, click.step + 1)
+            else:
+                state = make_state(manifest, _follow(manifest, name, click), condition)
             return (201, _acknowledge(manifest, state)) if name == "responses" else (200, state)
         if name == "preload":
             return 200, list(PLACEHOLDERS)
@@ -64,6 +69,11 @@ def reply(asked: Mapping[str, str], token: str, body: bytes) -> tuple[int, Any]:
         return error.code, {"error": str(error)}
     except ForetellError as error:
         return 422, {"error": str(error)}
+
+
+def _has_more_steps(manifest: Manifest, stage: str, sent: Click) -> bool:
+    """Say whether another response to the trial follows this one."""
+    return stage != "catch" and sent.step < find_task(manifest.config).steps
 
 
 def _follow(manifest: Manifest, name: str, sent: Click) -> DraftPage:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -198,12 +198,18 @@ def start_facts_job(names: Sequence[str]) -> Job:
         for k, name in enumerate(names):
             progress(k, len(names), "reading the networks")
             try:
-                facts[name] = _read_facts(name)
+                facts[name] = _read_built_in_facts(name) if name in data.CLASSIFIERS else _read_facts(name)
             except ForetellError as error:
                 facts[name] = str(error)
         return facts
 
     return pool().ask(digest("facts", str(home()), *names, stamp_models()), work)
+
+
+@cache
+def _read_built_in_facts(name: str) -> NetworkFacts:
+    """Read the facts about a built-in network once: they are the same in every workspace and for every session."""
+    return _read_facts(name)
 
 
 def _read_facts(name: str) -> NetworkFacts:

@@ -46,6 +46,8 @@ FORMER = {
     "classes=5th answer": "classes=5th prediction",
     "classes=The truth": "classes=True class",
     "part=Doubtful labels": "part=Label errors",
+    "part=Network and images": "part=Study",
+    "part=Explanations": "part=Trials",
     "place=Confidence and doubt": "place=Confidence and uncertainty",
     "colour=The AI's answer": "colour=The AI's prediction",
     "judge=The AI's answers: ": "judge=The AI's predictions: ",
@@ -67,6 +69,7 @@ FORMER = {
     "pilot_source=The paper's estimates (Table 1)": "pilot_source=Folke et al. (2021), Table 1",
     "pilot_source=Simulated people": "pilot_source=Simulated participants",
     "pilot_source=A CSV file of mine": "pilot_source=Upload a CSV file",
+    "monitor_study=": "study=",
     "results_source=A CSV file of mine": "results_source=Upload a CSV file",
 }
 """Parts of links of former versions, and what they are called today: beginnings end in ``=`` or a space."""

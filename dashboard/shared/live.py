@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -43,12 +44,18 @@ class JobCollector:
         self._together: set[str] = set()
 
     def hold_together(self, tasks: Iterable[Task]) -> None:
-        """Let tasks that take long altogether wait for one click, although none of them takes long alone."""
-        missing = {task.key: task for task in tasks if _is_missing(task.key) and task.key not in _keys(STARTED_KEY)}
-        seconds = [task.seconds for task in missing.values()]
+        """Let tasks wait for one click that would take long with all cheaper ones, although none takes long alone.
+
+        Finished tasks count too: with each that ends, the next would start by itself.
+        """
+        seconds = {task.key: task.estimate() for task in tasks}
+        known = sorted((cost, key) for key, cost in seconds.items() if cost is not None)
+        spent = itertools.accumulate(cost for cost, _ in known)
+        late = {key for (_, key), total in zip(known, spent, strict=True) if total > HESITATE_S}
         # Until the network's speed is measured nobody knows how long many tasks take: they may not start by themselves.
-        if sum(known or 0.0 for known in seconds) > HESITATE_S or seconds.count(None) > MOST_UNKNOWN:
-            self._together |= missing.keys()
+        unknown = seconds.keys() - {key for _, key in known}
+        late |= unknown if len(unknown) > MOST_UNKNOWN else set()
+        self._together |= {key for key in late - _keys(STARTED_KEY) if _is_missing(key)}
 
     def __call__(self, task: Task) -> Job | None:
         """Return the task's job; None if it waits for a click: it was stopped here, or takes long."""
@@ -139,8 +146,17 @@ def watch(job: Job) -> None:
     st.fragment(part, run_every=POLL_S)()
 
 
-def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> None:
-    """Draw the result of one task as soon as it is there; until then its progress, with a stop button."""
+def _show_error(job: Job) -> None:
+    st.error(format_message(job.error))
+
+
+def draw_when_ready(
+    task: Task, draw: Callable[[Any], None], name: str = "", failed: Callable[[Job], None] = _show_error
+) -> None:
+    """Draw the result of one task as soon as it is there; until then its progress, with a stop button.
+
+    ``failed`` draws what takes the result's place where the task failed.
+    """
 
     def collect(asking: JobCollector) -> Job | None:
         return asking(task)
@@ -149,7 +165,7 @@ def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> 
         if job is not None and job.state == "done":
             draw(job.result)
         elif job is not None and job.state == "failed":
-            st.error(format_message(job.error))
+            failed(job)
         else:
             st.caption(describe_state(job or pool().find(task.key)))
 

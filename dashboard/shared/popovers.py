@@ -23,7 +23,7 @@ if (!window.foretellPopovers) {
     if (event.detail === 0 && event.target.closest?.("[data-testid=stPopover] button")) enter(40);
     if (event.target.closest?.(".st-key-design_next button")) { // the next section begins at its top
       document.querySelector("[data-testid=stMain]").scrollTo(0, 0);
-      const section = document.querySelector(".st-key-part [aria-checked=true]");
+      const section = document.querySelector(".st-key-design_step [aria-checked=true]");
       if (event.detail === 0) section?.focus({ preventScroll: true });
     }
     if (innerWidth <= 768 && event.target.closest?.("[data-testid=stSidebarNavLink]"))

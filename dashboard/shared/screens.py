@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shared.messages import escape_markdown
+from study.participation.screens import list_options
 
 PLACES = 4
 """Width of the first row: the image, its heatmap, and as much space again."""
@@ -40,14 +41,15 @@ def draw_screen(
         _draw_samples(screen["label"], find)
     asked = screen.get("asked")
     st.markdown(escape_markdown(texts["question"] if asked is None else texts["catch"].replace("{name}", asked)))
-    for place, side in zip(st.columns(2, wrap=False), ("left", "right"), strict=True):
-        name = screen[side]["name"]
+    options = list_options(screen).values()
+    for place, option in zip(st.columns(len(options), wrap=len(options) > 2), options, strict=True):
+        name = option["name"]
         with place.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{escape_markdown(name)}**", width="content")
                 for badge in (badges or {}).get(name, ()):
                     st.badge(badge, color="blue")
-            _draw_samples(screen[side], find)
+            _draw_samples(option, find)
 
 
 def _draw_samples(place: Mapping[str, Any], find: Callable[[str], Path]) -> None:

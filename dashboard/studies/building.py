@@ -119,7 +119,7 @@ def _report_check(study: Study, job: Job) -> None:
         return
     count = len(list_warnings(checked, study.settings))
     show_doubts(checked)
-    title = "What the images allow" if checked.obstacles else f"{mark(checked)} This study can be built"
+    title = "What the images allow" if checked.obstacles else describe_state(checked)
     with st.expander(f"{title}: {count_of(count, 'warning')}" if count else title):
         for line in list_warnings(checked, study.settings):
             st.warning(format_message(line))
@@ -138,9 +138,11 @@ def show_doubts(checked: StudyCheck) -> None:
         st.warning(format_message(doubt), icon=":material/warning:")
 
 
-def mark(checked: StudyCheck) -> str:
-    """Return the mark before the sentence that a study can be built: orange where the check has warnings."""
-    return ":orange[:material/warning:]" if checked.doubts else ":green[:material/check_circle:]"
+def describe_state(checked: StudyCheck, what: str = "study") -> str:
+    """Return, with a mark, that ``what`` can be built, or what has to be done before it can show anything."""
+    if checked.doubts:
+        return ":orange[:material/warning:] Divide the images first"
+    return f":green[:material/check_circle:] The {what} can be built"
 
 
 def list_warnings(checked: StudyCheck, config: StudyConfig) -> list[str]:

@@ -78,7 +78,7 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
         yield _judge(
             piloted > 0,
             f"{piloted} {'participant has' if piloted == 1 else 'participants have'} completed the pilot",
-            "No participant has completed a pilot yet. Make one with the button Pilot in Design",
+            "No participant has completed a pilot yet. Make one with Pilot, under Actions in Design",
             _link_design(study, "Study"),
         )
     yield _judge(
@@ -122,18 +122,24 @@ def _link_design(study: Study, section: str) -> Fix | None:
 
 def _judge_contact(study: Study, contact: Contact) -> Point:
     """Judge whether the consent names whom participants can write to."""
+    lacks = describe_lacks(contact)
+    return _judge(
+        not lacks,
+        "The consent names a researcher, an e-mail address and the ethics board",
+        f"The consent {lacks}. Complete the contact",
+        _link_design(study, "Procedure"),
+    )
+
+
+def describe_lacks(contact: Contact) -> str:
+    """Return what a contact lacks, as the end of a sentence about the consent; empty where it is complete."""
     named = {"a researcher": contact.researcher, "an e-mail address": contact.email, "the ethics board": contact.board}
     missing = [what for what, value in named.items() if not value]
     listed = " or ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
     lacks = [f"does not name {listed}"] if missing else []
     if contact.email.strip().lower().endswith(MADE_UP):
         lacks.append("has the made-up e-mail address of a template")
-    return _judge(
-        not lacks,
-        "The consent names a researcher, an e-mail address and the ethics board",
-        f"The consent {' and '.join(lacks)}. Complete the contact",
-        _link_design(study, "Study"),
-    )
+    return " and ".join(lacks)
 
 
 def _judge_connection(address: str) -> Point:

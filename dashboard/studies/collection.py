@@ -15,7 +15,7 @@ from dashboard.shared import links, service
 from dashboard.shared.closing import offer_close
 from dashboard.shared.messages import show_errors
 from dashboard.studies import building, workspace_studies
-from dashboard.studies.checklist import show_checklist
+from dashboard.studies.checklist import describe_lacks, show_checklist
 from dashboard.studies.saying import keep_said, show_said
 from dashboard.studies.workspace_studies import Study
 from study.building.categories import count_of
@@ -24,7 +24,7 @@ from study.collection.access.permissions import Permission
 from study.collection.guests import ACCESS
 from study.conditions import format_condition
 from study.plan.config import Allocation
-from study.plan.procedure import procedure_of
+from study.plan.procedure import Contact, procedure_of
 from study.plan.services import SERVICES
 
 COLLECTION = " collection"
@@ -37,6 +37,8 @@ def show(study: Study) -> None:
     """Show the steps of a collection that are possible now."""
     may = functools.partial(_may, study.name)
     is_built = study.bundle is not None and not study.has_changed
+    if study.open_version is not None and may(Permission.PREVIEW):
+        _links(study)  # the link is what a researcher needs now
     if not is_built:
         building.show(study)
     if study.bundle is not None and may(Permission.PREVIEW):
@@ -44,16 +46,13 @@ def show(study: Study) -> None:
     if study.bundle is not None and may(Permission.COLLECT):
         missing = show_checklist(study)
         _opening(study, study.bundle, missing)
-    if study.open_version is not None:
-        if may(Permission.ADMIT):
-            _access(study)
-        if may(Permission.PREVIEW):
-            _links(study)
+    if study.open_version is not None and may(Permission.ADMIT):
+        _access(study)
     if study.last_version is not None:
         st.header("Participation", anchor=False)
         counts = workspace_studies.count_participants(study.last_version, study.conditions)
         st.table(counts, border="horizontal", hide_index=True)
-        links.show_link("Monitor, pause and resume", "monitor", monitor_study=study.name)
+        links.show_link("Monitor, pause and resume", "monitor", study=study.name)
     if is_built and study.file is not None:
         st.header("Build", anchor=False)
         building.show(study)
@@ -96,12 +95,15 @@ def _opening(study: Study, bundle: Bundle, missing: int) -> None:
         people = st.number_input(asked, value=quota or configured, step=1, key=key, width=260)
         place = st.container(width="content") if is_raised else st.popover(label, type="primary")
         with place:
+            may_open = is_raised
             if not is_raised:
                 st.markdown(_ask_to_open(people, len(bundle.manifest.conditions), missing))
+                may_open = _ask_for_contact(study.name, procedure_of(bundle.manifest).contact)
             st.button(
                 label if is_raised else "Open to participants",
                 type="secondary" if is_raised else "primary",
                 key=f"open_{study.name}",
+                disabled=not may_open,
                 on_click=_open,
                 args=(study.name, bundle.folder, key, quota, least),
             )
@@ -121,6 +123,15 @@ def _ask_to_open(people: int, conditions: int, missing: int) -> str:
         f"**Open the study to {people:,} participants per condition ({total:,} in total)?** The quota can be raised "
         f"later, not lowered.{left}"
     )
+
+
+def _ask_for_contact(name: str, contact: Contact) -> bool:
+    """Ask for a tick where participants could reach nobody; return whether the study may be opened."""
+    lacks = describe_lacks(contact)
+    if not lacks:
+        return True
+    st.warning(f"The consent {lacks}: participants with a question or a complaint could not reach you or the board.")
+    return st.checkbox("Open it without a complete contact", key=f"without_contact_{name}")
 
 
 def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
@@ -164,25 +175,27 @@ def _access(study: Study) -> None:
 
 def _links(study: Study) -> None:
     assert study.open_version is not None
-    st.header("Links", anchor=False)
+    st.header("Link for participants", anchor=False)
     st.caption(
-        "For participants. Choose where they come from, and enter the link there as it is: the service fills in their "
-        "ID. In other links, write the ID as `?pid=…`."
+        "Choose where participants come from, and enter the link there as it is: the service fills in their ID. In "
+        "other links, write the ID as `?pid=…`."
     )
     names = ["", *SERVICES]
-    service_name = st.selectbox(
-        "Recruitment service",
-        names,
-        names.index(_find_service(study)),
-        format_func=lambda name: SERVICES[name].title if name else "None, or another one",
-        key=f"service_{study.name}",
-        width=320,
-    )
     link = _link(study)
-    address, code = st.columns([3, 1], vertical_alignment="center")
+    left, code = st.columns([3, 1], gap="large")
+    with left:
+        address = st.container()
+        service_name = st.selectbox(
+            "Recruitment service",
+            names,
+            names.index(_find_service(study)),
+            format_func=lambda name: SERVICES[name].title if name else "None, or another one",
+            key=f"service_{study.name}",
+            width=320,
+        )
+        if service_name:
+            st.caption(SERVICES[service_name].remark)
     address.code(f"{link}?{SERVICES[service_name].arrival}" if service_name else link, language=None)
-    if service_name:
-        address.caption(SERVICES[service_name].remark)
     code.image(draw_qr_code(link), width=140, caption="QR code of the link", alt="QR code of the link")
 
 

@@ -13,6 +13,8 @@ from dashboard.studies.workspace_studies import Study, count_finished
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.plan.simulated_participants import THEORIES
 from study.simulate import simulate
+from study.tasks import find_task
+from study.tasks.theory import SWITCH
 
 DEFAULT = parse_mixture(MIXTURE)
 SIMULATION = " simulation"
@@ -37,9 +39,25 @@ def show(study: Study) -> None:
         people = left.number_input("Simulated participants", 1, 2_000, 40, 4, key="simulate_people")
         seed = right.number_input("Random seed", 0, 2**31, 0, 1, key="simulate_seed")
         chosen = choose_mixture("simulate")
+        switch = _choose_switch(study)
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:
-        _simulate(study, int(people), chosen, int(seed))
+        _simulate(study, int(people), chosen, int(seed), switch)
+
+
+def _choose_switch(study: Study) -> float:
+    """Choose how often simulated participants follow the AI, in a study that asks twice."""
+    if study.bundle is None or find_task(study.bundle.manifest.config).steps == 1:
+        return SWITCH
+    return st.slider(
+        "How often they follow an AI that contradicts them",
+        0.0,
+        1.0,
+        SWITCH,
+        0.05,
+        help="The probability where no explanation is shown; explanations move it, as the kinds above say.",
+        key="simulate_switch",
+    )
 
 
 def choose_mixture(place: str) -> dict[str, float]:
@@ -60,7 +78,7 @@ def choose_mixture(place: str) -> dict[str, float]:
     }
 
 
-def _simulate(study: Study, people: int, chosen: dict[str, float], seed: int) -> None:
+def _simulate(study: Study, people: int, chosen: dict[str, float], seed: int, switch: float) -> None:
     name, researcher = study.name, service.get_acting_researcher()
     with cache.one_at_a_time(f"simulate {name}") as ours, show_errors():
         if not ours:
@@ -70,7 +88,7 @@ def _simulate(study: Study, people: int, chosen: dict[str, float], seed: int) ->
             if study.bundle is not None and study.bundle.study_hash not in {one.study_hash for one in study.versions}:
                 researcher.add_study(study.bundle.folder)  # closed to participants
             researcher.start_simulation(name, people)
-            new = simulate(service.get_service(), name, people, chosen, seed, report)
+            new = simulate(service.get_service(), name, people, chosen, seed, report, switch=switch)
         made = f"{new:,} new simulated responses, those to practice trials and attention checks included."
         keep_done(name + SIMULATION, made if new else "These simulated participants exist already: nothing was added.")
         st.rerun()  # the counts above were read before

@@ -113,7 +113,7 @@ def find_next_action(study: Study) -> NextAction:
     here, name = {"study": study.name}, study.name
     if study.open_version is not None:
         label = "Resume it" if study.state == "paused" else "Monitor it"
-        return NextAction(label, "monitor", {"monitor_study": name})
+        return NextAction(label, "monitor", {"study": name})
     if study.faults:
         return NextAction("See what is wrong", "studies", here)
     if study.last_version is not None:

@@ -102,7 +102,7 @@ def _show_prior(prior: AveragedAccuracy | None, study: Study) -> None:
     if prior.warning:
         st.warning(format_message(prior.warning))
         if study.file is not None:
-            links.show_link("Set the damping in Design", "design", study=study.file.stem, part="Explanations")
+            links.show_link("Set the damping in Design", "design", study=study.file.stem, part="Trials")
 
 
 def _show_lesson(taught: LessonResult, study: Study, bundle: Bundle, trial: Trial) -> None:

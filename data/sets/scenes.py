@@ -17,12 +17,14 @@ from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, find_parts, render
 from data.scenes.interventions import HUES, recolour_object
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import context_of, label_of, picture, scene_seed
+from data.scenes.splits import Split, context_of, label_of, picture, scene_seed
 from data.types import Factor, ImageSet
 
 SIZES: dict[str, int] = {"pool": 1_200, "standard": 2_400, "adversarial": 1_200}
 """Default sizes: ten categories always find a standard correct, a standard incorrect and an adversarial incorrect
 image among them."""
+KEPT = 2_048
+"""Drawn scenes that a process keeps (36 kB each): pages, checks and builds open the same sets again and again."""
 SAMPLE = 64
 """Images whose pixels enter the digest."""
 DRAWING = ("pen.py", "noise.py", "contexts.py", "generator.py", "splits.py", "shapes/*.py")
@@ -39,7 +41,7 @@ with the earlier one has the same images. The first names parts of objects, whic
 def load(
     *, split: Literal["pool", "standard", "adversarial"] = "standard", size: int | None = None, seed: int = 0
 ) -> ImageSet:
-    """Open scenes drawn on demand (about 2 ms each; the last 256 are kept).
+    """Open scenes drawn on demand (about 2 ms each). A process keeps the last `KEPT` and opens each set once.
 
     Parameters
     ----------
@@ -63,14 +65,23 @@ def load(
     if count < 1:
         raise DataError(f"A set of {count} scenes is empty: choose a size of at least 1.")
     scene_seed(split, seed, count - 1)  # both in range, or a DataError that says so
+    return _open(split, count, seed)
 
-    @lru_cache(maxsize=256)
+
+@lru_cache(maxsize=KEPT)
+def _draw(split: Split, seed: int, index: int) -> tuple[np.ndarray, np.ndarray]:
+    drawn = picture(split, seed, index)
+    return np.asarray(drawn.image), drawn.mask
+
+
+@lru_cache(maxsize=16)
+def _open(split: Split, count: int, seed: int) -> ImageSet:
     def scene(index: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = picture(split, seed, range(count)[index])
-        return np.asarray(drawn.image), drawn.mask
+        return _draw(split, seed, range(count)[index])
 
     sample = np.unique(np.linspace(0, count - 1, SAMPLE, dtype=int)).tolist()
     labels = np.array([label_of(i) for i in range(count)], dtype=np.int64)
+    labels.flags.writeable = False  # all who open the set share it
     ids = tuple(f"{split}/{seed}/{i:06d}" for i in range(count))
     contexts = tuple(context_of(split, seed, i) for i in range(count))
     return ImageSet(

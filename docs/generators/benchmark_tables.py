@@ -207,7 +207,7 @@ def _plot_coverage(rows: dict[str, Any], error: str) -> str:
 
 def tabulate_null_studies(result: Result) -> list[str]:
     """Share of studies in which any test rejects, by analysis."""
-    rows = [row for row in result["rows"] if row["test"] in ("any test", "any contrast")]
+    rows = [row for row in result["rows"] if row["test"] in ("any test", "any contrast", "any difference")]
     analyses = list(dict.fromkeys((row["analysis"], row["test"]) for row in rows))
     cells: dict[tuple[Any, ...], dict[tuple[str, str], str]] = {}
     for row in rows:

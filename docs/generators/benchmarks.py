@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
-from generators import counterfactuals, exact, readers, training, zoo
+from generators import counterfactuals, exact, readers, reanalysis, training, zoo
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
 
@@ -166,6 +166,16 @@ BENCHMARKS = (
         "",
         tables.tabulate_recovery,
         tables.plot_recovery,
+    ),
+    Benchmark(
+        "reanalysis",
+        "Published responses of people, analysed again",
+        "The mixed model of 10,800 responses of 360 participants to 2,331 photographs against lme4 and glmmTMB, "
+        "which fit the same rows ([what the responses say, and a second study](../docs/results/reanalysis.md)). "
+        "The folder holds the files that the studies' authors publish.",
+        "FOLDER",
+        reanalysis.tabulate,
+        reanalysis.plot,
     ),
     Benchmark(
         "coverage",

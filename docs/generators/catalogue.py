@@ -15,9 +15,9 @@ from core.teaching.policies import POLICIES
 from core.uncertainty import SAMPLERS
 from core.units import PARAMETERISATIONS
 from generators.markdown import escape_cell, first_sentence, format_table
+from inquiry.layers import QUESTIONS
 from study.analysis.exploratory.analysis import EXPLORATORY
 from study.conditions import CONDITIONS
-from study.inquiry.layers import QUESTIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.measures import IMAGE_MEASURES as STRATA
 from study.plan.simulated_participants import THEORIES

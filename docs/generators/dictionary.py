@@ -54,12 +54,19 @@ RESULTS = """\
 | file | content |
 |---|---|
 | `models.json` | the models and their likelihood-ratio tests, as below |
+| `manuscript.docx`, `manuscript.md` | a draft of method and results in APA style with references, in Word with tables |
 | `table1.csv`, `table1.tex` | Table 1: coefficients of the largest model with 95% Wald intervals |
+| `contrasts.tex`, `models.tex`, `random_effects.tex` | the tables of these names, for LaTeX with booktabs |
+| `random_effects.csv` | standard deviations of the largest model's random effects, with the number of levels |
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models with AIC and BIC |
 | `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
+| `equivalence.csv` | where the plan has bounds: two one-sided tests of each contrast in percentage points |
+| `bayes_factors.csv` | where the plan has a prior: Bayes factors for no difference of each contrast |
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% intervals over participants |
 | `exploratory_*.csv` | exploratory analyses: random effects, signal detection, learning, calibration, ... |
+| `rows.csv` | the rows as analysed, after exclusions; participants are numbered |
+| `analysis.R`, `analysis.py` | scripts (R with lme4; Python) that compute all planned numbers again next to these |
 | `report.md`, `report.html` | everything on one page: what was planned, what not, and what produced the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with

@@ -12,7 +12,7 @@ from core.registry import Registry
 from generators.markdown import format_table
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("core", "data", "study", "dashboard")
+PACKAGES = ("core", "data", "study", "inquiry", "dashboard")
 HEAD = """\
 # Extension points
 
@@ -72,7 +72,7 @@ POINTS = (
     ),
     Point(
         "question of Layers",
-        "study.inquiry.layers:QUESTIONS",
+        "inquiry.layers:QUESTIONS",
         "a function under `layer_question`, whose arguments are its record: topic, words, figure, cost",
         "add-a-layer-question.md",
     ),

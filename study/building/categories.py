@@ -18,8 +18,8 @@ from study.network.predictions import Indices
 
 MOST_ROWS = 20
 """Categories that a table in a message lists."""
-MOST_ADDITIONS = 5
-"""Categories whose missing images a message names."""
+MOST_ADDITIONS = 3
+"""Categories whose missing images a message names; its table has all."""
 
 IMAGE_WORDS: dict[TrialType, str] = {
     "adv_incorrect": "misclassified adversarial image",

@@ -198,10 +198,11 @@ def _list_unmatched_sets(sources: Sources) -> Iterator[str]:
 
 def _doubt_types(sources: Sources) -> Iterator[str]:
     """Yield that two types of trials have their images from one set, so that no difference is between them."""
-    standard, adversarial = sources.sets["standard"], sources.sets["adversarial"]
+    pool, standard, adversarial = (sources.sets[role] for role in ("pool", "standard", "adversarial"))
     if standard.digest == adversarial.digest:
+        same = "Example pool, standard" if pool.digest == standard.digest else "Standard"
         yield (
-            f"Standard and adversarial images are the same set ({standard.name}): “AI wrong (standard)” and “AI wrong "
+            f"{same} and adversarial images are the same set ({standard.name}): “AI wrong (standard)” and “AI wrong "
             "(adversarial)” would not differ. Divide the set under Images in Design, or choose another set for one."
         )
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.participation.allocation import place_of
-from study.participation.screens import PresentedTrial, assets, lay_out_trial, plan
+from study.participation.screens import (
+    PresentedTrial,
+    assets,
+    count_steps,
+    find_letters,
+    hash_screen,
+    hide_explanation,
+    lay_out_trial,
+    plan,
+)
 from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import PlannedRow, ResponseRow, SessionRow
-from study.tasks.task import WordedTask
+from study.tasks import find_task
+from study.tasks.task import Task, WordedTask
 
 ManifestOf = Callable[[SessionRow], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
@@ -75,6 +85,7 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
     yield from _check_plan(name, planned, expected)
     given = responses.of_session(db, session["session_id"])
     yield from _check_responses(name, given, {row["trial_index"]: row for row in planned})
+    yield from _check_earlier(db, session, planned, find_task(manifest.config))
     if [row["trial_index"] for row in given] != list(range(session["position"])):
         yield f"{name} is at trial {session['position']} but has responses to {len(given)} trials."
     if session["stage"] == "done" and len(given) != len(expected):
@@ -92,13 +103,31 @@ def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTr
             return
 
 
-def _check_responses(name: str, responses: list[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
+def _check_responses(name: str, responses: Sequence[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
     for row in responses:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
             yield f"{name}, trial {row['trial_index']}: the response does not match the planned trial."
-        elif (row["choice"] == trial["left_is"]) != (row["side"] == "left"):
+        elif find_letters(trial).get(row["side"]) != row["choice"]:
             yield f"{name}, trial {row['trial_index']}: the choice does not match the side that was pressed."
+
+
+def _check_earlier(db: Connection, session: SessionRow, planned: list[PlannedRow], task: Task) -> Iterator[str]:
+    """Compare the responses before the last one of each trial with the steps that were passed, and with the plan."""
+    name, given = f"Session {session['session_id']}", responses.list_earlier(db, session["session_id"])
+    steps = {row["trial_index"]: count_steps(task, row["phase"]) for row in planned}
+    bare = {row["trial_index"]: _hide(row) for row in planned if steps[row["trial_index"]] > 1}
+    yield from _check_responses(name, given, bare)
+    wanted = [(index, step) for index in range(session["position"]) for step in range(1, steps.get(index, 1))]
+    places = [(row["trial_index"], row["step"]) for row in given]
+    passed, current = places[: len(wanted)], places[len(wanted) :]
+    if passed != wanted or any(index != session["position"] for index, _ in current):
+        yield f"{name} is at trial {session['position']} but has first responses to {len(given)} trials."
+
+
+def _hide(row: PlannedRow) -> PlannedRow:
+    """Return a planned trial as its first step shows it."""
+    return {**row, "shown_sha256": hash_screen(hide_explanation(json.loads(row["screen_json"])))}
 
 
 def _check_places(db: Connection) -> Iterator[str]:

@@ -14,6 +14,7 @@ from study.bundle import Manifest, Trial
 from study.collection.tables.frames import pseudonym
 from study.collection.tables.outcomes import is_blinded
 from study.participation.catch import catch_trials
+from study.participation.screens import find_letters, list_options
 from study.store import Connection, history
 from study.store.rows import Row, SessionRow
 from study.tasks import find_task
@@ -53,13 +54,16 @@ class ReplayedTrial:
     trial
         The frozen trial.
     screen
-        What was on the screen, by place: ``target``, ``map``, and ``left`` and ``right`` with ``name`` and ``samples``.
+        What was on the screen, by place: ``target``, ``map``, and ``left`` and ``right`` with ``name`` and ``samples``,
+        or the ``options`` of a scale.
     side, choice
         The button pressed and what was on it; None before a response.
     right
-        What was on the right button: in an attention check the requested option.
+        What was on the right buttons: in an attention check the requested option.
     response
         The stored response; its values are None before it was given.
+    first
+        What was on the button of the first response, in a trial of two steps once it was given.
     """
 
     number: int
@@ -68,13 +72,14 @@ class ReplayedTrial:
     screen: dict[str, Any]
     side: str | None
     choice: str | None
-    right: str
+    right: tuple[str, ...]
     response: Row
+    first: str | None = None
 
     @property
     def correct(self) -> bool | None:
         """Whether the response is right."""
-        return None if self.choice is None else self.choice == self.right
+        return None if self.choice is None else self.choice in self.right
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,12 @@ def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Ite
         screen = json.loads(row["screen_json"])
         trial, side = known[row["item_id"]], row["side"]
         right = "a" if row["phase"] == "catch" else task.find_right(trial)
-        names = [screen[place]["name"] for place in ("left", "right")]
-        choice = screen[side]["name"] if side else None
-        shown_right = names[0 if row["left_is"] == right else 1]
-        yield ReplayedTrial(row["trial_index"] + 1, row["phase"], trial, screen, side, choice, shown_right, row)
+        options, letters = list_options(screen), find_letters(row)
+        choice = options[side]["name"] if side else None
+        first = options[row["first_side"]]["name"] if row["first_side"] else None
+        shown_right = tuple(option["name"] for place, option in options.items() if letters[place] in right)
+        number = row["trial_index"] + 1
+        yield ReplayedTrial(number, row["phase"], trial, screen, side, choice, shown_right, row, first)
 
 
 Happening = tuple[int, str, int | None, str]
@@ -152,6 +159,12 @@ def _list_happenings(db: Connection, session: SessionRow, trials: tuple[Replayed
         passed = "passed" if row["passed"] else "failed"
         yield row["received_at"], f"The comprehension check was {passed}", None, f"attempt {row['attempt']}"
     for trial in trials:
+        if trial.first is not None:
+            given = trial.response
+            detail = (
+                f"{trial.first} ({given['first_side']}), {given['first_rt_ms'] / 1000:.2f} s, {given['first_input']}"
+            )
+            yield given["first_received_at"], "A first response was received", trial.number, detail
         if trial.side is not None:
             yield trial.response["received_at"], RESPONDED, trial.number, describe_response(trial)
     for row in history.list_conflicts(db, mine):
@@ -170,6 +183,8 @@ def describe_response(trial: ReplayedTrial) -> str:
     """Describe a response in a few words: the class, the side, the response time, and how it was given."""
     given = trial.response
     words = [f"{trial.choice} ({trial.side})", f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
+    if trial.first is not None:
+        words.append(f"first response {trial.first}")
     if given["confidence"] is not None:
         words.append(f"confidence {given['confidence']:.2f}")
     if given["blur_ms"]:

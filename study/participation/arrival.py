@@ -133,7 +133,12 @@ class Arrivals:
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
                     self._limit_codes(address)  # or a list of ids could be tried to learn which of them took part
-                    raise Refusal(403, "This ID has a session that is not proved to be yours.", "refused_known")
+                    is_done = session["stage"] == "done"
+                    raise Refusal(
+                        403,
+                        "This ID has a session that is not proved to be yours.",
+                        "refused_finished" if is_done else "refused_known",
+                    )
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:
                 raise self._make_closed_error(study)

@@ -90,8 +90,10 @@ def find_page(name: str) -> DraftPage:
     raise ForetellError(f"There is no page {name!r}. Known: {', '.join((*STAGES, *TRIAL_PAGES))}.")
 
 
-def make_state(manifest: Manifest, page: DraftPage, condition: str = "") -> dict[str, Any]:
+def make_state(manifest: Manifest, page: DraftPage, condition: str = "", step: int = 0) -> dict[str, Any]:
     """Make the state of a page as one condition shows it, JSON-ready; "" for the condition that shows most.
+
+    Of a trial of two steps it is this ``step``, or the one that belongs to the page.
 
     Raises
     ------
@@ -103,7 +105,7 @@ def make_state(manifest: Manifest, page: DraftPage, condition: str = "") -> dict
         if stage == page:
             return draft_state(manifest, stage, shown)
     (trial_page,) = (one for one in TRIAL_PAGES if one == page)
-    return draft_trial_state(manifest, trial_page, shown, find_names(manifest))
+    return draft_trial_state(manifest, trial_page, shown, find_names(manifest), step)
 
 
 def find_names(manifest: Manifest) -> Sequence[str]:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.participation.screens import lay_out_trial
+from study.participation.responding import count_earlier
+from study.participation.screens import count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import (
@@ -17,15 +18,17 @@ from study.plan.texts import (
     boxes,
     contact,
     debrief,
+    describe_condition,
     describe_id,
     example,
     page_words,
     texts_of,
     word_task,
 )
-from study.store import Connection, repository
+from study.store import Connection, repository, responses
 from study.store.rows import Choice, PlannedRow, SessionRow
 from study.tasks import find_task
+from study.tasks.task import FINAL, FIRST
 
 AHEAD = 4
 """The current trial, and three that may be shown before its response is acknowledged."""
@@ -59,6 +62,7 @@ def entry(manifest: Manifest) -> dict[str, Any]:
         "words": {**words, "withdraw_text": f"{words['withdraw_text']} {describe_id(manifest)}"},
         "device": procedure.device.model_dump(),
         "contact": contact(manifest),
+        "colours": manifest.config.get("study", {}).get("colours", "light"),
     }
 
 
@@ -66,7 +70,7 @@ def page_state(db: Connection, session: SessionRow, manifest: Manifest) -> dict[
     """Return the whole state of the page, JSON-ready."""
     stage = session["stage"]
     texts = texts_of(manifest)
-    if session["condition"]:
+    if session["condition"] and find_task(manifest.config).steps == 1:
         texts = apply_condition_words(texts, CONDITIONS[session["condition"]])
     state = _frame(stage, session["study"], manifest, texts) | {"preview": session["mode"] == "preview"}
     if stage in ENDED:
@@ -80,10 +84,10 @@ def draft_state(manifest: Manifest, stage: DraftStage, condition: Condition) -> 
     The example is described for a condition, and has no images.
     """
     procedure, texts = procedure_of(manifest), texts_of(manifest)
-    ended = {"code": None, "redirect": None}
+    ended, keys = {"code": None, "redirect": None}, name_keys(manifest)
     parts: dict[str, dict[str, Any]] = {
         "consent": {"boxes": boxes(manifest)},
-        "example": {"screen": None, "example": example(texts, condition), "keys": procedure.keys.model_dump()},
+        "example": {"screen": None, "example": _describe_example(manifest, texts, condition), "keys": keys},
         "questionnaire": _ask(procedure),
         "done": {"text": debrief(manifest), **ended},
         "declined": {"text": texts["declined"], **ended},
@@ -93,34 +97,49 @@ def draft_state(manifest: Manifest, stage: DraftStage, condition: Condition) -> 
 
 
 def draft_trial_state(
-    manifest: Manifest, page: TrialPage, condition: Condition, names: Sequence[str]
+    manifest: Manifest, page: TrialPage, condition: Condition, names: Sequence[str], step: int = 0
 ) -> dict[str, Any]:
     """Return the state of a page of trials before the study has any trials, JSON-ready.
 
     It has one trial in the layout of a condition, whose images are `PLACEHOLDERS`, with these two ``names``; its index
-    is 0 in practice and 1 among the other trials.
+    is 0 in practice and 1 among the other trials. Of a trial of two steps it is this ``step``: by default the first on
+    the page before trials, else the second.
     """
     stage: Literal["practice", "main"] = "practice" if page in ("practice", "trial", "feedback") else "main"
     index = int(stage == "main")
     worded = word_task(manifest)
     samples = [PLACEHOLDERS[0]] * 2 if condition.shows_examples and page != "catch" else []
-    options = worded.buttons or names
-    left, right = ({"name": name, "samples": [] if worded.buttons else samples} for name in options)
+    options, texts = worded.buttons or names, texts_of(manifest)
+    placed = place_options([{"name": name, "samples": [] if worded.buttons else samples} for name in options])
     shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
     label = worded.write_label(names[0])
     if label is not None:
-        shown["label"] = {"name": names[0], "text": label, "samples": samples}
+        shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
-    trial = {"index": index, **(asked if page == "catch" else shown), "left": left, "right": right}
+    trial = {"index": index, **(asked if page == "catch" else shown), **placed}
+    if worded.task.steps > 1 and page != "catch":
+        step = step or (1 if page == stage else 2)
+        hidden = hide_explanation(trial) if step == 1 else describe_second_step(texts, condition, trial, "right")
+        trial = {**hidden, "index": index, "step": step, "steps": worded.task.steps}
+    elif worded.task.steps == 1:
+        texts = apply_condition_words(texts, condition)
     procedure = procedure_of(manifest)
     asks_confidence = page == "confidence" or (procedure.pacing.confidence and page != "feedback")
     return {
-        **_frame(stage, manifest.name, manifest, apply_condition_words(texts_of(manifest), condition)),
+        **_frame(stage, manifest.name, manifest, texts),
         "preview": True,
-        **{"trials": [trial], "trial": trial, "first": index, "total": 1, "break_every": 0},
+        **{"trials": [trial], "trial": trial, "first": index, "total": 1, "breaks": []},
         **{"confidence": asks_confidence, "slow_ms": 1000 * procedure.pacing.slow_seconds},
-        "keys": procedure.keys.model_dump(),
+        "keys": name_keys(manifest),
     }
+
+
+def name_keys(manifest: Manifest) -> dict[str, str]:
+    """Name the keys of the option on the left and of the one on the right; those of a scale are the digits from 1."""
+    task = find_task(manifest.config)
+    if task.is_scale:
+        return {"left": "1", "right": str(len(task.choices or ()))}
+    return procedure_of(manifest).keys.model_dump()
 
 
 def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -134,20 +153,32 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
     }
 
 
+def list_breaks(session: SessionRow, manifest: Manifest) -> list[int]:
+    """List after how many main trials there is a break; none where less than half of an interval would follow."""
+    every, total = procedure_of(manifest).pacing.break_every, session["main"]
+    return [trial for trial in range(every, total, every) if 2 * (total - trial) >= every] if every else []
+
+
 def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifest) -> list[str]:
     """List the images of the trials up to the next break: all that any condition may show, so that all load the same.
 
-    Sorted by name, so that the order tells nothing.
+    Sorted by name, so that the order tells nothing. Of trials with a first step the plain images alone, and all of
+    the current trial's once its first response is stored.
     """
     practising = session["position"] < session["practice"]
-    every = procedure_of(manifest).pacing.break_every or session["main"]
     done = session["position"] - session["practice"]
-    until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
+    following = next((trial for trial in list_breaks(session, manifest) if trial > done), session["main"])
+    until = session["practice"] + (0 if practising else following)
     rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
     trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
     shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
     task = find_task(manifest.config)
-    return sorted({sha256 for trial in shown for sha256 in task.list_assets(trial)})
+    if task.steps == 1:
+        return sorted({sha256 for trial in shown for sha256 in task.list_assets(trial)})
+    names = {trial.assets.target for trial in shown}
+    if rows and count_earlier(db, session, count_steps(task, rows[0]["phase"])):
+        names |= set(task.list_assets(trials[rows[0]["item_id"]]))
+    return sorted(names)
 
 
 def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -158,17 +189,19 @@ def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts:
         return _read(stage, procedure, texts, repository.attempts(db, session["session_id"]))
     if stage == "example" and session["condition"] is not None:
         condition = CONDITIONS[session["condition"]]
-        shown = {"screen": _build_example(session, manifest, condition), "example": example(texts, condition)}
-        return {**shown, "keys": procedure.keys.model_dump()}
+        text = _describe_example(manifest, texts, condition)
+        shown = {"screen": _build_example(session, manifest, condition), "example": text}
+        return {**shown, "keys": name_keys(manifest)}
     if stage in ("practice", "main"):
         rows = repository.list_planned_trials(db, session["session_id"], session["position"], AHEAD)
         pacing = procedure.pacing
         rules = {
-            "break_every": pacing.break_every,
+            "breaks": list_breaks(session, manifest),
             "confidence": pacing.confidence,
             "slow_ms": 1000 * pacing.slow_seconds,
         }
-        return {**_trials(session, rows), **rules, "keys": procedure.keys.model_dump()}
+        trials = [_describe_step(db, session, row, manifest, texts) for row in rows]
+        return {**_trials(session, trials), **rules, "keys": name_keys(manifest)}
     return _ask(procedure) if stage == "questionnaire" else {}
 
 
@@ -182,19 +215,57 @@ def _ask(procedure: Procedure) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in procedure.questionnaire]}
 
 
+def _describe_example(manifest: Manifest, texts: dict[str, str], condition: Condition) -> str:
+    """Describe a trial before the first one; what the condition shows only where it is not sealed until a response."""
+    return example(texts, condition) if find_task(manifest.config).steps == 1 else texts["example"]
+
+
 def _build_example(session: SessionRow, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
     """Build the last practice trial as this participant will see it; without practice there is no image to spare."""
     if not manifest.practice:
         return None
     left_is: Choice = "b" if session["side_flip"] else "a"
-    return lay_out_trial("practice", manifest.practice[-1], condition, left_is, word_task(manifest)).screen
+    worded = word_task(manifest)
+    screen = lay_out_trial("practice", manifest.practice[-1], condition, left_is, worded).screen
+    return screen if worded.task.steps == 1 else hide_explanation(screen)
 
 
-def _trials(session: SessionRow, rows: Sequence[PlannedRow]) -> dict[str, Any]:
+def _describe_step(
+    db: Connection, session: SessionRow, row: PlannedRow, manifest: Manifest, texts: dict[str, str]
+) -> dict[str, Any]:
+    """Return what the page may know of a planned trial now: before the first response, no explanation."""
+    task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
+    if count_steps(task, row["phase"]) == 1:
+        return {"index": index, **screen}
+    is_current = index == session["position"]
+    earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
+    if not earlier or session["condition"] is None:
+        return {"index": index, "step": 1, "steps": task.steps, **hide_explanation(screen)}
+    condition = CONDITIONS[session["condition"]]
+    later = describe_second_step(texts, condition, screen, earlier[0]["side"], explain=index == 0)
+    return {"index": index, "step": 2, "steps": task.steps, **later}
+
+
+def describe_second_step(
+    texts: dict[str, str], condition: Condition, screen: dict[str, Any], first: str, *, explain: bool = False
+) -> dict[str, Any]:
+    """Describe the second step of a trial: its screen, its words, and the first response, which was on side ``first``.
+
+    With ``explain``, also what the condition shows, for the first trial.
+    """
+    texts = apply_condition_words(texts, condition)
+    words = {
+        "question": texts[FINAL],
+        FIRST: texts[FIRST].replace("{name}", screen[first]["name"]),
+        **{key: texts[key] for key in ("map_legend", "examples_legend")},
+    }
+    return {**screen, "texts": words, "about": describe_condition(texts, condition) if explain else ""}
+
+
+def _trials(session: SessionRow, trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the current trial, those after it of the same stretch (to be ready on time), and the progress."""
     practising = session["stage"] == "practice"
     last = session["practice"] if practising else session["practice"] + session["main"]
-    trials = [{"index": row["trial_index"], **json.loads(row["screen_json"])} for row in rows]
     return {
         "trials": [trial for trial in trials if trial["index"] < last],
         "trial": trials[0],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, cast
 from urllib.parse import quote
 
 from study.bundle import Trial
@@ -25,10 +25,11 @@ from study.participation.payloads import (
 from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
+from study.participation.screens import find_letters
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import texts_of
-from study.store import Connection, identities, repository
-from study.store.rows import SessionRow
+from study.store import Connection, identities, repository, responses
+from study.store.rows import SessionRow, Side
 from study.tasks import find_task
 from study.tasks.task import Task
 from study.workspace import disk
@@ -49,12 +50,26 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right side."""
+    """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right buttons.
+
+    ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each.
+    ``first_right`` says whether the first of two responses was right; None before it, and in a trial of one step.
+    """
 
     trial: Trial
     shows_saliency: bool
     task: Task
-    right_side: Literal["left", "right"]
+    right: tuple[Side, ...]
+    wrong: tuple[Side, ...]
+    first_right: bool | None
+
+
+def _sort_sides(letters: Mapping[str, str], right: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
+    """Sort the buttons into right ones and wrong ones, of a scale those next to the other kind first."""
+    others = {*letters.values()} - {*right}
+    wrong = sorted(others, reverse=max(others, default="") < right[0])
+    by_letter = {letter: cast(Side, side) for side, letter in letters.items()}
+    return tuple(by_letter[one] for one in right), tuple(by_letter[one] for one in wrong)
 
 
 class Participant(Arrivals):
@@ -109,7 +124,8 @@ class Participant(Arrivals):
             session = self._admit_session(db, token, tab)
             manifest = self._workspace.manifest_of(session)
             code, message = responding.record(db, session, manifest, response, self._workspace.clock())
-            feedback = self._feedback(session, response.trial_index) if code in (200, 201) else None
+            is_last = session["position"] > response.trial_index
+            feedback = self._feedback(session, response.trial_index) if code in (200, 201) and is_last else None
             return Ack(code, message, feedback, self._state(db, session))
 
         return self._workspace.store.submit(work)
@@ -174,10 +190,12 @@ class Participant(Arrivals):
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
             task = find_task(manifest.config)
-            is_left = planned["left_is"] == ("a" if planned["phase"] == "catch" else task.find_right(trial))
+            right = "a" if planned["phase"] == "catch" else task.find_right(trial)
             condition = CONDITIONS[session["condition"]]
-            side: Literal["left", "right"] = "left" if is_left else "right"
-            return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, side)
+            sides = _sort_sides(find_letters(planned), right)
+            earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
+            first_right = earlier[0]["side"] in sides[0] if earlier else None
+            return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, *sides, first_right)
 
         return self._workspace.store.read(work)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import canonical
+from study.store.rows import Side
 
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
 Duration = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
@@ -21,6 +22,7 @@ MOST_PAYLOAD = 600
 MOST_NUMBER = 2**53
 """The largest whole number that every reader of JSON understands alike."""
 MOST_TRIALS = 100_000
+MOST_STEPS = 100
 
 
 class _Sent(BaseModel):
@@ -34,10 +36,12 @@ class TrialResponse(_Sent):
     ----------
     trial_index
         Index in the participant's plan, from 0.
+    step
+        Which of the trial's responses it is, from 1.
     attempt_id
         Made by the page once per response: a repeated id is a retry, another one a second response.
     side, input
-        Which button, and how it was pressed.
+        Which button, a side or the number of a level from the left, and how it was pressed.
     rt_ms
         Response time: `event_ms` - `onset_ms`.
     onset_ms, event_ms, handler_ms, time_origin_ms
@@ -55,8 +59,9 @@ class TrialResponse(_Sent):
     """
 
     trial_index: int = Field(ge=0, le=MOST_TRIALS)
+    step: int = Field(default=1, ge=1, le=MOST_STEPS)
     attempt_id: Identifier
-    side: Literal["left", "right"]
+    side: Side
     input: Literal["key", "mouse", "touch", "sim"]
     rt_ms: Duration
     onset_ms: Clock | None = None

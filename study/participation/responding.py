@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 from study.bundle import Manifest, canonical
 from study.participation.payloads import ClientEvent, TrialResponse
 from study.participation.refusals import Refusal
+from study.participation.screens import count_steps, find_letters, hash_screen, hide_explanation
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
-from study.store.rows import SessionRow
+from study.store.rows import PlannedRow, SessionRow
+from study.tasks import find_task
 
 EVENTS_BEFORE_ALLOCATION, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
@@ -39,16 +42,18 @@ def record(
     -------
     (int, str)
         201 stored; 200 stored before (a retry); 409 the trial has another response, which is kept, and this one went to
-        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 no response that this study takes.
-        And a sentence.
+        ``response_conflict``; 410 the session ended; 425 not the current trial or step; 422 no response that this study
+        takes. And a sentence. One to a step that cannot come now is kept in ``response_conflict``, too.
     """
-    known, same = responses.find_responses(db, session["session_id"], response.trial_index, response.attempt_id)
+    steps = _count_steps(db, session, manifest, response.trial_index)
+    place = (response.trial_index, response.step)
+    known, same = responses.find_responses(db, session["session_id"], place, response.attempt_id, steps)
     if known is not None and known["attempt_id"] == response.attempt_id and known["side"] == response.side:
         return 200, "This response was saved before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
     if known is not None or same is not None:
-        _add_conflict(db, session, response, now)
+        _add_conflict(db, session, response, "answered before", now)
         return 409, "This trial has a response already; the first one is kept."
     if session["stage"] in ENDED:
         return 410, "This session has ended."
@@ -58,9 +63,37 @@ def record(
         return 422, "Only simulated participants respond by 'sim', and they always do."
     if (response.confidence is not None) != procedure_of(manifest).pacing.confidence:
         return 422, "A confidence belongs to every response of a study that asks for it, and to no other."
-    _append(db, session, response, now)
-    move(db, session, step(_read_progress(session, manifest), "respond"), now)
+    if response.step > steps:
+        _add_conflict(db, session, response, "no such step", now)
+        return 422, f"A trial of this kind has {steps} response(s), and this one would be number {response.step}."
+    if response.step > 1 + count_earlier(db, session, steps):
+        _add_conflict(db, session, response, "before the first response", now)
+        return 425, "The first response to this trial is missing. Respond to the image alone first."
+    (planned,) = repository.list_planned_trials(db, session["session_id"], response.trial_index, 1)
+    letters = find_letters(planned)
+    if response.side not in letters:
+        _add_conflict(db, session, response, "no such option", now)
+        return 422, f"This trial has no option {response.side!r}: its options are {', '.join(letters)}."
+    _append(db, session, response, planned, letters[response.side], steps, now)
+    progress = _read_progress(session, manifest)
+    move(db, session, step(progress, "respond") if response.step == steps else progress, now)
     return 201, "Saved."
+
+
+def count_earlier(db: Connection, session: SessionRow, steps: int) -> int:
+    """Count the responses to the current trial, of so many steps, before its last one."""
+    if steps == 1:
+        return 0
+    return len(responses.list_earlier_of_trial(db, session["session_id"], session["position"]))
+
+
+def _count_steps(db: Connection, session: SessionRow, manifest: Manifest, trial_index: int) -> int:
+    """Count the responses to a planned trial; one where there is no such trial."""
+    task = find_task(manifest.config)
+    if task.steps == 1:
+        return 1
+    planned = repository.list_planned_trials(db, session["session_id"], trial_index, 1)
+    return count_steps(task, planned[0]["phase"]) if planned else 1
 
 
 def add_events(db: Connection, session: SessionRow, events: list[ClientEvent], now: int) -> int:
@@ -113,16 +146,23 @@ def move(db: Connection, session: SessionRow, progress: SessionProgress, now: in
     repository.change_session(db, session, moved)
 
 
-def _append(db: Connection, session: SessionRow, response: TrialResponse, now: int) -> None:
-    (planned,) = repository.list_planned_trials(db, session["session_id"], response.trial_index, 1)
-    other = {"a": "b", "b": "a"}
-    choice = planned["left_is"] if response.side == "left" else other[planned["left_is"]]
-    row = {**response.model_dump(), "resumed": int(response.resumed), "choice": choice}
-    shown = {"session_id": session["session_id"], "shown_sha256": planned["shown_sha256"], "received_at": now}
-    responses.append(db, {**row, **shown})
+def _append(
+    db: Connection,
+    session: SessionRow,
+    response: TrialResponse,
+    planned: PlannedRow,
+    choice: str,
+    steps: int,
+    now: int,
+) -> None:
+    row = {**response.model_dump(exclude={"step"}), "resumed": int(response.resumed), "choice": choice}
+    shown = planned["shown_sha256"]
+    if response.step < steps:
+        row["step"], shown = response.step, hash_screen(hide_explanation(json.loads(planned["screen_json"])))
+    responses.append(db, {**row, "session_id": session["session_id"], "shown_sha256": shown, "received_at": now})
 
 
-def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, now: int) -> None:
+def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, reason: str, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
     row = {
@@ -130,7 +170,7 @@ def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, 
         "trial_index": response.trial_index,
         "attempt_id": response.attempt_id,
         "payload_json": response.model_dump_json(),
-        "reason": "answered before",
+        "reason": reason,
         "received_at": now,
     }
     responses.add_conflict(db, row)

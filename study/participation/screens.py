@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positi
 from study.participation.order import shuffle_trials
 from study.plan.texts import word_task
 from study.store.rows import Choice
-from study.tasks.task import WordedTask
+from study.tasks.task import LETTERS, Task, WordedTask
 
 Phase = Literal["practice", "main", "catch"]
 _OTHER: dict[Choice, Choice] = {"a": "b", "b": "a"}
@@ -33,8 +34,9 @@ class PresentedTrial:
     left_is
         Which option is on the left.
     screen
-        What the page is told: assets and names by place, ``label`` where the task shows it. Nothing here depends on
-        which option is right.
+        What the page is told: assets and names by place, ``label`` where the task shows it, and in place of ``left``
+        and ``right`` the ``options`` of a scale, from left to right. Nothing here depends on which option is right. A
+        trial of two steps begins with what `hide_explanation` leaves of it.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -52,13 +54,16 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
     worded = word_task(manifest)
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
-    order = shuffle_trials([worded.task.find_right(trial) == left_is for trial in manifest.trials], rng)
+    first = worded.task.order(left_is)[0]
+    order = shuffle_trials([first in worded.task.find_right(trial) for trial in manifest.trials], rng)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
     main = [lay_out_trial("main", manifest.trials[i], condition, left_is, worded) for i in order]
     catches = catch_trials(manifest)
     for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
-        if worded.buttons is not None:  # the same side as on all other trials
+        if worded.task.is_scale:
+            side = left_is
+        elif worded.buttons is not None:  # the same side as on all other trials
             side = left_is if trial.options == worded.buttons else _OTHER[left_is]
         main.insert(before, lay_out_trial("catch", trial, condition, side, worded))
     return practice + main
@@ -69,21 +74,54 @@ def lay_out_trial(
 ) -> PresentedTrial:
     """Lay out one trial for one condition, one choice of sides and one task."""
     is_catch = trial.assets == NO_IMAGES
-    names = trial.options if is_catch else worded.name_options(trial)
-    left, right = names if left_is == "a" else names[::-1]
+    names = trial.options if is_catch and not worded.task.is_scale else worded.name_options(trial)
+    names = names if left_is == "a" else names[::-1]
     shown = None if is_catch else condition.shown(trial)
-    examples = dict.fromkeys(names, ()) if shown is None or worded.task.shows_label else shown.examples
+    examples = dict.fromkeys(names, ()) if shown is None or worded.task.hides_foil else shown.examples
+    options = [{"name": name, "samples": list(examples[name])} for name in names]
     screen: dict[str, Any] = {
         "target": shown and shown.target,
         "map": shown and shown.target_map,
-        "left": {"name": left, "samples": list(examples[left])},
-        "right": {"name": right, "samples": list(examples[right])},
+        **place_options(options),
     }
     if shown is None:
         screen["asked"] = trial.target
     elif (text := worded.write_label(trial.target)) is not None:
-        screen["label"] = {"name": trial.target, "text": text, "samples": list(shown.examples[trial.target])}
+        samples = shown.examples[trial.target] if worded.task.hides_foil else ()
+        screen["label"] = {"name": trial.target, "text": text, "samples": list(samples)}
     return PresentedTrial(phase, trial, left_is, screen, hash_screen(screen))
+
+
+def place_options(options: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the options, from left to right, as a screen has them: two by their sides, more as a list."""
+    return {"options": list(options)} if len(options) > 2 else dict(zip(("left", "right"), options, strict=True))
+
+
+def list_options(screen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """List the options of a screen, from left to right, by their buttons."""
+    if "options" in screen:
+        return {str(number): option for number, option in enumerate(screen["options"], 1)}
+    return {side: screen[side] for side in ("left", "right")}
+
+
+def find_letters(planned: Mapping[str, Any]) -> dict[str, str]:
+    """Find the letter of each button of a planned trial; of an attention check on a scale, a is the requested one."""
+    options = list_options(screen := json.loads(planned["screen_json"]))
+    if "options" in screen and planned["phase"] == "catch":
+        return {side: "a" if option["name"] == screen["asked"] else "b" for side, option in options.items()}
+    letters = LETTERS[: len(options)]
+    return dict(zip(options, letters if planned["left_is"] == "a" else letters[::-1], strict=True))
+
+
+def count_steps(task: Task, phase: Phase) -> int:
+    """Count the responses to a trial: an attention check has one."""
+    return 1 if phase == "catch" else task.steps
+
+
+def hide_explanation(screen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the screen of a first step: the image and the two names, the same in every condition."""
+    names = {side: {"name": screen[side]["name"], "samples": []} for side in ("left", "right")}
+    return {"target": screen["target"], "map": None, **names}
 
 
 def list_samples(screen: Mapping[str, Any]) -> list[str]:

@@ -28,11 +28,11 @@ from study.bundle import StudyName
 from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES
 from study.plan.preregistration import AnalysisPlan, complete
-from study.plan.procedure import TO_BUILD, AllocationOrder, Procedure, Section, require
+from study.plan.procedure import TO_BUILD, AllocationOrder, Keys, Procedure, Section, require
 from study.plan.strata import Strata
 from study.plan.texts import find_language_fault, list_default_texts
 from study.tasks import DEFAULT_TASK, TASKS
-from study.tasks.task import Task
+from study.tasks.task import Task, WordedTask
 from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
@@ -56,7 +56,11 @@ def _check_task(name: str) -> str:
 class Identity(Section):
     """``[study]``: its name (in links), the title that participants read, the random seed, and what they are asked.
 
-    ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, or ``accept_reject`` its label.
+    ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, ``accept_reject`` its label, state
+    ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
+    explanation (``reliance_one_step``: once).
+    ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
+    each participant's ``system``.
     """
 
     name: StudyName
@@ -65,6 +69,7 @@ class Identity(Section):
     task: Annotated[str, AfterValidator(_check_task)] = Field(
         default=DEFAULT_TASK, exclude_if=lambda name: name == DEFAULT_TASK
     )
+    colours: Literal["light", "system"] = Field(default="light", exclude_if=lambda scheme: scheme == "light")
 
     @field_validator("title")
     @classmethod
@@ -257,12 +262,27 @@ class StudyConfig(Procedure):
         fault = find_language_fault(self.language, task)
         if fault:
             raise ValueError(f"study.task: {fault}")
+        self._check_scale()
         for name in self.conditions:
             reason = task.refuse(CONDITIONS[name])
             if reason:
                 raise ValueError(
                     f"conditions: {name!r} cannot go with the task {task.name!r}, because {reason}. Leave it out."
                 )
+
+    def _check_scale(self) -> None:
+        """Refuse what does not go with a scale, and two levels that read the same."""
+        if not self.task.is_scale:
+            return
+        count, name = len(self.task.choices or ()), self.task.name
+        if self.pacing.confidence:
+            raise ValueError(f"pacing.confidence: the task {name!r} asks for the confidence already. Set it to false.")
+        if self.keys != Keys():
+            raise ValueError(f"keys: the keys of the task {name!r} are the digits 1 to {count}. Remove the section.")
+        buttons = WordedTask(self.task, {**list_default_texts(self.language, self.task), **self.texts}).buttons or ()
+        same = next((text for text in buttons if buttons.count(text) > 1), None)
+        if same is not None:
+            raise ValueError(f"texts: two levels of the task {name!r} read {same!r}. Give each its own words.")
 
     @property
     def plan(self) -> AnalysisPlan:

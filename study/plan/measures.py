@@ -16,9 +16,9 @@ IMAGE_MEASURES = Registry(
     {
         **dict.fromkeys(UNDER_NOISE, "study.building.measures.noise:under_noise"),
         "margin": "study.building.measures.margin:margin",
-        "concept_sensitivity": "study.building.measures.concepts:concept_sensitivity",
-        "concept_effect": "study.building.measures.concepts:concept_effect",
-        "assertion": "study.building.measures.rules:assertion",
-        "label_error": "study.building.measures.labels:label_error",
+        "concept_sensitivity": "inquiry.measures.concepts:concept_sensitivity",
+        "concept_effect": "inquiry.measures.concepts:concept_effect",
+        "assertion": "inquiry.measures.rules:assertion",
+        "label_error": "inquiry.measures.labels:label_error",
     },
 )

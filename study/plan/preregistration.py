@@ -9,16 +9,27 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
 from study.conditions import list_separate_conditions
+from study.plan.equivalence import LARGEST_POINTS, Bounds, parse_bounds
 from study.plan.former import FEWEST
 
 Proportion = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
+
+
+def _parse_points(given: Any) -> Bounds | None:
+    return None if given in (None, "") else parse_bounds(given, largest=LARGEST_POINTS)
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
 
 PREDICTORS = ("trial_type", "saliency", "examples")
 GROUPS = ("participant", "category", "item")
@@ -133,16 +144,28 @@ def _random_of(model: str) -> tuple[str, ...]:
     return tuple(sorted("".join(term).replace(" ", "") for term in _RANDOM.findall(model)))
 
 
+def _expand(model: str) -> frozenset[frozenset[str]]:
+    """Expand fixed effects to their terms, each the set of its predictors: ``a * b`` has a, b and a:b."""
+    terms = set()
+    for piece in re.sub(r"\s", "", _RANDOM.sub("", model)).split("+"):
+        crossed = [name for name in piece.split("*") if name not in ("", "1")]
+        for size in range(1, len(crossed) + 1):
+            terms |= {frozenset(":".join(some).split(":")) for some in combinations(crossed, size)}
+    return frozenset(terms)
+
+
 class AnalysisPlan(PlanSection):
     """``[analysis]``.
 
-    ``models`` are nested, smallest first, name = fixed and random effects in lme4's notation, the same random effects
+    ``models`` are nested, in any order, name = fixed and random effects in lme4's notation, the same random effects
     in each; without any, participants and categories are crossed random intercepts, as in the paper. ``item`` is the
     image. A singular fit is reduced by `study.analysis.models.random_effects.RULE`. ``tests`` of neighbouring models
     are ``"corrected"``: by the F distribution where there are slopes, and together by Holm's method; or
     ``"chi_square"``, each at alpha, as in the paper and in plans frozen without this setting.
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
+    ``equivalence``, in percentage points, 5 or [-5, 10], adds to each contrast a test that the difference in accuracy
+    lies between these bounds; ``prior_sd``, in log-odds, a Bayes factor for no difference, with a normal prior.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = DEFAULT
@@ -151,8 +174,13 @@ class AnalysisPlan(PlanSection):
     exclusions: Exclusions = Exclusions()
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     participants: Annotated[int, Field(ge=1)] | None = None
-    stopping: Stopping | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Omitted from the settings if there is none: plans frozen before this setting existed keep their hash."""
+    equivalence: Annotated[
+        Bounds | None, BeforeValidator(_parse_points, json_schema_input_type=str | float | list[float] | None)
+    ] = Field(default=None, exclude_if=_is_absent)
+    prior_sd: Annotated[float, Field(gt=0, le=10)] | None = Field(default=None, exclude_if=_is_absent)
+    stopping: Stopping | None = Field(default=None, exclude_if=_is_absent)
+    """Each of the last three is omitted from the settings if there is none: plans frozen before it existed keep their
+    hash."""
 
     @model_validator(mode="after")
     def _check_last_interim(self) -> Self:
@@ -172,6 +200,12 @@ class AnalysisPlan(PlanSection):
             raise ValueError("the models must have the same random effects: their tests compare fixed effects.")
         return self
 
+    @field_validator("models", mode="after")
+    @classmethod
+    def _put_smallest_first(cls, models: dict[str, str]) -> dict[str, str]:
+        """Order the models by their terms: the order of a file is not hashed with the study, and may be lost."""
+        return dict(sorted(models.items(), key=lambda model: len(_expand(model[1]))))
+
     def check_conditions(self, conditions: Sequence[str], *, to_build: bool) -> None:
         """Refuse contrasts with conditions that no participant will be in; those of bundles are as they were frozen.
 
@@ -183,6 +217,8 @@ class AnalysisPlan(PlanSection):
         stopping = self.stopping
         if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(conditions):
             raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
+        if to_build:
+            self._check_nesting()
         own = self.contrasts if to_build and "contrasts" in self.model_fields_set else ()
         named = dict.fromkeys(name for one in own for name in (one.more, one.less))
         if absent := [name for name in named if name not in conditions]:
@@ -190,6 +226,14 @@ class AnalysisPlan(PlanSection):
                 f"analysis.contrasts: {', '.join(absent)} is not among the study's conditions "
                 f"({', '.join(conditions)}). Leave those contrasts out, or add the condition."
             )
+
+    def _check_nesting(self) -> None:
+        for (small, less), (large, more) in pairwise(self.models.items()):
+            if not _expand(less) < _expand(more):
+                raise ValueError(
+                    f"analysis.models: {large} must have every term of {small} and more, because their test compares "
+                    "the two."
+                )
 
     def with_quota(self, per_condition: int) -> AnalysisPlan:
         """Return the plan, with the quota as its participants per condition if it sets none."""

@@ -109,9 +109,9 @@ class ComprehensionCheck(Section):
 class Pacing(Section):
     """``[pacing]``: breaks, attention checks and time limits.
 
-    A break every ``break_every`` trials (0: none); ``catch`` attention checks spread over the trials, of which a
-    participant may fail ``catch_allowed`` before the exclusion rule applies; ``hold_minutes`` is the minimum time for
-    which a place is reserved.
+    A break every ``break_every`` trials (0: none) where at least half as many follow; ``catch`` attention checks spread
+    over the trials, of which a participant may fail ``catch_allowed`` before the exclusion rule applies;
+    ``hold_minutes`` is the minimum time for which a place is reserved.
     """
 
     break_every: Count = 30

@@ -22,7 +22,7 @@ from core.registry import Registry
 from study.bundle import Trial
 from study.tasks.predict import TASK as PREDICT
 from study.tasks.task import Task
-from study.tasks.theory import ShownExplanations, Theory
+from study.tasks.theory import SWITCH, ShownExplanations, Theory
 
 PARTICIPANT_SD = 0.38
 """Standard deviation between participants, log-odds: the value that reproduces the paper's standard errors."""
@@ -205,20 +205,37 @@ class SimulatedParticipant:
         Registered name of the theory.
     deviation
         The participant's own deviation from the theory's tendency, log-odds.
+    switch
+        In tasks of two steps, the probability that they follow an AI that contradicts their first response, where no
+        explanation is shown.
     """
 
     name: str
     theory: Theory
     deviation: float = 0.0
+    switch: float = SWITCH
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
     def p_right(self, task: Task, trial: Trial, shown: ShownExplanations) -> float:
         """Return the probability that this participant's response to a task is right."""
         return task.p_right(self.theory, trial, shown, self.deviation)
 
+    def p_step(self, task: Task, trial: Trial, shown: ShownExplanations, first_right: bool | None) -> float:
+        """Return the probability that a response is right: the first of two while ``first_right`` is None."""
+        if task.first_step is None:
+            return self.p_right(task, trial, shown)
+        if first_right is None:
+            return task.first_step.p_right(self.theory, trial, self.deviation)
+        return task.first_step.p_final(self.theory, trial, shown, self.deviation, self.switch, first_right)
+
 
 def sample_mixture(
-    mixture: Mapping[str, float], n: int, rng: np.random.Generator, *, sd: float = PARTICIPANT_SD
+    mixture: Mapping[str, float],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    sd: float = PARTICIPANT_SD,
+    switch: float = SWITCH,
 ) -> list[SimulatedParticipant]:
     """Draw n simulated participants.
 
@@ -228,17 +245,22 @@ def sample_mixture(
         Weight of each theory by registered name; weights need not add up to 1.
     sd
         Standard deviation between participants, log-odds.
+    switch
+        In tasks of two steps, how often each follows an AI that contradicts them, in [0, 1].
 
     Raises
     ------
     ForetellError
-        An unknown name, a weight that is negative or not finite, or weights that sum to zero.
+        An unknown name, a weight that is negative or not finite, weights that sum to zero, or a ``switch`` that is no
+        probability.
     """
+    if not 0.0 <= switch <= 1.0:
+        raise ForetellError(f"switch is {switch}, which is not a probability: choose one from 0 to 1.")
     theories, weights = _resolve(mixture)
     names = rng.choice(list(theories), size=n, p=weights)
     deviations = rng.normal(0.0, sd, size=n)
     return [
-        SimulatedParticipant(str(name), theories[str(name)], float(own))
+        SimulatedParticipant(str(name), theories[str(name)], float(own), switch)
         for name, own in zip(names, deviations, strict=True)
     ]
 

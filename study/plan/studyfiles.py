@@ -17,6 +17,8 @@ ARCHIVE = "archive"
 TEMPLATES = {
     "demo": "The demo: drawn scenes and their network",
     "accept-reject": "Right or wrong? The AI's label is shown, and participants judge it",
+    "agreement": "Right or wrong, and how confident? The AI's label is shown, with four levels",
+    "reliance": "Two responses to each image: alone, and again with the AI's label and its explanation",
     "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
     "two-ais-scenes": "Two AIs, first study: this AI reads the context of an object",
     "two-ais-blind": "Two AIs, second study: this AI cannot read the context",
@@ -59,6 +61,7 @@ def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
         _rebase(draft, source)
     if source.parent == ROOT / "data" / "studies":
         draft.remove_heading()  # it says what the template is
+        draft.remove("texts.consent")  # it says how long the demo takes, and that nobody is paid
     copy_typed(source, target, before, draft.content)
     draft.save(target)
     return target

@@ -140,8 +140,13 @@ def apply_condition_words(texts: dict[str, str], condition: Condition) -> dict[s
 
 def example(texts: dict[str, str], condition: Condition) -> str:
     """Describe a condition's screen to its participants."""
-    texts = apply_condition_words(texts, condition)
-    parts = [texts["example"]]
+    parts = (texts["example"], describe_condition(apply_condition_words(texts, condition), condition))
+    return "\n\n".join(filter(None, parts))
+
+
+def describe_condition(texts: Mapping[str, str], condition: Condition) -> str:
+    """Describe what a condition shows next to the image, in its words; empty where it shows nothing."""
+    parts = []
     if condition.shows_saliency:
         parts.append(texts["example_map"])
     if condition.shows_examples:

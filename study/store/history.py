@@ -8,6 +8,7 @@ from study.store.rows import Row, every
 from study.store.tables import (
     comprehension,
     consent,
+    earlier_response,
     page_event,
     questionnaire,
     response,
@@ -30,13 +31,21 @@ def list_attempts(db: Connection, session_id: str) -> list[Row]:
 
 
 def list_trials(db: Connection, session_id: str) -> list[Row]:
-    """List every planned trial in order, with its screen and the response to it, whose columns are None until given."""
-    same = and_(response.c.session_id == trial_plan.c.session_id, response.c.trial_index == trial_plan.c.trial_index)
+    """List every planned trial in order, with its screen and the response to it, whose columns are None until given.
+
+    The columns ``first_*`` are of the first response to a trial of several steps.
+    """
+    same, before = (
+        and_(t.c.session_id == trial_plan.c.session_id, t.c.trial_index == trial_plan.c.trial_index)
+        for t in (response, earlier_response)
+    )
+    first = [earlier_response.c[name].label(f"first_{name}") for name in ("side", "rt_ms", "input", "received_at")]
     given = [column for column in response.c if column.name not in ("session_id", "trial_index", "shown_sha256")]
     query = (
-        select(trial_plan, screen.c.screen_json, *given)
+        select(trial_plan, screen.c.screen_json, *given, *first)
         .join(screen, screen.c.screen_id == trial_plan.c.screen_id)
         .outerjoin(response, same)
+        .outerjoin(earlier_response, and_(before, earlier_response.c.step == 1))
         .where(trial_plan.c.session_id == session_id)
     )
     return every(db, query.order_by(trial_plan.c.trial_index))

@@ -9,34 +9,86 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 
-from study.store.rows import ResponseRow, Row, every
-from study.store.tables import erased_response, exclusion, response, response_conflict, session, trial_plan
+from study.store.rows import EarlierResponseRow, ResponseRow, Row, every
+from study.store.tables import (
+    CHAIN,
+    earlier_response,
+    erased_response,
+    exclusion,
+    response,
+    response_conflict,
+    session,
+    trial_plan,
+)
 from study.store.upsert import insert_or
 
 GENESIS = "0" * 64
-_CHAIN = (response, erased_response)
 
 # Built once: for every response, SQLAlchemy would take longer to build these than the database to run them.
-_RESPONSES_LIKE = select(response).where(
-    response.c.session_id == bindparam("session"),
-    or_(response.c.trial_index == bindparam("trial"), response.c.attempt_id == bindparam("attempt")),
+_LAST_LIKE, _EARLIER_LIKE = (
+    select(t).where(
+        t.c.session_id == bindparam("session"),
+        or_(t.c.trial_index == bindparam("trial"), t.c.attempt_id == bindparam("attempt")),
+    )
+    for t in (response, earlier_response)
 )
-_ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1).subquery() for t in _CHAIN]
+_ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1).subquery() for t in CHAIN]
 _END = union_all(*(select(end) for end in _ENDS))
-_INSERT = insert(response)
+_INSERT, _INSERT_EARLIER = insert(response), insert(earlier_response)
+_EARLIER_OF_TRIAL = (
+    select(earlier_response)
+    .where(
+        earlier_response.c.session_id == bindparam("session"),
+        earlier_response.c.trial_index == bindparam("trial"),
+    )
+    .order_by(earlier_response.c.step)
+)
+_FIRST = and_(
+    earlier_response.c.session_id == response.c.session_id,
+    earlier_response.c.trial_index == response.c.trial_index,
+    earlier_response.c.step == 1,
+)
+_OF_FIRST = tuple(
+    getattr(earlier_response.c, name).label(f"first_{name}")
+    for name in ("choice", "side", "rt_ms", "confidence", "received_at")
+)
+"""Columns of the first of several responses to a trial; None where a trial has one."""
 
 LATER = ("confidence", "dropped_frames", "clock_ms")
 """Columns newer than the first responses: empty ones are not hashed."""
 
 
 def find_responses(
-    db: Connection, session_id: str, trial_index: int, attempt_id: str
-) -> tuple[ResponseRow | None, ResponseRow | None]:
-    """Find the response to a trial, and the response of the same session with an attempt id."""
-    like = {"session": session_id, "trial": trial_index, "attempt": attempt_id}
-    rows = cast(list[ResponseRow], every(db, _RESPONSES_LIKE, like))
-    of_trial = next((row for row in rows if row["trial_index"] == trial_index), None)
-    return of_trial, next((row for row in rows if row["attempt_id"] == attempt_id), None)
+    db: Connection, session_id: str, place: tuple[int, int], attempt_id: str, steps: int = 1
+) -> tuple[Row | None, Row | None]:
+    """Find the response to a step of a trial, and the response of the same session with an attempt id.
+
+    Parameters
+    ----------
+    place
+        Index of the trial, and the step from 1.
+    steps
+        Number of steps of the trial; the response to the last is in ``response``.
+    """
+    like = {"session": session_id, "trial": place[0], "attempt": attempt_id}
+    rows = [{"step": steps, **row} for row in every(db, _LAST_LIKE, like)]
+    if steps > 1:
+        rows += every(db, _EARLIER_LIKE, like)
+    of_step = next((row for row in rows if (row["trial_index"], row["step"]) == place), None)
+    return of_step, next((row for row in rows if row["attempt_id"] == attempt_id), None)
+
+
+def list_earlier(db: Connection, session_id: str) -> list[EarlierResponseRow]:
+    """List a participant's responses before the last one of each trial, in the order of trials and steps."""
+    order = (earlier_response.c.trial_index, earlier_response.c.step)
+    query = select(earlier_response).where(earlier_response.c.session_id == session_id).order_by(*order)
+    return cast(list[EarlierResponseRow], every(db, query))
+
+
+def list_earlier_of_trial(db: Connection, session_id: str, trial_index: int) -> list[EarlierResponseRow]:
+    """List a participant's responses to a trial before its last one, in the order of steps."""
+    rows = every(db, _EARLIER_OF_TRIAL, {"session": session_id, "trial": trial_index})
+    return cast(list[EarlierResponseRow], rows)
 
 
 def count_responses(db: Connection, session_id: str) -> int:
@@ -45,10 +97,10 @@ def count_responses(db: Connection, session_id: str) -> int:
 
 
 def append(db: Connection, values: Mapping[str, Any]) -> None:
-    """Append a response at the end of the chain."""
+    """Append a response at the end of the chain; one with a ``step`` comes before the last one of its trial."""
     seq, prev_hash = max((tuple(end) for end in db.execute(_END)), default=(0, GENESIS))
     row = {**values, "seq": seq + 1, "prev_hash": prev_hash}
-    db.execute(_INSERT, {**row, "row_hash": row_hash(row)})
+    db.execute(_INSERT_EARLIER if "step" in row else _INSERT, {**row, "row_hash": row_hash(row)})
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
@@ -59,10 +111,13 @@ def row_hash(row: Mapping[str, Any]) -> str:
 
 def erase(db: Connection, session_id: str) -> int:
     """Erase a participant's responses, leaving their places and hashes in the chain; return how many there were."""
-    kept = (response.c.seq, response.c.session_id, response.c.prev_hash, response.c.row_hash)
-    mine = response.c.session_id == session_id
-    db.execute(insert(erased_response).from_select([column.name for column in kept], select(*kept).where(mine)))
-    return db.execute(delete(response).where(mine)).rowcount
+    erased = 0
+    for table in (response, earlier_response):
+        kept = (table.c.seq, table.c.session_id, table.c.prev_hash, table.c.row_hash)
+        mine = table.c.session_id == session_id
+        db.execute(insert(erased_response).from_select([column.name for column in kept], select(*kept).where(mine)))
+        erased += db.execute(delete(table).where(mine)).rowcount
+    return erased
 
 
 def find_broken_links(db: Connection) -> Iterator[str]:
@@ -72,7 +127,7 @@ def find_broken_links(db: Connection) -> Iterator[str]:
     be cut off without a trace in the chain itself: to detect that, the last hash is stored elsewhere.
     """
     expected_seq, prev_hash = 1, GENESIS
-    rows = [row for table in _CHAIN for row in every(db, select(table))]
+    rows = [row for table in CHAIN for row in every(db, select(table))]
     for row in sorted(rows, key=lambda row: row["seq"]):
         erased = "trial_index" not in row
         place = f"Response {row['seq']} (session {row['session_id']}, trial {row.get('trial_index', 'erased')})"
@@ -98,7 +153,7 @@ def hashes_of(db: Connection, session_id: str) -> list[str]:
     """List the hashes of a participant's responses in the order they came, even after erasure."""
     hashes = [
         tuple(row)
-        for table in _CHAIN
+        for table in CHAIN
         for row in db.execute(select(table.c.seq, table.c.row_hash).where(table.c.session_id == session_id))
     ]
     return [row_hash for _, row_hash in sorted(hashes)]
@@ -113,7 +168,10 @@ def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
 
 
 def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
-    """List the responses to a study's main trials, without participants whom a researcher excluded."""
+    """List the responses to a study's main trials, without participants whom a researcher excluded.
+
+    Each with the columns ``first_*`` of the first response, where a trial has more than one.
+    """
     joined = response.join(
         trial_plan,
         and_(
@@ -121,9 +179,10 @@ def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> lis
             trial_plan.c.trial_index == response.c.trial_index,
         ),
     ).join(session, session.c.session_id == response.c.session_id)
+    joined = joined.outerjoin(earlier_response, _FIRST)
     facts = (session.c.participant_id, session.c.mode, session.c.condition, session.c.study_hash, session.c.practice)
     query = (
-        select(response, trial_plan.c.item_id, *facts)
+        select(response, *_OF_FIRST, trial_plan.c.item_id, *facts)
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
         .where(session.c.session_id.not_in(select(exclusion.c.session_id)))

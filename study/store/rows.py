@@ -13,6 +13,9 @@ Row = dict[str, Any]
 Flag = Literal[0, 1]
 Mode = Literal["live", "preview", "sim"]
 Choice = Literal["a", "b"]
+"""Which of the two ends of the options is on the left."""
+Side = Literal["left", "right", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+"""A button: of two the side, of a scale the number from the left."""
 Stage = Literal[
     "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "debrief",
     "done", "declined", "screened", "full", "expired", "withdrawn",
@@ -97,8 +100,8 @@ class ResponseRow(TypedDict):
     session_id: str
     trial_index: int
     attempt_id: str
-    choice: Choice
-    side: Literal["left", "right"]
+    choice: str
+    side: Side
     input: Literal["key", "mouse", "touch", "sim"]
     rt_ms: float
     onset_ms: float | None
@@ -117,6 +120,12 @@ class ResponseRow(TypedDict):
     confidence: float | None
     dropped_frames: int | None
     clock_ms: float | None
+
+
+class EarlierResponseRow(ResponseRow):
+    """A response to a trial before its last one; `step` counts from 1."""
+
+    step: int
 
 
 def every(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> list[Row]:

@@ -11,10 +11,12 @@ from sqlalchemy import Connection, Table, delete, select
 
 from study.store.rows import Row, SessionRow, every
 from study.store.tables import (
+    CHAIN,
     allocation_slot,
     audit,
     comprehension,
     consent,
+    earlier_response,
     erased_response,
     exclusion,
     invitation,
@@ -29,7 +31,15 @@ from study.store.tables import (
     withdrawal,
 )
 
-ERASED: tuple[Table, ...] = (response, response_conflict, page_event, comprehension, questionnaire, trial_plan)
+ERASED: tuple[Table, ...] = (
+    response,
+    earlier_response,
+    response_conflict,
+    page_event,
+    comprehension,
+    questionnaire,
+    trial_plan,
+)
 """Tables from which a withdrawal erases a participant's rows; `study.store.responses` keeps hashes of the responses."""
 KEPT: tuple[Table, ...] = (session, consent, allocation_slot, payment, exclusion, withdrawal, erased_response)
 """Tables in which a participant's rows stay."""
@@ -38,7 +48,7 @@ KEPT: tuple[Table, ...] = (session, consent, allocation_slot, payment, exclusion
 def erase_rest(db: Connection, session_id: str) -> None:
     """Erase all that a participant left except their responses."""
     for table in ERASED:
-        if table is not response:
+        if table not in CHAIN:
             db.execute(delete(table).where(table.c.session_id == session_id))
 
 

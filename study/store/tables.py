@@ -49,13 +49,15 @@ trial_plan = table(
     session_id=TEXT, trial_index=WHOLE, phase=TEXT, item_id=TEXT, left_is=TEXT, screen_id=WHOLE,
     shown_sha256=TEXT,
 )  # fmt: skip
-response = table(
-    "response",
-    session_id=TEXT, trial_index=WHOLE, attempt_id=TEXT, choice=TEXT, side=TEXT, input=TEXT, rt_ms=NUMBER,
-    onset_ms=NUMBER, event_ms=NUMBER, handler_ms=NUMBER, time_origin_ms=NUMBER, frame_hz=NUMBER, n_exposures=WHOLE,
-    resumed=WHOLE, blur_ms=NUMBER, shown_sha256=TEXT, received_at=WHOLE, seq=WHOLE, prev_hash=TEXT,
-    row_hash=TEXT, confidence=NUMBER, dropped_frames=WHOLE, clock_ms=NUMBER,
-)  # fmt: skip
+_RESPONSE: dict[str, TypeEngine[Any]] = {
+    "session_id": TEXT, "trial_index": WHOLE, "attempt_id": TEXT, "choice": TEXT, "side": TEXT, "input": TEXT,
+    "rt_ms": NUMBER, "onset_ms": NUMBER, "event_ms": NUMBER, "handler_ms": NUMBER, "time_origin_ms": NUMBER,
+    "frame_hz": NUMBER, "n_exposures": WHOLE, "resumed": WHOLE, "blur_ms": NUMBER, "shown_sha256": TEXT,
+    "received_at": WHOLE, "seq": WHOLE, "prev_hash": TEXT, "row_hash": TEXT, "confidence": NUMBER,
+    "dropped_frames": WHOLE, "clock_ms": NUMBER,
+}  # fmt: skip
+response = table("response", **_RESPONSE)
+earlier_response = table("earlier_response", step=WHOLE, **_RESPONSE)
 response_conflict = table(
     "response_conflict",
     conflict_id=WHOLE, session_id=TEXT, trial_index=WHOLE, attempt_id=TEXT, payload_json=TEXT, reason=TEXT,
@@ -70,6 +72,8 @@ questionnaire = table("questionnaire", session_id=TEXT, item=TEXT, answer_json=T
 payment = table("payment", session_id=TEXT, minor_units=WHOLE, currency=TEXT, formula=TEXT, batch=WHOLE)
 withdrawal = table("withdrawal", session_id=TEXT, requested_at=WHOLE)
 erased_response = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEXT, row_hash=TEXT)
+CHAIN = (response, earlier_response, erased_response)
+"""The tables whose rows, in the order of ``seq``, are one chain of hashes."""
 audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)
 invitation = table("invitation", study=TEXT, participant_id=TEXT)
 exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, select, union_all
 
 from study.store.database.engine import Place, find_file
 from study.store.rows import at_most_one
-from study.store.tables import audit, erased_response, response
+from study.store.tables import CHAIN, audit, earlier_response, response
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ class Ends:
 def ends_of(db: Connection) -> Ends:
     """Read the ends of the chains from the database; the time of an erased last response is unknown (0)."""
     last = [db.execute(select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1)).first()
-            for t in (response, erased_response)]  # fmt: skip
+            for t in CHAIN]  # fmt: skip
     seq, row_hash = max((tuple(row) for row in last if row is not None), default=(0, ""))
-    at = db.execute(select(response.c.received_at).where(response.c.seq == seq)).scalar_one_or_none()
+    dated = [select(t.c.received_at).where(t.c.seq == seq) for t in (response, earlier_response)]
+    at = db.execute(union_all(*dated)).scalar_one_or_none()
     act = db.execute(select(audit.c.seq, audit.c.row_hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
     return Ends(seq, row_hash, at or 0, *(tuple(act) if act else ()))
 
@@ -88,7 +89,7 @@ def keep(path: Path, ends: Ends) -> None:
 
 
 def _hash_of(db: Connection, what: str, number: int) -> str | None:
-    tables: tuple[Table, ...] = (audit,) if what == "audit entry" else (response, erased_response)
+    tables: tuple[Table, ...] = (audit,) if what == "audit entry" else CHAIN
     row = at_most_one(db, union_all(*(select(t.c.row_hash).where(t.c.seq == number) for t in tables)))
     return None if row is None else str(row["row_hash"])
 

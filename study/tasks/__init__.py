@@ -13,6 +13,9 @@ TASKS = Registry(
     {
         "predict": "study.tasks.predict:TASK",
         "accept_reject": "study.tasks.accept_reject:TASK",
+        "agreement": "study.tasks.agreement:TASK",
+        "reliance": "study.tasks.reliance:TASK",
+        "reliance_one_step": "study.tasks.reliance_one_step:TASK",
     },
     "foretell.tasks",
 )

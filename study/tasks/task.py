@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from core.errors import ForetellError
 from study.bundle import Trial
 from study.conditions.condition import Condition
 from study.tasks.theory import ShownExplanations, Theory
 
-Option = Literal["a", "b"]
+Option = str
+"""An option of a trial, by its letter: a or b, or a to i of a scale, whose lowest level is a."""
+LETTERS = "abcdefghi"
+"""The options that a trial may have: as many as there are keys from 1 to 9."""
 CHOICE = "choice_"
 """Prefix of the text that is on the button of a choice."""
 LABEL = "label"
 """Key of the sentence that shows the AI's label; its placeholder is ``{name}``."""
 
 
+FIRST = "first"
+"""Key of the sentence that repeats the first response in the second step; its placeholder is ``{name}``."""
+FINAL = "question_final"
+"""Key of the question of the second step."""
 EXAMPLE = "ui.picture_label"
 """Key of the words that a screen reader has for an example of the label; ``{number}`` and ``{sample}`` are numbers."""
 
@@ -29,13 +35,33 @@ def accept_every_condition(condition: Condition) -> str:
 
 
 @dataclass(frozen=True)
+class FirstStep:
+    """A response before the AI's label and the explanation are shown: its trials have two steps.
+
+    Attributes
+    ----------
+    p_right
+        What a simulated participant does in it: the probability of the right option, from their theory, the trial and
+        their own deviation (log-odds).
+    p_final
+        The probability of the right option in the second step, from their theory, the trial as their condition shows
+        it, the explanations shown, their deviation, how often they follow an AI that contradicts them, and whether
+        their first response was right.
+    """
+
+    p_right: Callable[[Theory, Trial, float], float]
+    p_final: Callable[[Theory, Trial, ShownExplanations, float, float, bool], float]
+
+
+@dataclass(frozen=True)
 class Task:
-    """One task. Every response is one of two options, a and b.
+    """One task. Every response is one of two options, a and b, or one of the levels of a scale.
 
     Attributes
     ----------
     find_right
-        The option that is right on a trial; it never depends on the condition.
+        The option that is right on a trial; it never depends on the condition. Of a scale, the letters of all levels
+        that are right, the mildest first.
     find_sealed
         What stays on the server until the response, in words; it fills ``{name}`` of the feedback in practice.
     p_right
@@ -50,11 +76,13 @@ class Task:
     meaning
         When a response is correct, in one clause.
     choices
-        Names of options a and b, the same on every trial; the text ``choice_NAME`` is on the button. None: the two
-        classes of the trial.
+        Names of the options, the same on every trial; the text ``choice_NAME`` is on the button. More than two are a
+        scale, the lowest level first. None: the two classes of the trial.
     shows_label
-        Whether participants see the AI's label with the image, in the text ``label``, and of the examples only those
-        of that label.
+        Whether participants see the AI's label with the image, in the text ``label``. Where the options are
+        ``choices``, they see only the examples of that label.
+    first_step
+        What participants do before they see the label and the explanation; None where a trial has one response.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -69,29 +97,55 @@ class Task:
     act: str
     outcome: str
     meaning: str
-    choices: tuple[str, str] | None = None
+    choices: tuple[str, ...] | None = None
     shows_label: bool = False
+    first_step: FirstStep | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
 
     def __post_init__(self) -> None:
-        """Refuse a task without the texts that it needs, in one of its languages."""
-        needed = [CHOICE + name for name in self.choices or ()] + ([LABEL, EXAMPLE] if self.shows_label else [])
+        """Refuse a task without the texts that it needs, in one of its languages, and a scale that nobody can press."""
+        most = len(LETTERS) if self.first_step is None else 2
+        if self.choices is not None and not 2 <= len(self.choices) <= most:
+            raise ForetellError(f"The task {self.name!r} has {len(self.choices)} choices: give it 2 to {most}.")
+        needed = [CHOICE + name for name in self.choices or ()] + ([LABEL] if self.shows_label else [])
+        needed += ([EXAMPLE] if self.hides_foil else []) + ([FIRST, FINAL] if self.steps > 1 else [])
         for language, texts in self.texts.items() or [("any language", {})]:
             missing = [key for key in needed if key not in texts]
             if missing and (texts or language not in self.texts):
                 raise ForetellError(f"The task {self.name!r} has no text {', '.join(missing)} in {language}: add it.")
 
+    @property
+    def steps(self) -> int:
+        """Number of responses to a trial."""
+        return 1 if self.first_step is None else 2
+
+    @property
+    def hides_foil(self) -> bool:
+        """Whether nobody is to see which class the other option is: the label is shown, and it is not a button."""
+        return self.shows_label and self.choices is not None
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the options are the levels of a scale."""
+        return self.choices is not None and len(self.choices) > 2
+
+    def order(self, left_is: Option) -> str:
+        """List the letters of the options from left to right: as they are declared, or the other way round."""
+        letters = LETTERS[: len(self.choices or "ab")]
+        return letters if left_is == "a" else letters[::-1]
+
     def name_choice(self, trial: Trial, option: Option) -> str:
         """Return the name of an option as exported: a class, or one of `choices`."""
-        return (self.choices or trial.options)[option == "b"]
+        return (self.choices or trial.options)[LETTERS.index(option)]
+
+    def find_level(self, option: Option) -> int | None:
+        """Return the level of a scale, 1 for the lowest; None of a task without one."""
+        return LETTERS.index(option) + 1 if self.is_scale else None
 
     def list_assets(self, trial: Trial) -> tuple[str, ...]:
-        """List the images (SHA-256) that the page loads before a response: the same in every condition.
-
-        Where the label is shown, images of the other option are none of them: nobody is to see which class it is.
-        """
-        return trial.assets.list_of_option(trial.target) if self.shows_label else trial.assets.every
+        """List the images (SHA-256) that the page loads before the last response: the same in every condition."""
+        return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
 
 
 @dataclass(frozen=True)
@@ -102,13 +156,13 @@ class WordedTask:
     texts: Mapping[str, str]
 
     @property
-    def buttons(self) -> tuple[str, str] | None:
-        """What is on the buttons of options a and b on every trial; None where each trial has its own."""
-        one = self.task.choices
-        return None if one is None else (self.texts[CHOICE + one[0]], self.texts[CHOICE + one[1]])
+    def buttons(self) -> tuple[str, ...] | None:
+        """What is on the buttons of the options on every trial; None where each trial has its own."""
+        choices = self.task.choices
+        return None if choices is None else tuple(self.texts[CHOICE + name] for name in choices)
 
-    def name_options(self, trial: Trial) -> tuple[str, str]:
-        """Return what is on the buttons of options a and b of a trial."""
+    def name_options(self, trial: Trial) -> tuple[str, ...]:
+        """Return what is on the buttons of the options of a trial."""
         return self.buttons or trial.options
 
     def write_label(self, name: str) -> str | None:

@@ -6,6 +6,9 @@ from typing import NamedTuple, Protocol
 
 from study.bundle import Trial
 
+SWITCH = 0.5
+"""How often a simulated participant follows an AI that contradicts them, without explanations."""
+
 
 class ShownExplanations(NamedTuple):
     """Explanations that a participant sees in a trial."""

@@ -6,7 +6,8 @@ import hashlib
 
 from study.workspace.workspace import ROOT
 
-CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/**/*.html", "study/**/*.md", "study/locales/*.toml")
+PACKAGES = ("core", "data", "study", "inquiry")
+CODE = (*(f"{name}/**/*.py" for name in PACKAGES), "study/**/*.html", "study/**/*.md", "study/locales/*.toml")
 """Code, report templates and texts of the experiment."""
 
 

@@ -32,9 +32,10 @@ WHERE = """place => {
   const before = focused !== seen && focused.compareDocumentPosition(seen) & Node.DOCUMENT_POSITION_PRECEDING;
   return before ? "before" : "after";
 }"""
-# WCAG 2.2, 2.4.11: some of what has the focus, or of its label where the control itself has no size, is not covered.
+# WCAG 2.2, 2.4.11: some of what has the focus, or of its label where that covers the control itself, is not covered.
 IS_SEEN = """place => {
-  const shown = place.offsetWidth > 1 ? place : place.closest("label") ?? place;
+  const covered = place.offsetWidth <= 1 || place.matches("[type=checkbox]");
+  const shown = covered ? place.closest("label") ?? place : place;
   const { left, top, width, height } = shown.getBoundingClientRect();
   return [.1, .5, .9].some((part) => {
     const over = place.getRootNode().elementFromPoint(left + part * width, top + height / 2);
@@ -50,9 +51,14 @@ class Visitor(NamedTuple):
     size: tuple[int, int]
     scheme: Literal["light", "dark"]
     by_keyboard: bool
+    motion: Literal["reduce", "no-preference"]
+    """Whether what can move does."""
 
 
-VISITORS = (Visitor("desktop", (1280, 900), "light", False), Visitor("phone", (390, 844), "dark", True))
+VISITORS = (
+    Visitor("desktop", (1280, 900), "light", False, "reduce"),
+    Visitor("phone", (390, 844), "dark", True, "no-preference"),
+)
 
 
 @contextmanager
@@ -60,6 +66,7 @@ def open_visit(chromium: Browser, server: Server, visitor: Visitor, *, is_known:
     """Open a browser, logged in if `is_known`, with one empty page in a `Hand`."""
     width, height = visitor.size
     options: dict[str, Any] = {"viewport": {"width": width, "height": height}, "color_scheme": visitor.scheme}
+    options["reduced_motion"] = visitor.motion
     with chromium.new_context(**options, accept_downloads=True) as context:
         if is_known:
             server.let_in(context)
@@ -76,7 +83,8 @@ class Hand:
         """Click a button, link, choice or card; or reach it and press it."""
         self.clicks += 1
         if not self.visitor.by_keyboard:
-            place.click()
+            box = place.evaluate("place => place.matches('[type=checkbox]')")  # its label covers it
+            (place.locator("xpath=ancestor::label") if box else place).click()
             return
         self.reach(place)
         is_choice = place.evaluate("place => place.matches('[role=radio], [type=radio], [type=checkbox]')")
@@ -86,7 +94,11 @@ class Hand:
             self.page.wait_for_function("document.activeElement.closest('[data-testid=stPopoverBody]')")
 
     def write(self, field: Locator, text: str, end: str = "Tab") -> None:
-        """Replace what is in a field, and leave it by a key."""
+        """Replace what is in a field once its page is drawn to its end, and leave it by a key.
+
+        A page that is drawn again shows what its server knows: a text typed into it meanwhile can be lost.
+        """
+        wait_until_still(self.page)
         if self.visitor.by_keyboard:
             self.reach(field)
             self.page.keyboard.press("ControlOrMeta+a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from dashboard.shared.uploads import FOLDER
 from study.plan.studyfiles import folder_of
 from study.service import Service
-from tests.conftest import write_bundle
+from tests.conftest import PATIENCE_S, write_bundle
 from tests.dashboard.views.library import image
 from tests.server import Server, serving
 from tests.study.studies import TINY
@@ -25,7 +26,6 @@ pytestmark = pytest.mark.browser
 EDITOR, PASSWORD = "editor@example.org", "correct horse battery"
 OUTSIDE = "is outside the folders whose files you may name"
 MEGABYTE = 2**20
-PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,7 @@ def test_code_that_is_uploaded_as_an_image_is_neither_kept_nor_run(page: Page, s
     (tmp_path / "evil.py").write_text(code)
     for named in ("../images/evil/red/evil.py.png:build", f"{tmp_path}/evil.py:build"):
         page.goto(f"{server.url}/design?study=tiny&part=Network+and+images")
+        expect(page.get_by_text(re.compile("The study can be built|is not on this machine")).first).to_be_visible()
         network = page.get_by_role("combobox", name="Network")
         network.fill(named)
         network.press("Enter")

@@ -90,7 +90,9 @@ def test_own_images_are_added_and_one_of_them_explained(hand: Hand, server: Serv
     expect(page.get_by_text("16 of 17 folders match a class of this network.")).to_be_visible()
     expect(page.get_by_text("Near-duplicates of other images: 1.")).to_be_visible()
     hand.see("the set")
-    hand.click(page.get_by_role("link", name="Explain these images"))
+    link = page.get_by_role("link", name="Explain these images")
+    expect(link).to_have_attribute("href", re.compile(f"source={name}"))  # and not of the set shown before
+    hand.click(link)
     expect(page.locator(".grid button").first).to_be_attached()  # on a phone in the drawer
     expect(page.get_by_text("The AI predicts").first).to_be_visible()
     expect(page.get_by_test_id("stImage").first).to_be_visible()

@@ -62,7 +62,7 @@ def test_a_study_is_unblinded_and_a_session_replayed(hand: Hand, server: Server)
     """Catches a replay before unblinding, one of another participant or trial, and a step that a keyboard or a phone
     lacks."""
     page, name = hand.page, hand.visitor.name
-    page.goto(f"{server.url}/monitor?monitor_study={name}")
+    page.goto(f"{server.url}/monitor?study={name}")
     expect(page.get_by_text("Problems and storage")).to_be_visible()
     hand.see("the monitor")
     replay = open_part(hand, "Replay a session")

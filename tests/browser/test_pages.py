@@ -14,7 +14,7 @@ from study.service import Service
 from study.simulate import simulate
 from tests.browser.contrast import find_faint_words
 from tests.browser.test_accessibility import grave
-from tests.conftest import ROOT, write_bundle
+from tests.conftest import PATIENCE_MS, ROOT, write_bundle
 from tests.server import Server, serving
 from tests.study.analysis.simulated import study
 
@@ -37,7 +37,6 @@ PATHS = {
     "results?section=Checks": "Results",
     "results?section=Report": "Results",
 }
-PATIENCE_MS = 90_000
 SETTLING_MS = 500
 """How long figures take to notice that the window has another width."""
 

@@ -35,7 +35,7 @@ UNKNOWN, NOTHING = "There is no study tiny.", "No study has been opened yet"
 ROLE = "Your role in tiny is {}: you may not"
 NO_SECTION = "The link names the section “Export”, which does not exist here."
 PAGES = {
-    "monitor?monitor_study=tiny": {
+    "monitor?study=tiny": {
         "viewer": ROLE.format("viewer"), "manager": ROLE.format("participant manager"), "stranger": NOTHING,
         "other": "Unblind: view outcomes before the end",
     },
@@ -194,7 +194,7 @@ def test_a_page_kept_open_does_nothing_once_its_role_is_gone(chromium: Browser, 
     before = count_stored(server)
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
         monitor = log_in(context, server, "former")
-        monitor.goto(f"{server.url}/monitor?monitor_study=tiny")
+        monitor.goto(f"{server.url}/monitor?study=tiny")
         fill_withdrawal(monitor, find_participant(server, "tiny"))
         collection, members = context.new_page(), context.new_page()
         collection.goto(f"{server.url}/studies?study=tiny")
@@ -220,7 +220,7 @@ def test_the_owner_of_another_study_reaches_no_participant_stimuli_code_or_room(
     before = count_stored(server)
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
         page = log_in(context, server, "other")
-        page.goto(f"{server.url}/monitor?monitor_study=other")
+        page.goto(f"{server.url}/monitor?study=other")
         fill_withdrawal(page, find_participant(server, "tiny"))
         page.get_by_role("button", name="Withdraw and erase").click()
         expect_refusal(page, "No participant of 'other' has this name, private code or id.")

@@ -123,6 +123,9 @@ def test_a_units_field_and_projection_are_the_cpus(device: str) -> None:
     torch.testing.assert_close(projected, expected, rtol=1e-4, atol=1e-5)
 
 
+PASSES = 80
+
+
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "laplace"])
 def test_samples_have_the_cpus_distribution(device: str, name: str) -> None:
     """Catches noise drawn on another device than the values that it multiplies.
@@ -130,11 +133,11 @@ def test_samples_have_the_cpus_distribution(device: str, name: str) -> None:
     The layout of values, and with it which draw meets which value, may differ: means agree within 5 standard errors.
     """
     here, there = (
-        SAMPLERS[name](classifier, pictures(2), passes=300, generator=torch.Generator().manual_seed(1)).double()
+        SAMPLERS[name](classifier, pictures(2), passes=PASSES, generator=torch.Generator().manual_seed(1)).double()
         for classifier in (awkward(), awkward(device=device))
     )
     assert there.device.type == "cpu"
-    error = ((here.var(1) + there.var(1)) / 300).sqrt()
+    error = ((here.var(1) + there.var(1)) / PASSES).sqrt()
     assert bool(((here.mean(1) - there.mean(1)).abs() <= 5 * error + 1e-6).all())
     assert bool((there.var(1) > 0).all())
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from core.faithfulness.agreement import correlate_all, correlate_ranks, rank_pixels
+from core.faithfulness.agreement import correlate_all, correlate_ranks, order_by_similarity, rank_pixels
 from core.types import Explanation
 
 
@@ -44,3 +44,16 @@ def test_the_matrix_of_many_heatmaps_is_that_of_each_two() -> None:
     each = [explain(values) for values in draws]
     expected = [[correlate_ranks(rank_pixels(a), rank_pixels(b))[0] for b in each] for a in each]
     np.testing.assert_allclose(correlate_all(each), expected, atol=1e-12)
+
+
+def test_similar_heatmaps_are_neighbours() -> None:
+    """Catches an order by number: of seven rows on a circle's arc, correlations fall with the angle between them.
+
+    The expected order is the arc's, from either end; a missing correlation is no error.
+    """
+    places = np.array([3, 0, 6, 1, 5, 2, 4])
+    correlations = np.cos(0.2 * (places[:, None] - places[None]))
+    ordered = list(places[order_by_similarity(correlations)])
+    assert ordered in ([*range(7)], [*range(6, -1, -1)])
+    correlations[0, 1] = correlations[1, 0] = np.nan
+    assert sorted(order_by_similarity(correlations)) == [*range(7)]

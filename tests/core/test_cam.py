@@ -19,7 +19,12 @@ from tests.core.test_contracts import ATTENTION, CHEAP, assert_same, snapshot
 
 ARANGE = torch.arange(16.0).view(1, 1, 4, 4)
 
-FEW = {"score_cam": {"layer": "layer1"}}
+FEW = {
+    "score_cam": {"layer": "layer1"},
+    "prediction_difference": {"window": 16, "stride": 16},
+    "occlusion": {"window": 16, "stride": 16},
+}
+"""Settings with few passes through a network of the usual size."""
 
 
 def toy_b(*, inplace: bool = False) -> Classifier:
@@ -298,7 +303,7 @@ def test_every_method_runs_on_a_resnet_and_leaves_it_alone(name, resnet):
     with resnet.exclusive() as module:
         before = snapshot(module)
     parameters = {k: min(v, 64) if isinstance(v, int) else v for k, v in CHEAP.get(name, {}).items()}
-    explanation = METHODS[name](resnet, images, [0, 3], **parameters, **FEW.get(name, {}))
+    explanation = METHODS[name](resnet, images, [0, 3], **{**parameters, **FEW.get(name, {})})
     with resnet.exclusive() as module:
         assert_same(before, snapshot(module))
     assert explanation.map.shape == (2, 64, 64)

@@ -13,6 +13,7 @@ from tests.core.networks import pictures
 
 SETTINGS = {nn.LeakyReLU: (0.3,), nn.Hardtanh: (-0.4, 0.7)}
 ARCHITECTURES = ("resnet18", "vgg16", "mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny", "vit_b_16")
+PIXELS = 64
 
 
 def conv(padding: int | str = 1, **options: object) -> nn.Conv2d:
@@ -152,10 +153,11 @@ def test_a_branch_that_is_read_through_a_view_is_found_by_trying():
 def test_the_architectures_keep_their_logits_and_no_convolution_apart(name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = loading.import_torchvision().models.get_model(name, weights=None).eval()
+        size = {"image_size": PIXELS} if name.startswith("vit") else {}
+        network = loading.import_torchvision().models.get_model(name, weights=None, **size).eval()
         head = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
         nn.init.normal_(head.weight)  # vit_b_16's is 0 as it comes
-    probe = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(1))
+    probe = torch.randn(2, 3, PIXELS, PIXELS, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
         program = make_fused_copy(make_faster_copy(network, probe[:1]), probe[:1])
         expected, found = network(probe), program(probe)

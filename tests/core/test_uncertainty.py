@@ -59,7 +59,7 @@ def moments_of(samples):
     return samples[0].double().mean(0), torch.from_numpy(np.cov(samples[0].double().numpy().T))
 
 
-def close(found, expected, deviations: float = 5.0, samples: int = 40_000):
+def close(found, expected, deviations: float = 5.0, samples: int = 10_000):
     """Within so many standard errors of a mean or a (nearly normal) variance of that size."""
     size = max(1.0, float(expected.abs().max()))
     assert float((found - expected).abs().max()) < deviations * size * math.sqrt(2 / samples)
@@ -80,7 +80,7 @@ def test_mc_dropout_agrees_with_the_enumeration_of_its_masks():
     )
     assert outputs[:, 0].mean() == 0.5
     assert outputs[:, 0].var(correction=0) == 7.25
-    mean, spread = moments_of(mc_dropout(one_layer(nn.Dropout(0.5)), INPUT, passes=40_000, generator=seeded()))
+    mean, spread = moments_of(mc_dropout(one_layer(nn.Dropout(0.5)), INPUT, passes=10_000, generator=seeded()))
     close(mean, outputs.mean(0).double(), 5)
     close(spread, torch.from_numpy(np.cov(outputs.T.numpy(), bias=True)), 8)
 
@@ -88,14 +88,14 @@ def test_mc_dropout_agrees_with_the_enumeration_of_its_masks():
 @pytest.mark.parametrize("p", [0.1, 0.37])
 def test_inserted_dropout_has_the_covariance_of_inverted_dropout(p):
     """p / (1 - p) M^T diag(x^2) M, off the diagonal too."""
-    mean, spread = moments_of(inserted_dropout(one_layer(), INPUT, passes=40_000, rate=p, generator=seeded()))
+    mean, spread = moments_of(inserted_dropout(one_layer(), INPUT, passes=10_000, rate=p, generator=seeded()))
     close(mean, (M @ torch.tensor(X)).double())
     close(spread, covariance(p / (1 - p)), 8)
 
 
 def test_drop_connect_has_the_same_variances_and_no_covariance():
     p = 0.3
-    mean, spread = moments_of(drop_connect(one_layer(), INPUT, passes=40_000, rate=p, generator=seeded()))
+    mean, spread = moments_of(drop_connect(one_layer(), INPUT, passes=10_000, rate=p, generator=seeded()))
     close(mean, (M @ torch.tensor(X)).double())
     close(spread, torch.diag(covariance(p / (1 - p)).diagonal()), 8)
 
@@ -104,11 +104,11 @@ def test_multiplicative_and_additive_noise():
     """alpha M^T diag(x^2) M with mean x M, and alpha |x|^2 I."""
     alpha = 0.25
     mean, spread = moments_of(
-        multiplicative_noise(one_layer(), INPUT, passes=40_000, variance=alpha, generator=seeded())
+        multiplicative_noise(one_layer(), INPUT, passes=10_000, variance=alpha, generator=seeded())
     )
     close(mean, (M @ torch.tensor(X)).double())
     close(spread, covariance(alpha), 8)
-    _, spread = moments_of(additive_noise(one_layer(), INPUT, passes=40_000, variance=alpha, generator=seeded()))
+    _, spread = moments_of(additive_noise(one_layer(), INPUT, passes=10_000, variance=alpha, generator=seeded()))
     close(spread, alpha * 14.0 * torch.eye(2).double(), 8)
 
 

@@ -116,11 +116,15 @@ def test_the_moves_are_what_they_are_said_to_be():
 # Real units
 
 
+@pytest.fixture(scope="module")
+def forty_scenes() -> torch.Tensor:
+    return answered(scene_net(), 40)[0]
+
+
 @EVERY
 @pytest.mark.parametrize("chosen", [Unit(13), Unit(40, "features.4"), Unit(7, "features.3.0", 5, 6)], ids=str)
-def test_a_scene_unit_is_driven_above_every_scene_and_every_random_image(parameterisation, chosen):
-    classifier = scene_net()
-    scenes, _ = answered(classifier, 40)
+def test_a_scene_unit_is_driven_above_every_scene_and_every_random_image(parameterisation, chosen, forty_scenes):
+    classifier, scenes = scene_net(), forty_scenes
     how = {"parameterisation": parameterisation, "images": [scenes]}
     found = maximise(classifier, chosen, **how, starts=2, steps=60, generator=generator())
     black, white = black_and_white(classifier)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from PIL import Image
 from torch import nn
 
+from core.network.classifier import Classifier
 from dashboard.shared import cache
 from dashboard.shared.keys import digest, tensor_digest
-from tests.dashboard.conftest import gallery_of
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 MODEL = """
 from torch import nn
@@ -89,3 +91,24 @@ def test_the_workspaces_own_classifiers_and_images_are_offered(workspace: Path) 
     assert 0.5 <= sure <= 1
     file.write_text(MODEL.format(names=["night", "day"]))
     assert cache.load_classifier("models/mine.py").categories == ("night", "day")
+
+
+def test_facts_of_built_in_networks_are_read_once(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches sixteen networks opened for each session, and facts of a user's file that was edited since."""
+    (workspace / "models").mkdir()
+    opened: list[str] = []
+    open_classifier = cache.open_classifier
+
+    def count(name: str, base: Path) -> Classifier:
+        opened.append(name)
+        return open_classifier(name, base)
+
+    monkeypatch.setattr(cache, "open_classifier", count)
+    cache._read_built_in_facts.cache_clear()
+    for names in (["day", "night"], ["dawn", "dusk"]):
+        (workspace / "models" / "mine.py").write_text(MODEL.format(names=names))
+        job = cache.start_facts_job(["bars", "models/mine.py"])
+        assert job.wait(PATIENCE_S)
+        assert job.result["models/mine.py"].categories == tuple(names)
+        assert job.result["bars"].categories == open_classifier(*cache.find_model_spec("bars")).categories
+    assert opened == ["bars", "models/mine.py:build", "models/mine.py:build"]

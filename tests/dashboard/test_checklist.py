@@ -68,7 +68,7 @@ def test_a_point_leads_to_where_it_is_corrected(tmp_path: Path) -> None:
         points = list_points(one, ADDRESS, ("password",), 0)
         return [(point.fix.page, point.fix.query) for point in points if point.fix and not point.holds]
 
-    in_design = [("design", {"study": "mine", "part": part}) for part in ("Study", "Procedure", "Study")]
+    in_design = [("design", {"study": "mine", "part": part}) for part in ("Procedure", "Procedure", "Study")]
     simulate = ("studies", {"study": "mine", "section": "Simulate"})
     assert list_fixes(filed) == [*in_design[:2], simulate, in_design[2]]
     assert list_fixes(study) == [simulate]

@@ -13,7 +13,7 @@ from study.service import Service
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 OPEN_FILES, LIMIT = 300, 150
 """The server takes half as many connections as the system lets it have open files."""
 

@@ -15,9 +15,10 @@ from core.training.record import TrainingMoment
 from study.analysis.words.headings import FORMS, HEADINGS, format_heading
 from tests.conftest import ROOT
 
-SOURCES = ("study/analysis", "study/inquiry", "dashboard/teaching", "dashboard/power", "dashboard/explore")
+SOURCES = ("study/analysis", "inquiry", "dashboard/teaching", "dashboard/power", "dashboard/explore")
 """Where the tables of the pages are made."""
-NOTATION = {"p", "z", "t", "x", "y", "df", "to", "from", "χ²", "log p", "p (Holm)", "p (like relatives)", "x-feature"}
+NOTATION = {"p", "z", "t", "x", "y", "df", "to", "from", "χ²", "log p", "p (like relatives)", "x-feature"}
+NOTATION |= {f"p ({which})" for which in ("Holm", "TOST", "TOST, Holm", "difference", "all", "without")}
 """Headings that start with a small letter, as in articles."""
 SYMBOLS = set("p z t x y c d df χ² ρ AI CI ID SE SD AIC BIC AUC GEE".split())  # noqa: SIM905
 WORDS = set("a all at bin by for in is log low met of on out per set the to top".split())  # noqa: SIM905
@@ -126,6 +127,6 @@ def test_dropped_trials_are_listed_in_words() -> None:
 
         _show_dropped(({"category": "fish", "trial_type": "std_correct", "reason": "too few images"},))
 
-    (table,) = AppTest.from_function(page, default_timeout=30).run().table
+    (table,) = AppTest.from_function(page).run().table
     assert list(table.value.columns) == ["Category", "Trial type", "Reason"]
     assert table.value.iloc[0].tolist() == ["fish", "AI right", "too few images"]

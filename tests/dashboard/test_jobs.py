@@ -15,7 +15,7 @@ from dashboard.shared import jobs
 from dashboard.shared.jobs import Job, Pool
 from tests.conftest import ROOT
 
-PATIENCE_S = 20
+PATIENCE_S = 300
 
 
 class Gate:

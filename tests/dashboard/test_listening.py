@@ -17,7 +17,7 @@ from study.service import Service
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def stopping() -> None:
         if job is not None:
             st.session_state[STOPPED_KEY] = [job.key]
             pool().cancel(job.key)
-            job.wait(20)
+            job.wait(300)
         return job
 
     draw_live(collect, lambda job: st.text("waits" if job is None else job.state))
@@ -89,7 +89,7 @@ def stopping() -> None:
 
 def test_work_that_is_stopped_while_it_is_collected_waits_for_a_click() -> None:
     """Catches a page that shows such work as waiting for ever: it polls no longer and offers no button."""
-    app = AppTest.from_function(stopping).run(timeout=30)
+    app = AppTest.from_function(stopping).run()
     assert [text.value for text in app.text] == ["waits"]
     assert [button.label for button in app.button] == ["Compute"]
 
@@ -132,3 +132,28 @@ def test_work_that_is_resumed_while_it_is_still_ending_begins_once_more() -> Non
     """Catches a page that shows nothing at all, because the job it waited for ended as cancelled."""
     app = AppTest.from_function(resuming).run()
     assert [text.value for text in app.text] == ["the result"]
+
+
+def grid_script() -> None:
+    import streamlit as st
+
+    from dashboard.shared.live import draw_live
+    from dashboard.shared.tasks import Task
+
+    costs = {"eight": 8.0, "costly": 2700.0, "twenty": 20.0, "nine": 9.0}
+    tasks = [Task(f"grid, {name}", lambda _, name=name: name, lambda cost=cost: cost) for name, cost in costs.items()]
+
+    def collect(asking):
+        asking.hold_together(tasks)
+        return [job.result for job in map(asking, tasks) if job is not None]
+
+    draw_live(collect, lambda results: st.text(", ".join(results)))
+
+
+def test_what_is_cheap_waits_for_nothing_costly() -> None:
+    """Catches one costly cell that holds up all others, and cells that start by themselves as others end."""
+    app = AppTest.from_function(grid_script).run()
+    for _ in range(2):
+        assert [text.value for text in app.text] == ["eight, nine"]  # with twenty, it would be more than 30 s
+        assert [button.label for button in app.button] == ["Compute the 2 missing (about 45 min)"]
+        app.run()

@@ -105,6 +105,13 @@ def known(client: TestClient) -> Reply:
     return begin(client, recruit={"person": "7"})
 
 
+def finished(client: TestClient) -> Reply:
+    assert begin(client, recruit={"person": "7"}).status_code == 201
+    store = door.get_service().workspace.store
+    store.write(lambda db: db.exec_driver_sql("UPDATE session SET stage = 'done'"))
+    return begin(client, recruit={"person": "7"})
+
+
 def earlier(client: TestClient) -> Reply:
     client.headers["X-Session-Token"] = begin(client, recruit={"person": "7"}).json()["token"]
     assert post(client, "consent", {"agreed": True}).status_code == 200
@@ -135,6 +142,7 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("a decision that was taken", 425, "refused_moved", after(then="consent", body={"agreed": False})),
     ("no private code", 404, "refused_code", lambda client: post(client, *WITHDRAW)),
     ("another's id", 403, "refused_known", known),
+    ("an id whose session is finished", 403, "refused_finished", finished),
     (
         "no invitation",
         403,

@@ -36,7 +36,7 @@ polled()
 if st.button("Act", key="act"):
     st.text("the act is done")
 """
-PATIENCE_S = 60
+PATIENCE_S = 300
 HELD_S = 1.0
 """So long a run waits for a click that cannot come before it has ended."""
 

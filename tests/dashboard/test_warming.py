@@ -31,7 +31,7 @@ def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> No
 def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> None:
     """Catches a first visit of the results that waits for modules which the reading of Home had time for."""
     page = str(ROOT / "dashboard/pages.py")
-    run = f"from streamlit.testing.v1 import AppTest; AppTest.from_file({page!r}, default_timeout=60).run()"
+    run = f"from streamlit.testing.v1 import AppTest; AppTest.from_file({page!r}, default_timeout=300).run()"
     (modules,) = imported_by(f"import os; os.environ['FORETELL_HOME'] = {str(tmp_path)!r}; {run}")
     assert "dashboard.home.page" in modules  # it was the start page that ran
     assert "dashboard.results.page" in modules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import Split, picture, scene_seed
 from data.sets import scenes
 from data.sets.scenes import SIZES, load
+from data.types import ImageSet
 
 
 def test_set_is_what_the_generator_draws() -> None:
@@ -82,15 +83,35 @@ def test_digest_is_the_same_in_another_process_and_differs_between_sets() -> Non
     assert len({*digests, load(split="standard", size=5).digest}) == 4
 
 
+def open_again(**options: Any) -> ImageSet:
+    """Open a set as another process would, which has kept nothing."""
+    scenes._open.cache_clear()
+    scenes._draw.cache_clear()
+    return load(**options)
+
+
 def test_digest_covers_pixels_and_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = load(split="pool", size=5).digest
+    before = open_again(split="pool", size=5).digest
     with monkeypatch.context() as patch:
         patch.setattr("data.scenes.generator.HAZE", np.float32(20))  # as another library would draw otherwise
-        assert load(split="pool", size=5).digest != before
+        assert open_again(split="pool", size=5).digest != before
     with monkeypatch.context() as patch:
         patch.setattr(scenes, "_source", lambda: "another generator")
-        assert load(split="pool", size=5).digest != before
-    assert load(split="pool", size=5).digest == before
+        assert open_again(split="pool", size=5).digest != before
+    assert open_again(split="pool", size=5).digest == before
+
+
+def test_who_opens_a_set_cannot_change_it_for_others() -> None:
+    """Catches kept pixels, masks and labels that a caller writes into and the next one reads."""
+    mine = load(split="pool", size=5)
+    pixels, mask = np.asarray(mine.open(0)).copy(), mine.mask(0).copy()
+    mine.open(0).paste((0, 0, 0), (0, 0, 96, 96))
+    mine.mask(0)[:] = True
+    with pytest.raises(ValueError, match="read-only"):
+        mine.labels[:] = 0
+    again = load(split="pool", size=9)
+    assert (np.asarray(again.open(0)) == pixels).all()
+    assert (again.mask(0) == mask).all()
 
 
 def test_digest_reads_every_file_that_draws() -> None:

@@ -79,6 +79,7 @@ class Client(threading.Thread):
                 self.gates[index].wait()
             side = random.Random(attempt).choice(("left", "right"))
             body = {"trial_index": index, "attempt_id": attempt, "side": side, "input": "key", "rt_ms": 500.0}
+            body["step"] = state["trial"].get("step", 1)
             began = time.perf_counter()
             reply = self.call("POST", "responses", body)
             self.latencies_ms.append(1000 * (time.perf_counter() - began))
@@ -88,9 +89,10 @@ class Client(threading.Thread):
             state = reply.json()["state"]
 
 
-def prepared(home: Path, clients: int, trials: int) -> None:
+def prepared(home: Path, clients: int, trials: int, task: str = "predict") -> None:
     """An open study in which so many people can answer so long."""
-    folder = write_bundle(home / "bundle", name="demo", trials=trials, practice=0, conditions=("none",), side=8)
+    shown = {"trials": trials, "practice": 0, "conditions": ("none",), "side": 8}
+    folder = write_bundle(home / "bundle", name="demo", config={"study": {"task": task}}, **shown)
     with Service(home) as service:
         service.researcher.open_study(folder, per_condition=clients)
 
@@ -111,7 +113,7 @@ def soak(server: Server, clients: int, kills: int, seed: int) -> Outcome:
         server.start()
     stop.set()
     for person in people:
-        person.join(60)
+        person.join(300)
     _still_going(people)
     server.stop()
     return _counted(server.home, people)
@@ -128,15 +130,20 @@ def _still_going(people: list[Client]) -> None:
 def _counted(home: Path, people: list[Client]) -> Outcome:
     acknowledged = {row for person in people for row in person.acknowledged}
     with sqlite3.connect(home / "foretell.db") as db:
-        stored = db.execute("SELECT attempt_id, trial_index, side FROM response").fetchall()
-        trials = db.execute("SELECT count(*) FROM (SELECT 1 FROM response GROUP BY session_id, trial_index)").fetchone()
+        last, earlier = (
+            db.execute(f"SELECT attempt_id, trial_index, side FROM {table}").fetchall()
+            for table in ("response", "earlier_response")
+        )
+        steps = "SELECT session_id, trial_index, 0 FROM response UNION SELECT session_id, trial_index, step FROM "
+        trials = db.execute(f"SELECT count(*) FROM ({steps} earlier_response)").fetchone()
         conflicts = db.execute("SELECT count(*) FROM response_conflict").fetchone()
         events = db.execute("SELECT count(*) FROM event WHERE kind = 'answered'").fetchone()
         whole = db.execute("PRAGMA integrity_check").fetchone()
+    stored = last + earlier
     with Service(home) as service:
         faults = service.researcher.verify()
     faults += [] if whole == ("ok",) else [f"The database is damaged: {whole[0]}."]
-    faults += [] if events == (len(stored),) else [f"{events[0]} events for {len(stored)} answers."]
+    faults += [] if events == (len(last),) else [f"{events[0]} events for {len(last)} answers."]
     # every client waited for its last acknowledgement: what is stored beyond was stored twice
     doubled = len(stored) - min(len({row[0] for row in stored}), trials[0], len(acknowledged))
     times = sorted(t for person in people for t in person.latencies_ms)

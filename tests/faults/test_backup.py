@@ -64,7 +64,7 @@ def test_a_backup_under_load_restores_to_a_database_that_verifies(
     wait_for(lambda: sum(len(client.acknowledged) for client in clients) > after)
     stop.set()
     for client in clients:
-        client.join(30)
+        client.join(300)
     assert [client.failure for client in clients] == [None] * CLIENTS
     server.stop()
     shutil.rmtree(server.home)  # the machine is gone
@@ -95,7 +95,7 @@ def mine(service: Service) -> list[tuple[int]]:
     return query(service, f"SELECT trial_index FROM response WHERE session_id = '{who}'")  # type: ignore[return-value]
 
 
-def wait_for(done: Callable[[], bool], patience_s: float = 60) -> None:
+def wait_for(done: Callable[[], bool], patience_s: float = 300) -> None:
     deadline = time.monotonic() + patience_s
     while not done():
         assert time.monotonic() < deadline

@@ -77,7 +77,7 @@ def test_three_processes_and_a_kill_9(servers: list[Server], tmp_path: Path) -> 
         servers[1].start()
         halfway.set()
     for client in clients:
-        client.join(90)
+        client.join(300)
     turned_away = [c for c in clients if c.failure is not None or not c.acknowledged]
     assert [c.failure for c in clients if c.acknowledged] == [None] * PLACES
     assert len(turned_away) == LATE

@@ -200,9 +200,12 @@ def test_a_csv_is_analysed_by_a_plan(tmp_path):
 
     simulated.study(24, 8, 8, seed=11).to_csv(tmp_path / "answers.csv", index=False)
     demo = (ROOT / "data" / "studies" / "demo.toml").read_text()
-    (tmp_path / "planned.toml").write_text(demo + "\n[analysis.exclusions]\nfewest_answers = 3\n")
+    (tmp_path / "planned.toml").write_text(
+        demo + "\n[analysis]\nequivalence = 5\n[analysis.exclusions]\nfewest_answers = 3\n"
+    )
     done = run("analyze", tmp_path / "answers.csv", "--plan", tmp_path / "planned.toml", "--out", tmp_path / "results")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.count("within 5 percentage points") == 9  # one for each contrast
     exclusions = pd.read_csv(tmp_path / "results" / "exclusions.csv")
     assert exclusions.to_dict("list") == {"rule": ["fewer than 3 responses"], "people": [0], "responses": [0]}
     assert "planned analysis, interim data" in (tmp_path / "results" / "report.html").read_text()

@@ -28,7 +28,7 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 PAGES = ("/", "/run/demo", "/_stcore/health")
-SOURCES = ("core", "data", "study", "dashboard", ".streamlit")
+SOURCES = ("core", "data", "study", "inquiry", "dashboard", ".streamlit")
 MASKS, FEWER = "samples = 256", "samples = 64"
 
 
@@ -57,7 +57,7 @@ def demo(tmp_path_factory):
         answers = _ask(port, server, home)
     finally:
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(timeout=30)
+        server.wait(timeout=300)
     return home, answers
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from data.scenes.generator import render
-from study.inquiry.files.explain import ExplanationQuery, explain_files
+from inquiry.files.explain import ExplanationQuery, explain_files
 from tests.commands import run
 
 MINE = """

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from core.network.classifier import Classifier
+from inquiry.files.explain import ExplanationQuery, explain_files, open_image
 from study.analysis.report import results
 from study.analysis.responses import reading as responses
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
-from study.inquiry.files.explain import ExplanationQuery, explain_files, open_image
 from study.network.sources import open_classifier
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.service import Service

@@ -74,7 +74,7 @@ def test_ctrl_c_ends_it_and_leaves_no_file(tmp_path):
                 assert process.poll() is None
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 130
+            assert process.wait(300) == 130
         finally:
             process.kill()
     assert not (tmp_path / "out").exists()

@@ -28,19 +28,19 @@ from core.units import PARAMETERISATIONS
 from core.units.maximise import Parameterisation
 from core.units.unit import Unit
 from data.types import ImageSet
-from study.inquiry.concepts.concepts import ConceptQuery, concepts
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerInspection, LayerQuery
-from study.inquiry.layers.question_files import draw_result
-from study.inquiry.layers.record import record_of
-from study.inquiry.units.exemplars import exemplars, of_set
-from study.inquiry.units.sampled_units import SampledQuery, sample
-from study.inquiry.units.units import VisualisationSettings
+from inquiry.concepts.concepts import ConceptQuery, concepts
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerInspection, LayerQuery
+from inquiry.layers.question_files import draw_result
+from inquiry.layers.record import record_of
+from inquiry.units.exemplars import exemplars, of_set
+from inquiry.units.sampled_units import SampledQuery, sample
+from inquiry.units.units import VisualisationSettings
 from study.network.sources import DATA, open_set
 from study.plan.config import ImageSource
 from tests.core.accelerator import DEVICE, open_accelerator, run_in_own_process
 from tests.core.scenes import scene_net
-from tests.study.inquiry.test_sampled_units import NETWORK
+from tests.inquiry.test_sampled_units import NETWORK
 
 SIDE = 24
 CATEGORIES = ("boat", "bird", "car")
@@ -187,7 +187,7 @@ def test_tcav_is_the_cpus(device: str) -> None:
 
 def test_effects_of_concepts_are_the_cpus(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches representations from which a concept is removed on two devices."""
-    monkeypatch.setattr("study.inquiry.concepts.concepts.INTERVENED", 12)
+    monkeypatch.setattr("inquiry.concepts.concepts.INTERVENED", 12)
     context = Counter(few_scenes().contexts or ()).most_common(1)[0][0]
     about = {"concepts": (f"context={context}",), "settings": SETTINGS}
     query = ConceptQuery("small", "car", layers=("features.2",), count=8, runs=2, **about)

@@ -14,7 +14,7 @@ from core.errors import ForetellError
 from study.workspace.apart import NICE, NICENESS, find_niceness, run_apart
 from study.workspace.workspace import ROOT
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 class Stop(Exception):

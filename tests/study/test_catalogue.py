@@ -9,12 +9,16 @@ import pytest
 from core.attribution import METHODS
 from core.attribution.records import sign_of
 from dashboard.server.api import RUNNER
-from study.locales import CATALOGUES
+from study.locales import CATALOGUES, TEMPLATES
+from study.plan.draft import MISSING, StudyDraft
 from study.plan.procedure import Procedure
+from study.plan.studyfiles import templates
 from study.plan.texts import complete_texts
+from study.plan.translation import PLACES, translate_template
+from study.workspace.workspace import ROOT
 
 ENGLISH = CATALOGUES["en"]
-ELSEWHERE = ("login.html", "draft.js", "picture.svg", "heatmap.svg")
+ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg")
 """Files that only researchers' browsers load."""
 
 
@@ -77,4 +81,28 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
 
 def test_the_page_is_small() -> None:
     """Catches a participant's page that grows unnoticed."""
-    assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 68_500
+    assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
+
+
+def list_strings(value: object) -> list[str]:
+    """The texts at a place of a study file, without the names of its keys, ids and kinds."""
+    if isinstance(value, dict):
+        return [text for key, one in value.items() if key not in ("id", "kind") for text in list_strings(one)]
+    return [text for one in value for text in list_strings(one)] if isinstance(value, list) else [str(value)]
+
+
+def test_every_study_file_of_the_project_is_a_template() -> None:
+    """Catches a recipe that Design does not offer and Studies lists among one's own."""
+    assert {path.stem for path in (ROOT / "data" / "studies").glob("*.toml")} == {path.stem for path in templates()}
+
+
+def test_the_texts_of_every_template_are_there_in_every_language() -> None:
+    """Catches a text that is changed in a template and then stays English in a German study."""
+    for template in templates():
+        draft = StudyDraft.read(template)
+        for language in CATALOGUES:
+            known = {*TEMPLATES[language].values()}
+            for place in PLACES:
+                value = translate_template(draft, language).get(place, draft.get(place))
+                said = [] if value is MISSING else list_strings(value)
+                assert {one for one in said if not one.isdigit() and one != "False"} <= known

@@ -16,7 +16,7 @@ from study.service import Service
 from study.workspace.workspace import ROOT
 from tests.conftest import write_bundle
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @pytest.fixture

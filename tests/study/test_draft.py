@@ -76,7 +76,7 @@ def test_what_is_set_is_what_the_file_says_and_nothing_else_changes(place: str, 
 
 def test_a_text_that_looks_like_a_table_is_left_alone() -> None:
     """Catches a blank line put before what is not the head of a table but a line of a text."""
-    text = DEMO + '\n[texts]\nconsent = """\nYou read:\n[study]\nand agree."""\n'
+    text = TINY + '\n[texts]\nconsent = """\nYou read:\n[study]\nand agree."""\n'
     draft = StudyDraft(text)
     draft.set("trials.per_type", 2)
     assert tomllib.loads(draft.text)["texts"]["consent"] == "You read:\n[study]\nand agree."

@@ -29,7 +29,7 @@ def test_writers_of_one_file_do_not_disturb_each_other(tmp_path):
         try:
             with open_replacement(path) as file:
                 file.write(content)
-                together.wait(10)
+                together.wait(300)
         except OSError as error:
             failed.append(error)
 

@@ -107,7 +107,7 @@ def test_writers_of_several_stores_take_turns(url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert stores[0].read(lambda db: db.exec_driver_sql("SELECT count(*), count(DISTINCT x), max(x) FROM n").one()) == (
         181,
         181,
@@ -123,7 +123,7 @@ def test_stores_that_open_at_once_make_the_tables_once(url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert len(opened) == 4
     versions = opened[0].read(lambda db: db.exec_driver_sql("SELECT version FROM schema_version ORDER BY 1").all())
     assert [v for (v,) in versions] == list(range(1, len(MIGRATIONS["postgresql"]) + 1))
@@ -135,13 +135,13 @@ def test_one_failing_job_fails_alone(store: Store) -> None:
     """PostgreSQL ends a transaction at the first error: the savepoint of each job keeps that from the others."""
     store.write(lambda db: db.exec_driver_sql("CREATE TABLE n(x BIGINT PRIMARY KEY)"))
     gate = threading.Event()
-    held = store._writer.submit(lambda db: gate.wait(5))
+    held = store._writer.submit(lambda db: gate.wait(300))
     jobs = [store._writer.submit(lambda db, x=x: db.exec_driver_sql(f"INSERT INTO n VALUES ({x})")) for x in (1, 1, 2)]
     gate.set()
-    held.result(5)
+    held.result(300)
     with pytest.raises(StoreError, match="duplicate key"):
-        jobs[1].result(5)
-    jobs[2].result(5)
+        jobs[1].result(300)
+    jobs[2].result(300)
     assert store.read(lambda db: db.exec_driver_sql("SELECT x FROM n ORDER BY x").all()) == [(1,), (2,)]
 
 
@@ -153,13 +153,13 @@ def test_a_connection_that_breaks_acknowledges_nothing_of_its_group(
     )  # a busy machine would else end the group before it is whole
     store.write(lambda db: db.exec_driver_sql("CREATE TABLE n(x BIGINT PRIMARY KEY)"))
     gate = threading.Event()
-    held = store._writer.submit(lambda db: gate.wait(5))
+    held = store._writer.submit(lambda db: gate.wait(300))
     before = store._writer.submit(lambda db: db.exec_driver_sql("INSERT INTO n VALUES (1)"))
     broken = store._writer.submit(lambda db: db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())"))
     gate.set()
     for future in (held, before, broken):
         with pytest.raises(StoreError):
-            future.result(20)
+            future.result(300)
     store.write(lambda db: db.exec_driver_sql("INSERT INTO n VALUES (2)"))
     assert store.read(lambda db: db.exec_driver_sql("SELECT x FROM n").all()) == [(2,)]
 

@@ -70,7 +70,7 @@ def test_no_table_is_written_another_way() -> None:
     root = Path(__file__).parents[2]
     found = {
         str(path.relative_to(root))
-        for folder in ("study", "dashboard", "core", "data")
+        for folder in ("study", "inquiry", "dashboard", "core", "data")
         for path in (root / folder).rglob("*.py")
         if ".to_csv(" in path.read_text(encoding="utf-8")
     }

@@ -26,6 +26,8 @@ def test_a_copy_is_a_study_of_its_own_with_the_comments_on_its_settings(tmp_path
     assert heading.count("#") == 1
     assert text.startswith("[study]")
     assert text.count("#") == template.count("#") - 1
+    assert "nobody is paid" in template
+    assert "nobody is paid" not in text
     again = studyfiles.copy_study(path, tmp_path, "again")
     path.write_text(f"# My own words.\n\n{text}")
     assert studyfiles.copy_study(path, tmp_path, "third").read_text().startswith("# My own words.")
@@ -113,4 +115,5 @@ def test_two_studies_differ_where_their_settings_do(tmp_path: Path) -> None:
     draft.set("analysis.alpha", 0.01)
     draft.save(path)
     found = {one.place: (one.first, one.second) for one in studyfiles.compare_studies(path, DEMO)}
+    assert found.pop("texts.consent")[0] is None  # the demo's own, which is in no copy
     assert found == {"study.name": ("mine", "demo"), "trials.per_type": (3, 1), "analysis.alpha": (0.01, None)}

@@ -113,7 +113,7 @@ def test_no_table_is_read_another_way() -> None:
     """Catches a new command that reads a user's table with pandas' own guesses; two read what Foretell wrote."""
     found = {
         path.relative_to(ROOT).as_posix()
-        for folder in ("study", "dashboard", "core", "data")
+        for folder in ("study", "inquiry", "dashboard", "core", "data")
         for path in (ROOT / folder).rglob("*.py")
         if ".read_csv(" in path.read_text(encoding="utf-8")
     }

@@ -8,7 +8,6 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from pydantic import ValidationError
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from core.errors import ForetellError
 from study.analysis.exploratory.analysis import AnalysedStudy, list_analyses
 from study.analysis.report.composition import write_title
-from study.analysis.responses import accuracies, reading
+from study.analysis.responses import reading
 from study.bundle import TRIAL_TYPES
 from study.conditions import CONDITIONS
 from study.locales import CATALOGUES, TASK_TEXTS
@@ -254,38 +253,3 @@ def test_responses_to_several_tasks_are_not_one_analysis() -> None:
     with pytest.raises(ForetellError, match="Column 'task': Unknown task 'accept'"):
         reading.prepare(frame.assign(task="accept"))
     assert reading.prepare(frame.assign(task="accept_reject")).task.name == "accept_reject"
-
-
-PUBLISHED = {
-    "none": (81.56, 5.54, 92.3, 71.0),
-    "knn": (75.44, 8.83, 94.0, 56.1),
-    "emd_nn": (76.72, 9.30, 94.9, 58.1),
-    "emd_corr": (78.39, 7.50, 93.6, 63.0),
-    "chm_nn": (77.56, 6.91, 95.9, 58.7),
-    "chm_corr": (76.72, 8.47, 94.4, 59.0),
-}
-"""Nguyen, Taesiri & Nguyen (2022), ImageNet, in %: mean and SD over participants; where the AI is right, wrong."""
-
-
-def test_published_responses_give_the_published_accuracies(real: Path) -> None:
-    """10,800 responses of 360 participants, read as a researcher's file is, in percent to the digits that were printed.
-
-    Catches rows that are lost, conditions or trial types that are exchanged, and accuracies over responses to the wrong
-    kind of trial.
-    """
-    theirs = pd.read_csv(real / "human" / "accept_reject_imagenet.csv")
-    frame = theirs.rename(columns={"ground_truth_wnid": "category", "picture": "item"}).assign(
-        trial_type=np.where(theirs["ai_correct"] == 1, "std_correct", "std_incorrect"),
-        saliency=theirs["condition"].str.endswith("corr").astype(int),
-        examples=(theirs["condition"] != "none").astype(int),
-        task="accept_reject",
-    )
-    data = reading.prepare(frame)
-    assert (len(data.frame), data.frame["participant"].nunique(), data.dropped) == (10_800, 360, 0)
-    cells = accuracies.accuracy(data.frame).set_index(["condition", "trial_type"])["accuracy"] * 100
-    each = data.frame.groupby(["condition", "participant"])["correct"].mean().groupby("condition")
-    for condition, (mean, sd, right, wrong) in PUBLISHED.items():
-        mine = 100 * each.get_group(condition)
-        assert (round(mine.mean(), 2), round(mine.std(ddof=1), 2)) == (mean, sd), condition
-        assert round(cells[condition, "std_correct"], 1) == right
-        assert round(cells[condition, "std_incorrect"], 1) == wrong

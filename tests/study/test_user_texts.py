@@ -144,7 +144,7 @@ def test_no_users_text_is_read_another_way() -> None:
     """Catches a new reader of a user's file that does not know byte-order marks."""
     found = {
         path.relative_to(ROOT).as_posix()
-        for folder in ("core", "data", "study", "dashboard")
+        for folder in ("core", "data", "study", "inquiry", "dashboard")
         for path in (ROOT / folder).rglob("*.py")
         if ".read_text(" in path.read_text(encoding="utf-8")
     }

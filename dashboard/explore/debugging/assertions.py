@@ -21,11 +21,11 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.uploads import read_upload
+from inquiry.assertions import ready_rules
+from inquiry.assertions.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
+from inquiry.assertions.rules import RuleProcess
+from inquiry.debugging.debugging import DebuggingResults
 from study.collection.access.permissions import Permission
-from study.inquiry.assertions import ready_rules
-from study.inquiry.assertions.assertions import COLUMNS, CONFIDENCE, PREDICTED, AssertionResults
-from study.inquiry.assertions.rules import RuleProcess
-from study.inquiry.debugging.debugging import DebuggingResults
 from study.workspace.modelfiles import add_file, remove_file
 from study.workspace.workspace import home
 

@@ -14,8 +14,7 @@ from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
-from study import plots
-from study.inquiry.debugging.calibration import (
+from inquiry.debugging.calibration import (
     COOLED,
     GIVEN,
     LEAST,
@@ -24,7 +23,8 @@ from study.inquiry.debugging.calibration import (
     Gap,
     explain_few,
 )
-from study.inquiry.debugging.debugging import DebuggingResults
+from inquiry.debugging.debugging import DebuggingResults
+from study import plots
 
 NONE = "–"
 COUNTS = 0.2

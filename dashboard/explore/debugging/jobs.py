@@ -17,12 +17,12 @@ from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.assertions.assertions import COLUMNS, AssertionQuery, AssertionResults, assertions, load_judged_set
-from study.inquiry.assertions.rules import LIMIT_S, RuleProcess
-from study.inquiry.debugging.calibration import assess_calibration
-from study.inquiry.debugging.debugging import DebuggingResults, debug_classifier
-from study.inquiry.debugging.uncertainty import UncertaintyQuery, uncertainty
-from study.inquiry.units.exemplars import of_set
+from inquiry.assertions.assertions import COLUMNS, AssertionQuery, AssertionResults, assertions, load_judged_set
+from inquiry.assertions.rules import LIMIT_S, RuleProcess
+from inquiry.debugging.calibration import assess_calibration
+from inquiry.debugging.debugging import DebuggingResults, debug_classifier
+from inquiry.debugging.uncertainty import UncertaintyQuery, uncertainty
+from inquiry.units.exemplars import of_set
 from study.network.sources import open_set
 from study.workspace.workspace import home
 

@@ -11,7 +11,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from study.inquiry.debugging.debugging import DebuggingResults
+from inquiry.debugging.debugging import DebuggingResults
 from study.plots import INK, MARKS, PALETTE
 
 RIGHT, OTHER_ERROR, CONFIDENT, UNKNOWN = KINDS = ("Correct", "Other error", "Confident error", "True class unknown")

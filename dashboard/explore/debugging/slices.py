@@ -14,8 +14,8 @@ from dashboard.explore.debugging.rates import draw_rates
 from dashboard.shared import numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.messages import escape_markdown
-from study.inquiry.debugging.debugging import DebuggingResults
-from study.inquiry.debugging.slices import describe_result, describe_slice, format_slice, tabulate_slices
+from inquiry.debugging.debugging import DebuggingResults
+from inquiry.debugging.slices import describe_result, describe_slice, format_slice, tabulate_slices
 
 NAMES = 44
 """Letters in a line of what the images of a slice share."""

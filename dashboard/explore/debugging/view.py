@@ -22,7 +22,7 @@ from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
-from study.inquiry.debugging.debugging import (
+from inquiry.debugging.debugging import (
     FOLDS,
     DebuggingResults,
     Judge,

@@ -82,11 +82,9 @@ def choose_filter(gallery: Gallery, selected: frozenset[int], noted: frozenset[i
     truth = _class_box("True class", TRUTH_KEY, _occurring(gallery.images.categories, gallery.images.labels))
     predicted = _class_box("Predicted class", PREDICTED_KEY, _occurring(names, gallery.predictions.predicted))
     links.check(VERDICT_KEY, get_args(Verdict), "filter")
-    verdict: Verdict = st.selectbox("Prediction", get_args(Verdict), key=VERDICT_KEY, bind="query-params", width=165)
-    confidence = st.slider(
-        "Confidence, %", 0, 100, DEFAULTS[CONFIDENCE_KEY], key=CONFIDENCE_KEY, bind="query-params", width=145
-    )
-    text = st.text_input("Text in the image's id", key=TEXT_KEY, bind="query-params", width=160)
+    verdict: Verdict = st.selectbox("Prediction", get_args(Verdict), key=VERDICT_KEY, bind="query-params")
+    confidence = st.slider("Confidence, %", 0, 100, DEFAULTS[CONFIDENCE_KEY], key=CONFIDENCE_KEY, bind="query-params")
+    text = st.text_input("Text in the image's id", key=TEXT_KEY, bind="query-params")
     only = bool(selected) and st.toggle(f"Only the {len(selected):,} selected", key=SELECTED_KEY, bind="query-params")
     among = selected if only else None
     if noted and st.toggle(f"Only the {len(noted):,} with a note", key=NOTED_KEY, bind="query-params"):
@@ -119,4 +117,4 @@ def _occurring(names: Sequence[str], numbers: NDArray[np.int64]) -> list[str]:
 
 def _class_box(label: str, key: str, names: Sequence[str]) -> str:
     links.check(key, [ANY, *names], "class")
-    return st.selectbox(label, [ANY, *names], key=key, bind="query-params", width=150)
+    return st.selectbox(label, [ANY, *names], key=key, bind="query-params")

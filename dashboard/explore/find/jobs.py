@@ -15,8 +15,8 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.debugging.classes import tabulate_classes
-from study.inquiry.debugging.disagreement import (
+from inquiry.debugging.classes import tabulate_classes
+from inquiry.debugging.disagreement import (
     QUICK_METHODS,
     MethodAgreement,
     MethodComparison,
@@ -58,7 +58,7 @@ def make_network_task(first: Classifier, second: Classifier, images: ImageSet) -
 
 
 def make_class_task(classifier: Classifier, gallery: Gallery) -> Task:
-    """Return the task that tabulates the classes of a classified set (`study.inquiry.debugging.classes`)."""
+    """Return the task that tabulates the classes of a classified set (`inquiry.debugging.classes`)."""
 
     def compute(progress: Progress) -> pd.DataFrame:
         scored = gallery.has_known_label

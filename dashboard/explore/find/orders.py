@@ -15,7 +15,7 @@ from dashboard.shared import cache, links
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
-from study.inquiry.debugging.disagreement import MOST_IMAGES, QUICK_METHODS
+from inquiry.debugging.disagreement import MOST_IMAGES, QUICK_METHODS
 from study.network.predictions import Predictions
 
 ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {

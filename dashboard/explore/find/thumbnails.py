@@ -19,7 +19,7 @@ from dashboard.shared.cache import Gallery
 from dashboard.shared.imagegrid import make_thumbnail
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import HEATMAP_PATH, digest
-from study.inquiry.debugging.disagreement import QUICK_METHODS
+from inquiry.debugging.disagreement import QUICK_METHODS
 
 NOTHING = "None"
 FIRST = "grad_cam"
@@ -37,7 +37,7 @@ def choose_hover(model: str) -> str:
     links.check(HOVER_KEY, [format_name(name) for name in offered], "method")
     return st.selectbox(
         "Heatmap on hover", offered, offered.index(FIRST), format_func=format_name, key=HOVER_KEY,
-        bind="query-params", width=160, help="Shown over an image that the mouse points at or the Tab key reaches.",
+        bind="query-params", help="Shown over an image that the mouse points at or the Tab key reaches.",
     )  # fmt: skip
 
 

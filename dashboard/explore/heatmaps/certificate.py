@@ -28,7 +28,7 @@ def show(certificate: Certificate, category: str) -> None:
 
 
 def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
-    """List the facts that apply to the method."""
+    """List the facts that apply to the method, and why others do not."""
     known = [
         ("Explained class", f"{category} ({certificate.probability:.1%})"),
         ("Completeness residual", _percent(certificate.completeness)),
@@ -36,7 +36,19 @@ def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
         ("Effective sample size", _samples(certificate)),
         ("Largest standard error", _number(certificate.standard_error)),
     ]
-    return [(name, value) for name, value in known if value is not None]
+    return [(name, value) for name, value in known if value is not None] + _list_reasons(certificate)
+
+
+def _list_reasons(certificate: Certificate) -> list[tuple[str, str]]:
+    """List which facts a heatmap cannot have, each with the reason."""
+    reasons = []
+    if certificate.completeness is None and certificate.conservation is None:
+        reasons.append(("Completeness", "does not apply: this method's values need not add up to the prediction"))
+    if certificate.standard_error is None:
+        is_exact = certificate.seed is None and not certificate.origin
+        why = "none: this method draws nothing at random" if is_exact else "not estimated by this method"
+        reasons.append(("Standard error", why))
+    return reasons
 
 
 def as_json(certificate: Certificate, category: str) -> str:

@@ -21,7 +21,7 @@ from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import await_result, draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
-from study.inquiry.counterfactuals.counterfactuals import describe_counterfactual, draw_counterfactual
+from inquiry.counterfactuals.counterfactuals import describe_counterfactual, draw_counterfactual
 
 BIND: Literal["query-params"] = "query-params"
 NOTHING = "None"

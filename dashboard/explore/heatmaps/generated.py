@@ -17,8 +17,8 @@ from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready, get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
-from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.counterfactuals.generated import (
+from inquiry.concepts.interventions import draw_rows
+from inquiry.counterfactuals.generated import (
     EPOCHS,
     KEPT,
     LATENT,

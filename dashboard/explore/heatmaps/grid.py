@@ -31,6 +31,8 @@ MOST_CELLS = 250
 """Heatmaps of a grid: finished ones are kept in memory."""
 MOST_STACKED = 24
 """Heatmaps of a grid that are also drawn below each other, for a phone: its sheet is drawn in addition."""
+MOST_NAMED = 8
+"""Methods that the title of a sheet names."""
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
 CLOSER_HELP = "One slider over all cells from the image to its heatmap; zoom and movement are the same in every cell."
@@ -184,8 +186,10 @@ def _show_predictions(explained: Sequence[ExplainedColumn]) -> None:
 
 
 def title_of(explained: Sequence[ExplainedColumn], methods: Iterable[str]) -> str:
-    """Name every network and method of a sheet."""
-    return f"{' and '.join(_networks(explained))}: {', '.join(map(format_name, methods))}"
+    """Name every network of a sheet, and its methods unless they are many: each heatmap has its name."""
+    named = list(map(format_name, methods))
+    said = ", ".join(named) if len(named) <= MOST_NAMED else f"{len(named)} methods"
+    return f"{' and '.join(_networks(explained))}: {said}"
 
 
 def _networks(explained: Sequence[ExplainedColumn]) -> list[str]:

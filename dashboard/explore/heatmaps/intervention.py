@@ -27,9 +27,12 @@ LOOK = HeatmapStyle()
 
 
 def show(seen: ClassifiedImage, images: str, method: str, parameters: dict[str, Any], seed: int) -> None:
-    """Choose a factor and its value, and show the changed image; nothing for sets that are not generated."""
+    """Choose a factor and its value, and show the changed image, of a set that is generated."""
     gallery: Gallery | None = await_result(cache.start_gallery_job(seen.model, images))
-    if gallery is None or not gallery.images.factors:
+    if gallery is None:
+        return
+    if not gallery.images.factors:
+        st.caption("Only generated images, such as the scenes, can be drawn again with one change.")
         return
     st.subheader("What if the scene were different?", anchor=False)
     factors, i = gallery.images.factors, gallery.images.ids.index(seen.chosen.name)

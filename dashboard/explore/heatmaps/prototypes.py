@@ -6,20 +6,17 @@ from typing import Literal
 
 import streamlit as st
 
-from core.concepts.prototypes import has_prototypes
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
+from inquiry.counterfactuals.prototypes import describe_matches, draw_input
 from study.conditions.prototypes.cards import describe_input
-from study.inquiry.counterfactuals.prototypes import describe_matches, draw_input
 
 BIND: Literal["query-params"] = "query-params"
 PREDICTED = "Predicted class"
 
 
 def show(seen: ClassifiedImage) -> None:
-    """Show the prototypes that add most to a class; nothing for a network without prototypes."""
-    if not has_prototypes(seen.classifier):
-        return
+    """Show the prototypes that add most to a class, of a network that has them."""
     st.subheader("Prototypes", anchor=False)
     names = seen.classifier.names.short
     chosen = st.selectbox(

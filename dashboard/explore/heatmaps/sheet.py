@@ -19,7 +19,7 @@ from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
 SIDE, GAP, LABELS = 200, 14, 160
 WIDE_SIDE = 330
 """Side of the images of a stacked sheet, which fill a phone, where a unit is one pixel."""
-SMALL, TINY = 12.5, 12
+SMALL, TINY = 12.5, 12.25
 """Sizes of text: on the page, a unit of the sheet is one pixel or more."""
 PER_LINE = 5
 """Heatmaps side by side where there are more methods, of one image."""

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.attribution.outside.external import reads_heatmaps
 from core.drawing.rendering import scale_of
 from core.names import format_name
 from dashboard.explore import figures
@@ -54,7 +55,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
             st.subheader(TOP_HEADING, anchor=False)
             show_top_predictions(seen, target)
         with right:
-            _trust(seen, cell)
+            _trust(seen, cell, measured=measured)
         stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{method}".replace("/", "-").replace(":", ".")
         downloads.show_heatmap_downloads(shown, stem)
 
@@ -100,15 +101,20 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
         place.image(image, caption=text, width="stretch", alt=text)
 
 
-def _trust(seen: ClassifiedImage, cell: Cell) -> None:
+def _trust(seen: ClassifiedImage, cell: Cell, *, measured: bool) -> None:
     if cell.certificate is None:
         return
     st.subheader("Reliability of this heatmap", anchor=False)
     certificate.show(cell.certificate, seen.classifier.names.short[cell.request.target])
     if cell.faithfulness is not None:
         _curves(cell.faithfulness)
+    elif not measured:
+        st.caption("Faithfulness and stability are not measured yet.")
+        st.button("Measure them", key="measure", on_click=st.session_state.update, args=({"faithfulness": True},))
     if cell.robustness is not None:
         _robust(cell.robustness)
+    elif cell.faithfulness is not None and reads_heatmaps(cell.request.heatmap_method):
+        st.caption("Stability does not apply: Foretell reads these heatmaps and cannot compute others.")
 
 
 def _curves(faithfulness: Faithfulness) -> None:

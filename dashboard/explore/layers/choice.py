@@ -14,11 +14,11 @@ from dashboard.explore import parameters
 from dashboard.explore.layers import words
 from dashboard.shared import cache, links
 from dashboard.shared.messages import escape_markdown
-from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.files.targets import TOP
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerQuery, blocks
-from study.inquiry.layers.record import Topic, group_questions, record_of
+from inquiry.concepts.interventions import draw_rows
+from inquiry.files.targets import TOP
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerQuery, blocks
+from inquiry.layers.record import Topic, group_questions, record_of
 
 BIND: Literal["query-params"] = "query-params"
 FIRST = "probes"

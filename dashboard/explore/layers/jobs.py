@@ -18,11 +18,11 @@ from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerInspection, LayerQuery
-from study.inquiry.layers.question_files import ask_question, draw_result
-from study.inquiry.layers.record import record_of
+from inquiry.concepts.interventions import draw_rows
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerInspection, LayerQuery
+from inquiry.layers.question_files import ask_question, draw_result
+from inquiry.layers.record import record_of
 from study.workspace.workspace import home
 
 

@@ -16,20 +16,21 @@ from core.network.classifier import Classifier
 from core.parameters import summary
 from dashboard.explore.heatmap_jobs import start_pace_job
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.layers.choice import COUNT_KEY
+from dashboard.explore.layers.choice import LEAST
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.explore.parameters import COST_UNKNOWN
 from dashboard.shared import files, numbers
+from dashboard.shared.jobs import pool
 from dashboard.shared.live import await_result, begin, draw_when_ready, format_duration, is_held
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerQuery
+from inquiry.layers.record import Drawing, QuestionRecord, record_of
 from study.analysis.words.headings import format_heading
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerQuery
-from study.inquiry.layers.record import Drawing, QuestionRecord, record_of
 
-FEW = 50
-"""Images of a smaller first run."""
+EXAMPLE_COUNTS = (50, LEAST)
+"""Images of an example that is computed at once where all would take long."""
 
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
@@ -52,8 +53,13 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
     request = LayerRequest(asked, classifier, compared, images, count)
     if request.estimate() is None:
         st.caption(COST_UNKNOWN)
-    draw_when_ready(request.task, lambda result: _draw_result(request, result), "_layers")
-    _offer_smaller_run(request)
+    example = find_example(request)
+    if example is request:
+        draw_when_ready(request.task, lambda result: _draw_result(request, result), "_layers")
+    else:
+        _offer_whole(request, example)
+        # So few images did not do: drawn again, the page offers all of them, with no error in its place.
+        draw_when_ready(example.task, lambda result: _draw_result(example, result), "_layers", lambda _: st.rerun())
     downloads.show_downloads(None)
 
 
@@ -63,20 +69,34 @@ def describe_reading(record: QuestionRecord) -> str:
     return " ".join(filter(None, (record.reading, f"Method: {cited}." if cited else "")))
 
 
-def _offer_smaller_run(request: LayerRequest) -> None:
-    """Draw a button that asks the question about fewer images, where that is much faster."""
-    smaller = replace(request, count=FEW)
-    if request.image_count < 2 * FEW or not is_held(request.task):
-        return
-    seconds = smaller.task.seconds
-    if seconds is None or seconds > (request.task.seconds or 0.0) / 2:
-        return
+def find_example(request: LayerRequest) -> LayerRequest:
+    """Return the request about fewer images where all would wait for a click and these do not; else the request.
 
-    def start() -> None:
-        st.session_state[COUNT_KEY] = FEW
-        begin([smaller.key])
+    Where a question failed with few images, such as one that needs several of each class, there is no example.
+    """
+    if not is_held(request.task):
+        return request
+    smaller = [replace(request, count=count) for count in EXAMPLE_COUNTS if count < request.image_count]
+    if any(map(_has_failed, smaller)):
+        return request
+    return next((one for one in smaller if not is_held(one.task)), request)
 
-    st.button(f"Start with {FEW} images ({format_duration(seconds)})", key="layers_smaller", on_click=start)
+
+def _has_failed(request: LayerRequest) -> bool:
+    """Tell whether so few images did not do."""
+    job = pool().find(request.key)
+    return job is not None and job.state == "failed"
+
+
+def _offer_whole(request: LayerRequest, example: LayerRequest) -> None:
+    """Say that fewer images are shown, and offer all that were asked for."""
+    about = format_duration(request.task.seconds or 0.0)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"An example with {example.count} images.", width="content")
+        st.button(
+            f"Compute with {request.image_count:,} images ({about})",
+            key="layers_whole", type="primary", on_click=begin, args=([request.key],),
+        )  # fmt: skip
 
 
 def _draw_result(request: LayerRequest, result: LayerResult) -> None:

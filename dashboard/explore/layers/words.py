@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.names import format_name
-from study.inquiry.layers.record import record_of
+from inquiry.layers.record import record_of
 
 LABELS: Mapping[str, str] = {
     "beta": "Sparsity weight (beta)",

@@ -16,9 +16,9 @@ from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.concepts.concepts import CHANCE, LEAST_CHANCE
-from study.inquiry.concepts.conceptsets import OTHERS, draw_inputs, parse_concepts
-from study.inquiry.concepts.interventions import against_others, draw_rows, predict_under_intervention
+from inquiry.concepts.concepts import CHANCE, LEAST_CHANCE
+from inquiry.concepts.conceptsets import OTHERS, draw_inputs, parse_concepts
+from inquiry.concepts.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels
 
 CHANGED = 64

@@ -18,7 +18,7 @@ from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.layers.units.dissection import compute_lit_share, concept_masks
+from inquiry.layers.units.dissection import compute_lit_share, concept_masks
 from study.network.sources import class_of_labels
 
 MOST = 320

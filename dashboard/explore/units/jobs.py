@@ -17,9 +17,9 @@ from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.units.exemplars import COUNT, exemplars, of_set
-from study.inquiry.units.sampled_units import HOW, SampledQuery, sample
-from study.inquiry.units.units import VisualisationSettings
+from inquiry.units.exemplars import COUNT, exemplars, of_set
+from inquiry.units.sampled_units import HOW, SampledQuery, sample
+from inquiry.units.units import VisualisationSettings
 
 
 def make_synthesis_task(

@@ -20,8 +20,8 @@ from dashboard.shared.messages import escape_markdown
 from dashboard.shared.numbers import table
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.concepts.concept_results import EffectResults
-from study.inquiry.concepts.concept_vae import EPOCHS, KEPT, LEAST_TRAININGS, TRAININGS, VaeQuery, estimate_by_vae
+from inquiry.concepts.concept_results import EffectResults
+from inquiry.concepts.concept_vae import EPOCHS, KEPT, LEAST_TRAININGS, TRAININGS, VaeQuery, estimate_by_vae
 from study.workspace.workspace import home
 
 BIND: Literal["query-params"] = "query-params"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
@@ -25,14 +25,15 @@ from dashboard.explore.units.jobs import make_exemplars_task, make_sampling_task
 from dashboard.shared import files, links
 from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
-from dashboard.shared.live import JobCollector, describe_state, draw_live
+from dashboard.shared.live import JobCollector, describe_state, draw_live, is_held
 from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.inquiry.units import sampled_units, units
-from study.inquiry.units.exemplars import SAME_PROJECTION, Exemplars
-from study.inquiry.units.sampled_units import HOW, SampledQuery, SampledUnit, render_files
-from study.inquiry.units.unit_sheets import Tile, drop_projections, tile_exemplars, tile_maximised
-from study.inquiry.units.units import VisualisationSettings
+from inquiry.concepts.interventions import draw_rows
+from inquiry.units import sampled_units, units
+from inquiry.units.exemplars import SAME_PROJECTION, Exemplars
+from inquiry.units.sampled_units import HOW, SampledQuery, SampledUnit, render_files
+from inquiry.units.unit_sheets import Tile, drop_projections, tile_exemplars, tile_maximised
+from inquiry.units.units import VisualisationSettings
 
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")
@@ -43,6 +44,8 @@ SAMPLED_FILES = {
     "json": ("Metadata (JSON)", "application/json"),
 }
 Offer = Callable[[], None]
+FEW, FEW_STEPS = 200, 32
+"""Images and steps of an example that is computed at once where all would take long."""
 SYNTHESISED_PX, EXEMPLAR_PX = 170, (250, 340)
 """Widths on the page, px, of two and of three parts: four, three and two side by side, on a phone two and one."""
 
@@ -106,11 +109,17 @@ def _load_sampled_layers(key: str, _classifier: Classifier) -> tuple[str, ...]: 
 
 @dataclass(frozen=True)
 class UnitJobs:
-    """The jobs that synthesise and find images; None while they wait for a click."""
+    """The jobs that synthesise and find images; None while they wait for a click.
+
+    ``settings`` are those of ``made`` and ``searched`` the number of images of ``exemplars``: less than was asked for
+    where all of it waits for a click.
+    """
 
     classifier: Classifier
     made: Job | None
     exemplars: Job | None
+    settings: VisualisationSettings | SampledQuery
+    searched: int
 
     def result(self, job: Job | None) -> MaximisedImages | SampledUnit | Exemplars | None:
         """Return the result of a job, if it is done."""
@@ -134,16 +143,18 @@ def show(
         raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 
     def collect(asking: JobCollector) -> UnitJobs:
-        exemplars = asking(make_exemplars_task(classifier, unit, images)) if images else None
+        exemplars, searched = _ask_for_exemplars(asking, classifier, unit, images) if images else (None, 0)
         if isinstance(settings, SampledQuery):
-            return UnitJobs(classifier, asking(make_sampling_task(classifier, unit, settings)), exemplars)
-        return UnitJobs(classifier, asking(make_synthesis_task(classifier, unit, settings, images)), exemplars)
+            made = asking(make_sampling_task(classifier, unit, settings))
+            return UnitJobs(classifier, made, exemplars, settings, searched)
+        made, used = _ask_for_images(asking, classifier, unit, settings, images)
+        return UnitJobs(classifier, made, exemplars, used, searched)
 
     def draw(shown: UnitJobs) -> None:
-        if isinstance(settings, SampledQuery):
-            offer = _show_sampled(shown, settings)
+        if isinstance(shown.settings, SampledQuery):
+            offer = _show_sampled(shown, shown.settings)
         else:
-            offer = _show_maximised(shown, unit, settings)
+            offer = _show_maximised(shown, unit, shown.settings)
         if images is not None:
             _show_exemplars(shown, images)
         downloads.show_downloads(offer)
@@ -155,13 +166,39 @@ def show(
         concepts.show(classifier, unit.channel, images)
 
 
+def _ask_for_exemplars(
+    asking: JobCollector, classifier: Classifier, unit: Unit, images: ImageSet
+) -> tuple[Job | None, int]:
+    """Ask for the top images of a set or, where all wait for a click, of a few; return the job and their number."""
+    whole = make_exemplars_task(classifier, unit, images)
+    job = asking(whole)
+    few = images.only(draw_rows(len(images), 0, FEW)) if job is None and is_held(whole) else images
+    example = make_exemplars_task(classifier, unit, few)
+    if len(few) == len(images) or is_held(example):
+        return job, len(images)
+    return asking(example), len(few)
+
+
+def _ask_for_images(
+    asking: JobCollector, classifier: Classifier, unit: Unit, settings: VisualisationSettings, images: ImageSet | None
+) -> tuple[Job | None, VisualisationSettings]:
+    """Ask for synthesised images or, where they wait for a click, one of few steps; return job and settings."""
+    whole = make_synthesis_task(classifier, unit, settings, images)
+    job = asking(whole)
+    few = replace(settings, starts=1, steps=min(FEW_STEPS, settings.steps))
+    example = make_synthesis_task(classifier, unit, few, images)
+    if job is not None or not is_held(whole) or is_held(example):
+        return job, settings
+    return asking(example), few
+
+
 def _capitalise(text: str) -> str:
     return upper_first(text) if text.startswith("class ") else text
 
 
 def _show_maximised(shown: UnitJobs, unit: Unit, settings: VisualisationSettings) -> Offer | None:
     """Show synthesised images, and return what offers their files once they are made."""
-    st.markdown("**Synthesised images**, each from a random start")
+    st.markdown(f"**Synthesised images**, each from a random start, after {settings.steps:,} steps")
     drawn = shown.result(shown.made)
     if not isinstance(drawn, MaximisedImages):
         st.info(escape_markdown(describe_state(shown.made)))
@@ -189,7 +226,8 @@ def _show_sampled(shown: UnitJobs, query: SampledQuery) -> Offer | None:
 
 
 def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
-    st.markdown(f"**Top images** of {len(images):,}")
+    part = "" if shown.searched == len(images) else f"{shown.searched:,} drawn at random from "
+    st.markdown(f"**Top images** of {part}{len(images):,}")
     there = shown.result(shown.exemplars)
     if not isinstance(there, Exemplars):
         st.info(escape_markdown(describe_state(shown.exemplars)))

@@ -6,7 +6,7 @@ An analysis is one file and one line of `EXPLORATORY`, whose order is that of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from core.errors import ForetellError
 from core.registry import Registry
 from core.types import Progress, silent
 from study import plots
+from study.analysis.models.sentences import LEVEL
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.notices import MODES
@@ -30,14 +31,21 @@ EXPLORATORY = Registry(
     {
         "slopes": "study.analysis.exploratory.slopes:ANALYSIS",
         "crosschecks": "study.analysis.exploratory.crosschecks:ANALYSIS",
+        "leave_out_participants": "study.analysis.exploratory.leave_out:PARTICIPANTS",
+        "leave_out_images": "study.analysis.exploratory.leave_out:IMAGES",
+        "specifications": "study.analysis.exploratory.specifications:ANALYSIS",
         "means": "study.analysis.exploratory.means:MEANS",
         "pairs": "study.analysis.exploratory.means:PAIRS",
         "detection": "study.analysis.exploratory.detection:BY_CONDITION",
         "detection_differences": "study.analysis.exploratory.detection:DIFFERENCES",
         "projection": "study.analysis.exploratory.projection:ANALYSIS",
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
+        "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
+        "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "calibration": "study.analysis.exploratory.calibration:ANALYSIS",
+        "calibration_scores": "study.analysis.exploratory.calibration:SCORES",
         "categories": "study.analysis.exploratory.items:CATEGORIES",
+        "modes": "study.analysis.exploratory.modes:ANALYSIS",
         "speed": "study.analysis.exploratory.speed:ANALYSIS",
         "log_times": "study.analysis.exploratory.times:ANALYSIS",
         "associations": "study.analysis.exploratory.items:ASSOCIATIONS",
@@ -71,6 +79,8 @@ class AnalysedStudy:
         The planned analysis, if there was a plan.
     compared
         The results with and without random slopes, if they are known.
+    progress
+        Where an analysis that takes more than a second reports its progress.
     """
 
     data: Responses
@@ -79,6 +89,7 @@ class AnalysedStudy:
     models: NestedAnalysis | None = None
     plan: PlannedAnalysis | None = None
     compared: pd.DataFrame | None = None
+    progress: Progress = silent
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -89,6 +100,11 @@ class AnalysedStudy:
     def rng(self) -> np.random.Generator:
         """A generator that starts at the seed."""
         return np.random.default_rng(self.seed)
+
+    @property
+    def level(self) -> float:
+        """The p below which a test counts as evidence."""
+        return LEVEL if self.plan is None else self.plan.level
 
     @property
     def trials(self) -> dict[str, Trial]:
@@ -135,12 +151,18 @@ class ExploratoryAnalysis:
         Its table and figure; raises `ForetellError` where the responses do not allow it.
     needs
         Whether it applies to a study; it is not offered otherwise.
+    conclude
+        Says in a sentence what its table shows.
+    seconds
+        Estimates the processor time of one that takes long: a report has it only on request.
     """
 
     title: str
     says: str | Callable[[AnalysedStudy], str]
     compute: Callable[[AnalysedStudy], TableAndFigure]
     needs: Callable[[AnalysedStudy], bool] = lambda _: True
+    conclude: Callable[[AnalysedStudy, pd.DataFrame], str] = lambda *_: ""
+    seconds: Callable[[AnalysedStudy], float] | None = None
 
     def explain(self, study: AnalysedStudy) -> str:
         """Say how to read it."""
@@ -149,13 +171,14 @@ class ExploratoryAnalysis:
 
 @dataclass(frozen=True)
 class ExploratoryResult:
-    """A computed analysis: its name in `EXPLORATORY`, title, how to read it, table and figure."""
+    """A computed analysis: its name in `EXPLORATORY`, title, how to read it, table, figure and what they show."""
 
     name: str
     title: str
     says: str
     table: pd.DataFrame
     figure: go.Figure | None
+    conclusion: str = ""
 
 
 def with_figure(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) -> TableAndFigure:
@@ -180,19 +203,28 @@ def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
     table, figure = analysis.compute(study)
     if figure is not None and study.data.has_simulated:
         plots.mark(figure, MODES["sim"])
-    return ExploratoryResult(name, analysis.title, analysis.explain(study), table, figure)
+    says, conclusion = analysis.explain(study), analysis.conclude(study, table)
+    return ExploratoryResult(name, analysis.title, says, table, figure, conclusion)
 
 
-def compute_all(study: AnalysedStudy, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
+def compute_all(
+    study: AnalysedStudy, progress: Progress = silent, *, robustness: bool = False
+) -> tuple[list[ExploratoryResult], list[str]]:
     """Compute the analyses that the responses allow, and explain each one that is absent.
 
     Whatever goes wrong in one of them costs neither the others nor the planned results.
+
+    Parameters
+    ----------
+    robustness
+        Whether to compute those that take long, too: all of them are about the robustness of the result.
     """
     results, absent, offered = [], [], list_analyses(study)
+    offered = {name: one for name, one in offered.items() if robustness or one.seconds is None}
     for done, (name, analysis) in enumerate(offered.items()):
         progress(done, len(offered), analysis.title)
         try:
-            results.append(compute(name, study))
+            results.append(compute(name, replace(study, progress=progress)))
         except ForetellError as error:
             absent.append(f"{analysis.title}: {error}")
         except Exception as error:

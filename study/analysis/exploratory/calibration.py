@@ -88,3 +88,10 @@ ANALYSIS = ExploratoryAnalysis(
     "On the dotted line, accuracy equals confidence; 95% intervals over participants.",
     lambda study: with_figure(bins(study.frame), figure),
 )
+SCORES = ExploratoryAnalysis(
+    "Calibration of confidence: scores",
+    "Brier score: mean squared difference between confidence and correctness, 0 is best. Calibration error: mean "
+    "distance of accuracy from confidence over the bins. Overconfidence: mean confidence minus accuracy.",
+    lambda study: (scores(study.frame), None),
+    lambda study: "confidence" in study.frame,
+)

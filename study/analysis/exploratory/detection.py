@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from scipy.stats import norm
+from scipy.stats import t
 
 from core.errors import ForetellError
 from study import plots
 from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
 from study.analysis.means.adjustment import holm
-from study.analysis.models import estimability, mixed
+from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses import accuracies
 from study.analysis.words.headings import DETECTION_MEASURES
@@ -55,19 +55,22 @@ def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
         for name in order[1:]:
-            difference = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
-            rows.append((measure, f"{name} - {order[0]}", *difference.values()))
-    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high"])
-    p = 2 * norm.sf(np.abs(table["difference"] / table["se"]))
-    return table.assign(p=p, p_holm=holm(p))
+            weights = _weights(model, order, name, measure) - first
+            difference = _measure(model, weights, "difference", level)
+            statistic = abs(difference["difference"] / difference["difference_se"])
+            p = float(2 * t.sf(statistic, _find_df(model, weights)))
+            rows.append((measure, f"{name} - {order[0]}", *difference.values(), p))
+    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high", "p"])
+    return table.assign(p_holm=holm(table["p"].to_numpy()))
 
 
 def fit(frame: pd.DataFrame) -> MixedModel:
     """Fit the probit mixed model of DeCarlo (1998, doi:10.1037/1082-989X.3.2.186).
 
     The probability of saying "wrong" is Phi(d' x - c), with x = 1/2 where the AI errs and -1/2 where it is right: the
-    slope of x is d' and the intercept -c, both for each condition, with each participant's own d' and c and each
-    category's own c.
+    slope of x is d' and the intercept -c, both for each condition. The random effects are those of the default
+    analysis, with x in place of trial types: each participant has a d' and c, and each category and image an effect of
+    each condition, as far as the responses support them and reduced where singular (`random_effects.RULE`).
     """
     order = accuracies.order(frame)
     said = _code_signals(frame)
@@ -75,7 +78,12 @@ def fit(frame: pd.DataFrame) -> MixedModel:
     if said["signal"].nunique() < 2:
         raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
     fixed = "condition * shown" if len(order) > 1 else "shown"
-    return mixed.fit(said, f"said ~ {fixed} + (shown|participant) + (1|category)", link="probit")
+    random = random_effects.by_condition(random_effects.sensible(said)).replace("trial_type", "shown")
+    return random_effects.reduce(
+        random,
+        lambda effects, near: mixed.fit(said, f"said ~ {fixed} + {effects}", link="probit", near=near),
+        lambda fitted: fitted.effects,
+    )[0]
 
 
 def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:
@@ -88,8 +96,12 @@ def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -
 def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dict[str, float]:
     estimates, ses = estimability.estimate_combinations(weights[None, :], model)
     estimate, se = float(estimates[0]), float(ses[0])
-    half = float(norm.ppf((1 + level) / 2)) * se
+    half = float(t.ppf((1 + level) / 2, _find_df(model, weights))) * se
     return {name: estimate, f"{name}_se": se, f"{name}_low": estimate - half, f"{name}_high": estimate + half}
+
+
+def _find_df(model: MixedModel, weights: Floats) -> float:
+    return float(denominators.find_df(model, weights[None, : len(model.coefficients)])[0])
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
@@ -131,8 +143,9 @@ def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
 _READING = (
     "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: they "
     "miss its errors more often than they report errors that it does not make; below 0: less often. Both are in "
-    "standard deviations of the evidence (z), with 95% intervals. Probit mixed model (DeCarlo, 1998), each participant "
-    "with their own d' and criterion."
+    "standard deviations of the evidence (z), with 95% intervals. Probit mixed model (DeCarlo, 1998): each participant "
+    "has their own d' and criterion, and each category and image its own effect of each condition, as far as the "
+    "responses support it; t with Satterthwaite's degrees of freedom."
 )
 _READING_DIFFERENCES = (
     "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is corrected for "

@@ -20,7 +20,8 @@ from study.analysis.responses.reading import Responses
 from study.analysis.words.wording import write_whole_contrast
 
 TEST_COLUMNS = ("result", "random_effects", "chisq", "df", "df2", "p", "p_holm")
-COLUMNS = (*TEST_COLUMNS[:5], "points", "points_low", "points_high", "p", "p_holm")
+ACCURACIES = ("accuracy_more", "accuracy_less")
+COLUMNS = (*TEST_COLUMNS[:5], *ACCURACIES, "points", "points_low", "points_high", "p", "p_holm")
 CONTRAST_COLUMNS = ("result", "random_effects", "points", "points_low", "points_high", "p_holm")
 MOST_NAMED = 3
 """Contrasts that a sentence names."""
@@ -68,6 +69,12 @@ def list_tests(table: pd.DataFrame, *, with_slopes: bool = False) -> list[RatioT
     return made
 
 
+def list_contrasts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the contrasts in a table of `compare` with random slopes, under the names that contrasts have."""
+    rows = table[table["df"].isna() & table["chisq"].isna()]
+    return rows.drop_duplicates("result", keep="first").rename(columns={"result": "contrast"}).reset_index(drop=True)
+
+
 def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     """Count the contrasts with p below `level` with random slopes and without; None where there is none."""
     rows = table[table["points"].notna()]
@@ -102,8 +109,9 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        result, random_effects, chisq, df and df2 (of tests), points, points_low, points_high (of contrasts), p (of
-        tests), p_holm (corrected for the number of contrasts, and with slopes of tests, by Holm's method).
+        result, random_effects, chisq, df and df2 (of tests), accuracy_more, accuracy_less, points, points_low,
+        points_high (of contrasts), p (of tests), p_holm (corrected for the number of contrasts, and with slopes of
+        tests, by Holm's method).
 
     Raises
     ------
@@ -132,7 +140,7 @@ def _tabulate_analysis(
         columns=["result", "chisq", "df", "df2", "p", "p_holm"],
     ).astype(dict.fromkeys(("chisq", "df", "df2", "p", "p_holm"), np.float64))
     made = placebos.together(data, analysis.largest, wanted, level=level).rename(columns={"contrast": "result"})
-    made = made.reindex(columns=["result", "points", "points_low", "points_high", "p_holm"])
+    made = made.reindex(columns=["result", *ACCURACIES, "points", "points_low", "points_high", "p_holm"])
     table = pd.concat([tests, made] if len(made) else [tests], ignore_index=True)
     return table.assign(random_effects=analysis.random).reindex(columns=list(COLUMNS))
 

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from study.analysis.means import bayes_factors
 from study.analysis.means.adjustment import ADJUSTMENTS
+from study.analysis.means.equivalence import EquivalenceTests, write_bounds
 from study.analysis.means.means import EstimatedMeans
 from study.analysis.models.printing import align_columns, write_number
-from study.analysis.models.sentences import p_text
+from study.analysis.models.sentences import coverage_text, p_text
+from study.analysis.words.cells import write_ratio
 from study.analysis.words.headings import format_headings
 
-_P = {"p", *(f"p_{name}" for name in ADJUSTMENTS)}
+_P = {"p", "p_equivalence", "p_equivalence_holm", "p_difference", *(f"p_{name}" for name in ADJUSTMENTS)}
 
 
 def write_means(made: EstimatedMeans) -> list[str]:
@@ -23,10 +26,23 @@ def write_means(made: EstimatedMeans) -> list[str]:
     return [f"Means of {made.request}", *write_table(made.means), *contrasts, "", *made.notes]
 
 
-def write_table(table: pd.DataFrame) -> list[str]:
+def write_equivalence(made: EquivalenceTests) -> list[str]:
+    """Write equivalence tests and their notes as lines."""
+    coverage = coverage_text(2 * made.alpha)
+    head = f"Equivalence within {write_bounds(made.bounds)}{' percentage points' if made.is_in_points else ''}"
+    return [head, *write_table(made.table, coverage), "", *made.notes]
+
+
+def write_bayes_factors(table: pd.DataFrame, prior_sd: float, link: str) -> list[str]:
+    """Write a table of Bayes factors as lines; ``link`` is that of the model."""
+    unit = {"logit": "log-odds", "identity": "in the response's unit"}.get(link, f"{link} scale")
+    return ["Bayes factors for no difference", *write_table(table), "", bayes_factors.explain(prior_sd, unit)]
+
+
+def write_table(table: pd.DataFrame, coverage: str = "95%") -> list[str]:
     """Write a table in columns; its levels first, numbers as articles print them."""
     table = table.drop(columns=[name for name in ("df",) if name in table and table[name].isna().all()])
-    headings = format_headings(table.columns)
+    headings = format_headings(table.columns, coverage=coverage)
     if "df" in table and "z" in headings:
         headings["z"] = "t"
     rows = [[_write(name, value) for name, value in row.items()] for row in table.to_dict("records")]
@@ -38,6 +54,8 @@ def _write(name: Any, value: Any) -> str:
         return str(value)
     if name in _P:
         return p_text(None if np.isnan(value) else float(value))
+    if str(name).startswith(bayes_factors.PREFIX) and not np.isnan(value):
+        return write_ratio(float(value))
     return write_number(float(value))
 
 

@@ -44,7 +44,7 @@ def gain(frame: pd.DataFrame, model: MixedModel) -> float:
 
 def _check_search(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
     effects = sum(block.modes.size for block in model.blocks)
-    if not model.is_logistic or not 0 < effects <= _LARGEST:
+    if not model.is_laplace or not 0 < effects <= _LARGEST:
         return ()
     missing = gain(frame, model)
     if missing < GAIN:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
 
 from study.analysis.models.laplace import Block, Laplace, Point
 from study.analysis.models.records import Floats, MixedModel, VariancePart
@@ -24,21 +24,33 @@ TOLERANCE = 1e-8
 
 
 def split_variance(likelihood: Laplace, point: Point) -> tuple[VariancePart, ...]:
-    """Split the coefficients' covariance, given the variances, into sampling error and a part of each random term."""
-    p = expit(point.eta)
-    weight = likelihood.responses * p * (1.0 - p)
+    """Split the coefficients' covariance, given the variances, into sampling error and a part of each random term.
+
+    Rows without responses count for nothing.
+    """
+    weight = likelihood.weight(point.eta)
     precise = _apply_precision(likelihood, point, weight)
     spread = np.linalg.pinv(likelihood.design.T @ precise, rcond=TOLERANCE, hermitian=True)
     linear = precise @ spread  # (n, p): the estimates are linear in the responses, with these weights
     scaled = np.divide(linear, np.sqrt(weight)[:, None], where=weight[:, None] > 0, out=np.zeros_like(linear))
-    parts = [VariancePart(scaled.T @ scaled, float(max(1, len(weight) - likelihood.design.shape[1])))]
+    rows = likelihood.responses > 0
+    design = likelihood.design[rows]
+    parts = [VariancePart(scaled.T @ scaled, float(max(1, len(design) - design.shape[1])))]
     effects = np.column_stack([likelihood.layout.collect(point.values, column) for column in linear.T])
     start = 0
     for block in likelihood.blocks:
         own = effects[start : start + block.size]
-        parts.append(VariancePart(own.T @ own, count_df(likelihood.design, block)))
+        parts.append(VariancePart(own.T @ own, count_df(design, _select(block, rows))))
         start += block.size
     return tuple(parts)
+
+
+def _select(block: Block, rows: NDArray[np.bool_]) -> Block:
+    """Return a random term of some of the rows, with the levels that those have."""
+    if rows.all():
+        return block
+    kept, codes = np.unique(block.codes[rows], return_inverse=True)
+    return Block(codes, block.values[rows], [block.levels[k] for k in kept])
 
 
 def compute_df(parts: Sequence[VariancePart], combinations: Floats) -> Floats:

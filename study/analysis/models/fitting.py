@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
+from study.analysis.models import densities, linear, search, starts
 from study.analysis.models import formula as formulas
-from study.analysis.models import linear, search, starts
+from study.analysis.models.densities import Density
 from study.analysis.models.records import EffectColumns, Floats
 from study.analysis.models.threads import one_blas_thread
 
@@ -48,9 +49,9 @@ class FitSettings:
     weights: str | None = None
 
     @property
-    def is_logistic(self) -> bool:
-        """Whether it is the model whose likelihood `study.analysis.models.laplace` computes."""
-        return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
+    def density(self) -> Density | None:
+        """The density with which `study.analysis.models.laplace` computes the likelihood; None where it does not."""
+        return densities.find(self.family, self.link) if self.nodes == 1 else None
 
 
 @one_blas_thread()
@@ -75,33 +76,34 @@ def run(
         The formula cannot be fitted.
     """
     formula = formulas.put_largest_first(frame, formula)
-    ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
+    density = settings.density
+    ours = density is not None and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
     is_linear = settings.family == "gaussian" and settings.weights is None
-    if not (is_linear or settings.is_logistic):
+    if not (is_linear or density):
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
-            "gaussian models without weights, and of binomial models with the logit and the Laplace approximation. "
-            "Write correlated terms with an "
-            "intercept, as in (x | id), and give every slope a fixed effect."
+            "gaussian models without weights, and of binomial (logit, probit) and poisson models with the Laplace "
+            "approximation. Write correlated terms with an intercept, as in (x | id), and give every slope a fixed "
+            "effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
     if not math.isfinite(plain.loglik):  # failed, or separated: what is left of the rows is fitted for itself
         return plain
-    if is_linear:
+    if density is None:
         return linear.fit(frame, formula, plain, settings.reml)
     try:
-        return search.fit(frame, formula, plain, errors=errors, near=near)
+        return search.fit(frame, formula, plain, density, errors=errors, near=near)
     except (ValueError, KeyError) as error:
         raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
 
 
 def count_effects(frame: pd.DataFrame, formula: str) -> int:
     """Count random effects in all."""
-    return sum(
-        len(formulas.levels(frame, group)[1]) * len(names) for group, names, _ in formulas.blocks(frame, formula)
-    )
+    blocks = formulas.blocks(frame, formula)
+    sizes = {group: len(formulas.levels(frame, group)[1]) for group in {group for group, _, _ in blocks}}
+    return sum(sizes[group] * len(names) for group, names, _ in blocks)
 
 
 def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool) -> Any:
@@ -113,7 +115,7 @@ def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool
     if not starts.is_few(responses):
         return first
     if np.any(first.aliased):  # `glmm` takes no start of such a model
-        return search.fit(frame, formula, first, errors=errors) if settings.is_logistic else first
+        return first if settings.density is None else search.fit(frame, formula, first, settings.density, errors=errors)
 
     def climb(beta: Floats, theta: Floats) -> starts.End:
         return starts.of_fit(_glmm(frame, formula, settings, False, {"beta": beta, "theta": theta}))

@@ -281,16 +281,18 @@ def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
 
 
 def response(
-    frame: pd.DataFrame, formula: str, weights: str | None = None
+    frame: pd.DataFrame, formula: str, weights: str | None = None, family: str = "binomial"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (n,) successes and (n,) trials of each row of a binomial response, single or ``cbind(hits, misses)``.
 
-    With the column `weights` the response is the share of successes among so many trials.
+    With `weights` the response is the share of successes among so many. Of another family: y times weight, and weight.
     """
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
+    responses = np.ones(len(frame)) if weights is None else frame[weights].to_numpy(dtype=np.float64)
+    if family != "binomial":
+        return frame[names[0]].to_numpy(dtype=np.float64) * responses, responses
     hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
     misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
-    responses = 1.0 if weights is None else frame[weights].to_numpy(dtype=np.float64)
     return hits * responses, (hits + misses) * responses
 
 
@@ -343,6 +345,6 @@ def is_known_to_glmm(formula: str) -> bool:
 
 def levels(frame: pd.DataFrame, group: str) -> tuple[NDArray[np.int64], list[str]]:
     """Return (n,) number of each row's level of a grouping (``"id"`` or ``"class:school"``), and the levels' names."""
-    texts = frame[group.split(":")].astype(str).agg(":".join, axis=1) if ":" in group else frame[group].astype(str)
-    codes, names = pd.factorize(texts, sort=True)
+    first, *others = (frame[name].astype(str) for name in group.split(":"))
+    codes, names = pd.factorize(sum((":" + other for other in others), first), sort=True)
     return codes.astype(np.int64), [str(name) for name in names]

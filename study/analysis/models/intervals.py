@@ -96,12 +96,12 @@ def profile(
 def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float = LEVEL) -> pd.DataFrame:
     """Tabulate group, term, sd, low, high, method: the standard deviations with their intervals.
 
-    ``profile`` where the likelihood is known at every value (binomial, Laplace); else ``wald``, on the logarithm of
-    the standard deviation, missing where it has no standard error (linear models). A lower bound of 0 means that the
-    data are as likely without any variance there.
+    ``profile`` where the likelihood is known at every value (binomial or Poisson, Laplace); else ``wald``, on the
+    logarithm of the standard deviation, missing where it has no standard error (linear models). A lower bound of 0
+    means that the data are as likely without any variance there.
     """
     _check(level)
-    profiled = model.is_logistic
+    profiled = model.is_laplace
     rows = []
     for effect in model.random:
         low, high = _profile_sd(frame, model, effect, level) if profiled else _wald_sd(effect, level)

@@ -1,9 +1,10 @@
-"""The Laplace-approximate likelihood of a logistic mixed model at any parameters, with its exact gradient.
+"""The Laplace-approximate likelihood of a mixed model at any parameters, with its exact gradient.
 
 `glmm` finds the maximum and says no more of the likelihood. Intervals of profiles, a check of the maximum that owes
 nothing to the search, and the spread of conditional modes need it elsewhere too. With spherical random effects u
-(Bates et al., 2015, doi:10.18637/jss.v067.i01), eta = X beta + Z T u, W = m p (1 - p), H = I + T'Z'WZT and the mode
-u of the integrand, log L = log p(y | eta) - u'u / 2 - log det(H) / 2. The gradient differentiates through the mode.
+(Bates et al., 2015, doi:10.18637/jss.v067.i01), eta = X beta + Z T u, W minus the second derivatives of log p(y | eta)
+(`study.analysis.models.densities`), H = I + T'Z'WZT and the mode u of the integrand, log L = log p(y | eta) -
+u'u / 2 - log det(H) / 2. The gradient differentiates through the mode.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaln, expit
 
 from core.errors import ForetellError
+from study.analysis.models import densities
 from study.analysis.models import formula as formulas
 from study.analysis.models.arrow import Arrow, Layout
+from study.analysis.models.densities import Density
 from study.analysis.models.records import MixedModel
 
 Floats = NDArray[np.float64]
@@ -104,9 +106,11 @@ class Laplace:
     design
         (n, p) fixed-effects design.
     successes, responses
-        (n,) counts of each row.
+        (n,) counts of each row; of Poisson models the count times its prior weight, and that weight.
     blocks
         The random terms.
+    density
+        Of the responses.
     offset
         (n,) or 0: added to each row's linear predictor.
     """
@@ -115,6 +119,7 @@ class Laplace:
     successes: Floats
     responses: Floats
     blocks: Sequence[Block]
+    density: Density
     offset: Floats | float = 0.0
     _modes: Floats = field(init=False)
 
@@ -130,7 +135,7 @@ class Laplace:
             )
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._modes = np.zeros(sum(sizes))
-        self._constant = float(np.sum(_log_choose(self.responses, self.successes)))
+        self._constant = self.density.constant(self.successes, self.responses)
         at = [
             offset + block.codes[:, None] * block.width + np.arange(block.width)
             for block, offset in zip(self.blocks, self._offsets, strict=False)
@@ -174,7 +179,7 @@ class Laplace:
         return np.hstack([block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)])
 
     def _joint(self, eta: Floats, modes: Floats) -> float:
-        logs = self.successes * eta - self.responses * np.logaddexp(0.0, eta)
+        logs = self.density.log(eta, self.successes, self.responses)
         return float(np.sum(logs)) - 0.5 * float(modes @ modes)
 
     def _mode(self, fixed: Floats, values: Floats) -> tuple[Floats, Floats, Arrow]:
@@ -183,15 +188,16 @@ class Laplace:
         eta = fixed + self.layout.spread_out(values, modes)
         value = self._joint(eta, modes)
         for _ in range(_STEPS):
-            factor = self._curvature(eta, values)
-            score = self.layout.collect(values, self.successes - self.responses * expit(eta)) - modes
+            residual, weight, _ = self.density.differentiate(eta, self.successes, self.responses)
+            factor = self.layout.factor(values, weight)
+            score = self.layout.collect(values, residual) - modes
             step = factor.solve(score)
             if float(score @ step) < _STILL * max(1.0, abs(value)):
                 return modes, eta, factor
             modes, eta, value, moved = self._step(modes, step, fixed, values, value)
             if not moved:
                 break
-        return modes, eta, self._curvature(eta, values)
+        return modes, eta, self.layout.factor(values, self.weight(eta))
 
     def _step(
         self, modes: Floats, step: Floats, fixed: Floats, values: Floats, value: float
@@ -204,16 +210,16 @@ class Laplace:
                 return trial, eta, new, True
         return modes, fixed + self.layout.spread_out(values, modes), value, False
 
-    def _curvature(self, eta: Floats, values: Floats) -> Arrow:
-        p = expit(eta)
-        return self.layout.factor(values, self.responses * p * (1.0 - p))
+    def weight(self, eta: Floats) -> Floats:
+        """Return (n,) W at a linear predictor."""
+        return self.density.differentiate(eta, self.successes, self.responses)[1]
 
     def _gradient(self, eta: Floats, modes: Floats, factor: Arrow, values: Floats) -> Floats:
         """Return d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
-        p, at = expit(eta), self.layout.at
-        weight, residual = self.responses * p * (1.0 - p), self.successes - self.responses * p
+        at = self.layout.at
+        residual, weight, change = self.density.differentiate(eta, self.successes, self.responses)
         inner = factor.rows_times_inverse(values)
-        bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
+        bend = np.sum(values * inner, axis=1) * change
         pull = factor.solve(self.layout.collect(values, bend))
         # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
         through = bend - weight * self.layout.spread_out(values, pull)
@@ -253,12 +259,8 @@ def curvature(likelihood: Laplace, at: Floats, free: Sequence[int]) -> Floats:
     return np.asarray((vectors / np.maximum(values, 1e-3)) @ vectors.T)
 
 
-def _log_choose(n: Floats, k: Floats) -> Floats:
-    return np.where(n > 1, -betaln(n - k + 1, k + 1) - np.log(n + 1), 0.0)
-
-
 def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ()) -> tuple[Laplace, Floats]:
-    """Return the likelihood of a fitted binomial model, and its parameters (coefficients, then factors).
+    """Return the likelihood of a fitted model, and its parameters (coefficients, then factors).
 
     Parameters
     ----------
@@ -270,24 +272,26 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
     Raises
     ------
     ForetellError
-        The model is not binomial, or has too many random effects.
+        The likelihood of such a model is not known here, or it has too many random effects.
     """
-    if not model.is_logistic or not model.blocks:
+    density = densities.find(model.family, model.link)
+    if density is None or not model.is_laplace or not model.blocks:
         raise ForetellError(
-            "Only a binomial model with random terms, fitted by the Laplace approximation, can be followed away from "
-            "its maximum: take Wald intervals for this one."
+            "Only a binomial or Poisson model with random terms, fitted by the Laplace approximation, can be followed "
+            "away from its maximum: take Wald intervals for this one."
         )
     data, text = formulas.prepare_formula(frame, model.formula)
     columns = formulas.slopes(data, text)
+    levels = {group: formulas.levels(data, group) for group in {block.group for block in model.blocks}}
     blocks, theta = [], []
     for number, block in enumerate(model.blocks):
         lead = first[number] if number < len(first) else None
         order = sorted(range(len(block.terms)), key=lambda k: block.terms[k] != (lead or block.terms[0]))
-        codes, names = formulas.levels(data, block.group)
+        codes, names = levels[block.group]
         blocks.append(Block(codes, np.column_stack([columns[block.terms[k]] for k in order]), names))
         theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
-    hits, responses = formulas.response(data, text, model.weights)
-    likelihood = Laplace(model.design(data, text), hits, responses, blocks, formulas.offset(data, text))
+    counts, responses = formulas.response(data, text, model.weights, model.family)
+    likelihood = Laplace(model.design(data, text), counts, responses, blocks, density, formulas.offset(data, text))
     return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), *theta])
 
 

@@ -114,7 +114,7 @@ def fit(
 
 def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart, ...]:
     """Split the coefficients' covariance, for the degrees of freedom of tests; nothing without random slopes."""
-    if not (model.is_logistic and model.blocks and formulas.has_slopes(model.formula)):
+    if not (model.is_laplace and model.blocks and formulas.has_slopes(model.formula)):
         return ()
     likelihood, parameters = laplace.of(frame, model)
     return denominators.split_variance(likelihood, likelihood.at(parameters))

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
+from study.analysis.models import densities
 from study.analysis.models import formula as formulas
 
 Floats = NDArray[np.float64]
@@ -128,7 +129,7 @@ class MixedModel:
     weights
         Column of prior weights.
     parts
-        Of a logistic model with random slopes: what the coefficients' covariance is the sum of.
+        Of a binomial or Poisson model with random slopes: what the coefficients' covariance is the sum of.
     """
 
     formula: str
@@ -155,9 +156,9 @@ class MixedModel:
     parts: tuple[VariancePart, ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def is_logistic(self) -> bool:
-        """Whether it is binomial with the logit, fitted by the Laplace approximation."""
-        return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
+    def is_laplace(self) -> bool:
+        """Whether it was fitted by the Laplace approximation that `study.analysis.models.laplace` computes."""
+        return self.nodes == 1 and densities.find(self.family, self.link) is not None
 
     @property
     def effects(self) -> EffectColumns:

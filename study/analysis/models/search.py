@@ -1,8 +1,9 @@
 """Fit random terms that `glmm` does not know: ``(x || g)``, ``(0 + x | g)``, slopes without a fixed effect.
 
-The Laplace-approximate likelihood of `study.analysis.models.laplace` is maximised over coefficients and factors
-together, with its exact gradient (BFGS). The search starts from the fit with random intercepts only, in units of that
-fit's standard errors. Standard errors come from the observed information, as those of `glmm` do.
+The Laplace-approximate likelihood of a binomial (logit, probit) or Poisson model (`study.analysis.models.laplace`) is
+maximised over coefficients and factors together, with its exact gradient (BFGS). The search starts from the fit with
+random intercepts only, in units of that fit's standard errors. Standard errors come from the observed information, as
+those of `glmm` do.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.optimize import minimize
 
 from study.analysis.models import formula as formulas
 from study.analysis.models import starts
+from study.analysis.models.densities import Density
 from study.analysis.models.laplace import Block, Laplace, Point, curvature, root, triangle_size
 from study.analysis.models.records import EffectColumns, Floats
 
@@ -63,21 +65,25 @@ class Maximum:
     evaluations: int
 
 
-def climb(likelihood: Laplace, start: Floats, scale: Floats) -> Maximum:
-    """Climb to the maximum from `start`; `scale` (square) makes a step of 1 a plausible one in each direction."""
+def climb(likelihood: Laplace, start: Floats, scale: Floats, *, lengthen: bool = True) -> Maximum:
+    """Climb to the maximum from `start`; `scale` (square) makes a step of 1 a plausible one in each direction.
+
+    With `lengthen`, the steps of the factors are as long as the factors: the scale was made where those are small.
+    """
     best: list[Point] = []
     at_best: list[Floats] = []
     trace: list[float] = []
+    stride = _lengthen(scale, start, likelihood.design.shape[1]) if lengthen else scale
 
     def loss(z: Floats) -> tuple[float, Floats]:
-        at = start + scale @ z
+        at = start + stride @ z
         point = likelihood.at(at)
         if not best or point.loglik > best[0].loglik:
             best[:], at_best[:] = [point], [at]
         trace.append(best[0].loglik)
         if len(trace) > PATIENCE and trace[-1] - trace[-1 - PATIENCE] < PLATEAU:
             raise _Plateau
-        return -point.loglik, -scale.T @ point.gradient
+        return -point.loglik, -stride.T @ point.gradient
 
     options = {"gtol": STEEPEST, "maxiter": 500}
     with suppress(_Plateau):
@@ -86,13 +92,30 @@ def climb(likelihood: Laplace, start: Floats, scale: Floats) -> Maximum:
     return Maximum(at_best[0], best[0], steep < SLOPING, len(trace))
 
 
-def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True, near: EffectColumns = ()) -> Any:
+def _lengthen(scale: Floats, start: Floats, fixed: int) -> Floats:
+    """Return the scale with steps of the factors as long as the factors: a standard deviation is known to a share."""
+    longer = scale.copy()
+    longer[fixed:, fixed:] *= max(1.0, float(np.abs(start[fixed:]).max(initial=0.0)))
+    return longer
+
+
+def fit(
+    frame: pd.DataFrame,
+    formula: str,
+    plain: Any,
+    density: Density,
+    *,
+    errors: bool = True,
+    near: EffectColumns = (),
+) -> Any:
     """Carry a fit with random intercepts to the random terms of a formula.
 
     Parameters
     ----------
     plain
         What `glmm` made of the same fixed effects with an intercept for each grouping.
+    density
+        Of the responses.
     errors
         Whether to compute standard errors, which take as long as the search.
     near
@@ -107,11 +130,10 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True, n
     design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
     responses = np.ones(plain.nobs) if plain.weights is None else np.asarray(plain.weights, dtype=np.float64)
     terms = formulas.blocks(frame, formula)
-    blocks = []
-    for group, _, values in terms:
-        codes, names = formulas.levels(frame, group)
-        blocks.append(Block(codes, values, names))
-    likelihood = Laplace(design, np.asarray(plain.y) * responses, responses, blocks, formulas.offset(frame, formula))
+    levels = {group: formulas.levels(frame, group) for group in {group for group, _, _ in terms}}
+    blocks = [Block(levels[group][0], values, levels[group][1]) for group, _, values in terms]
+    counts, offset = np.asarray(plain.y) * responses, formulas.offset(frame, formula)
+    likelihood = Laplace(design, counts, responses, blocks, density, offset)
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
     _move_near(start, likelihood, terms, near)
     maximum, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
@@ -131,12 +153,13 @@ def _best(
     responses = float(np.sum(likelihood.responses))
     if not starts.is_few(responses):
         return first, ()
+    lowest = -math.inf if likelihood.density.is_count else starts.compute_lowest(responses)
 
     def search(beta: Floats, theta: Floats) -> starts.End:
         likelihood.forget()
         return _end(likelihood, climb(likelihood, np.concatenate([beta, theta]), scale))
 
-    return starts.search(_end(likelihood, first), starts.compute_lowest(responses), terms, search, SDS)
+    return starts.search(_end(likelihood, first), lowest, terms, search, SDS)
 
 
 def _end(likelihood: Laplace, maximum: Maximum) -> starts.End:

@@ -12,7 +12,8 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study import conditions
-from study.analysis.planned import nested, placebos
+from study.analysis.means import bayes_factors
+from study.analysis.planned import equivalence, nested, placebos
 from study.analysis.planned.bounds import bounds
 from study.analysis.planned.contrasts import Contrast, describe_untestable
 from study.analysis.planned.nested import NestedAnalysis
@@ -42,6 +43,8 @@ class PlannedData:
     level
         The p below which a planned test counts as evidence: the plan's alpha, or what its interim analyses leave for
         the last one. Intervals cover 1 - level.
+    given
+        The responses before the plan's exclusions.
     """
 
     plan: AnalysisPlan
@@ -50,6 +53,7 @@ class PlannedData:
     stopping: str
     final: bool
     level: float
+    given: Responses
 
     @property
     def label(self) -> str:
@@ -72,6 +76,27 @@ class PlannedAnalysis(PlannedData):
 
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+
+    @property
+    def equivalence(self) -> pd.DataFrame | None:
+        """The planned equivalence tests, as of `study.analysis.planned.equivalence.tabulate`; None without bounds."""
+        bounds = self.plan.equivalence
+        if bounds is None or self.contrasts.empty:
+            return None
+        return equivalence.tabulate(self.contrasts, bounds, self.level)
+
+    @property
+    def equivalence_sentences(self) -> tuple[str, ...]:
+        """The conclusion of each planned equivalence test."""
+        bounds, table = self.plan.equivalence, self.equivalence
+        return () if bounds is None or table is None else tuple(equivalence.describe(table, bounds, self.level))
+
+    @property
+    def bayes_factors(self) -> pd.DataFrame | None:
+        """The planned Bayes factors, as of `study.analysis.means.bayes_factors.tabulate`; None without a prior."""
+        if self.plan.prior_sd is None or self.contrasts.empty:
+            return None
+        return bayes_factors.tabulate(self.contrasts, self.plan.prior_sd)
 
     @property
     def untestable(self) -> str | None:
@@ -117,7 +142,7 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
     stayed = replace(data, frame=true, placebos=placebos_kept)
     counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
     final, sentence = _stopping(every, plan, looks)
-    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks))
+    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks), data)
 
 
 def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
@@ -126,7 +151,9 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
     analysis = nested.analyze(data, fixed=plan.models, tests=plan.tests, progress=progress)
     asked = list_contrasts(plan)
     table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
-    return PlannedAnalysis(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
+    return PlannedAnalysis(
+        plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, kept.given, analysis, table
+    )
 
 
 def list_contrasts(plan: AnalysisPlan) -> list[Contrast]:

@@ -127,7 +127,9 @@ def estimate(
     cells: Mapping[str, Mapping[str, Any]] = FACTORS,
 ) -> pd.DataFrame:
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
-    weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
+    frame, sides = _place(model, contrasts, cells)
+    design = model.design_with_dropped(frame)
+    weights = np.stack([design[more].mean(axis=0) - design[less].mean(axis=0) for more, less in sides])
     estimate, se = estimability.estimate_combinations(weights, model)
     df = denominators.find_df(model, weights[:, : len(model.coefficients)])
     tail = t(df)
@@ -153,44 +155,44 @@ def _points(
     """Express the contrasts in percentage points; `half` (k,) standard errors on each side."""
     if model.family != "binomial":
         return pd.DataFrame(index=range(len(contrasts)))
-    rows = []
-    for contrast, width in zip(contrasts, half, strict=True):
-        more, less = (_population(model, cells[name], contrast) for name in (contrast.more, contrast.less))
-        se = float(estimability.compute_standard_errors((more[1] - less[1])[None, :], model)[0])
-        points = more[0] - less[0]
-        rows.append((less[0], more[0], 100 * points, 100 * (points - width * se), 100 * (points + width * se)))
-    return pd.DataFrame(rows, columns=["accuracy_less", "accuracy_more", "points", "points_low", "points_high"])
+    frame, sides = _place(model, contrasts, cells)
+    accuracy, gradient = marginal.predict(frame, model)
+    less, more = (np.array([accuracy[side[k]].mean() for side in sides]) for k in (1, 0))
+    slopes = np.stack([gradient[first].mean(axis=0) - gradient[second].mean(axis=0) for first, second in sides])
+    points, width = more - less, half * estimability.compute_standard_errors(slopes, model)
+    made = {"points": points, "points_low": points - width, "points_high": points + width}
+    shares = {"accuracy_less": less, "accuracy_more": more}
+    return pd.DataFrame(shares | {name: 100 * value for name, value in made.items()})
 
 
-def _population(model: MixedModel, factors: Mapping[str, Any], contrast: Contrast) -> tuple[float, Floats]:
-    """Average a condition's probability over a contrast's trial types, with its derivative."""
-    parts = [marginal.predict(_cell(kind, factors), model) for kind in _list_kinds(model, contrast)]
-    return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
+def _place(
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]
+) -> tuple[pd.DataFrame, list[tuple[list[int], list[int]]]]:
+    """Return the cells of the design that contrasts average, and the rows of the two conditions of each contrast."""
+    rows: dict[tuple[str, str], int] = {}
+
+    def find(name: str, contrast: Contrast) -> list[int]:
+        return [rows.setdefault((name, kind), len(rows)) for kind in list_averaged_types(model, contrast)]
+
+    _check(contrasts, cells)
+    sides = [(find(one.more, one), find(one.less, one)) for one in contrasts]
+    frame = pd.concat([pd.DataFrame({"trial_type": [kind], **cells[name]}) for name, kind in rows], ignore_index=True)
+    return frame, sides
 
 
-def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[str, Any]]) -> Floats:
-    for name in (contrast.more, contrast.less):
-        if name not in cells:
-            raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(cells)}.")
-    for kind in contrast.trial_types:
-        if kind not in TRIAL_TYPES:
-            raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
-    more, less = (
-        np.mean(
-            [model.design_with_dropped(_cell(kind, cells[name]))[0] for kind in _list_kinds(model, contrast)], axis=0
-        )
-        for name in (contrast.more, contrast.less)
-    )
-    return np.asarray(more - less, dtype=np.float64)
+def _check(contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]) -> None:
+    for contrast in contrasts:
+        for name in (contrast.more, contrast.less):
+            if name not in cells:
+                raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(cells)}.")
+        for kind in contrast.trial_types:
+            if kind not in TRIAL_TYPES:
+                raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
 
 
-def _list_kinds(model: MixedModel, contrast: Contrast) -> Sequence[str]:
+def list_averaged_types(model: MixedModel, contrast: Contrast) -> Sequence[str]:
     """List a contrast's trial types; one over all of them is over those that the data have."""
     known = model.levels.get("trial_type", TRIAL_TYPES)
     return (
         [kind for kind in TRIAL_TYPES if kind in known] if contrast.trial_types == TRIAL_TYPES else contrast.trial_types
     )
-
-
-def _cell(kind: str, factors: Mapping[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame({"trial_type": [kind], **factors})

@@ -115,8 +115,8 @@ class NestedAnalysis:
             return self.unsupported
         return (
             *self.unsupported,
-            f"The random effects {self.reduced_from} gave a singular fit. The models have {self.random} instead. "
-            f"{random_effects.RULE}",
+            f"The random effects {self.reduced_from} gave a singular fit. The models have {self.random} instead, which "
+            "the likelihood needs (Matuschek, Kliegl, Vasishth, Baayen & Bates, 2017).",
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -12,10 +12,12 @@ import pandas as pd
 from core.errors import ForetellError
 from study.analysis.models import fitting, mixed, random_effects, raw_fits
 from study.analysis.models.records import Coefficient, EffectColumns, MixedModel
+from study.analysis.models.sentences import LEVEL
 from study.analysis.models.threads import one_blas_thread
-from study.analysis.planned import nested
-from study.analysis.planned.contrasts import Contrast, estimate
+from study.analysis.planned import equivalence, nested
+from study.analysis.planned.contrasts import Contrast, estimate, table
 from study.analysis.planned.nested import RatioTest
+from study.plan.equivalence import Bounds
 from study.plan.preregistration import Tests
 
 
@@ -42,15 +44,32 @@ def run_tests(
 
 
 def run_contrasts(
-    frame: pd.DataFrame, model: str, random: str, contrasts: Sequence[Contrast], near: EffectColumns = ()
-) -> dict[str, float]:
-    """Return the corrected p of each contrast of a model by its name; NaN where the fit failed."""
+    frame: pd.DataFrame,
+    model: str,
+    random: str,
+    contrasts: Sequence[Contrast],
+    near: EffectColumns = (),
+    bounds: Bounds | None = None,
+) -> pd.DataFrame:
+    """Tabulate the corrected p of each contrast of a model and, with bounds, of its equivalence.
+
+    Returns
+    -------
+    pandas.DataFrame
+        contrast, p_holm, and with bounds (percentage points) p_equivalence_holm; NaN where the fit failed.
+    """
+    names = [one.name for one in contrasts]
+    columns = ["p_holm", *([] if bounds is None else ["p_equivalence_holm"])]
     try:
         fitted = mixed.fit(frame, f"correct ~ {model} + {random}", near=near)
     except ForetellError:
-        return {one.name: math.nan for one in contrasts}
-    corrected = estimate(fitted, contrasts)["p_holm"].fillna(1.0)  # no finite estimate is no evidence
-    return {one.name: float(p) for one, p in zip(contrasts, corrected, strict=True)}
+        return pd.DataFrame(math.nan, index=range(len(names)), columns=columns).assign(contrast=names)
+    if bounds is None:
+        made = estimate(fitted, contrasts)
+    else:
+        made = table(fitted, contrasts)
+        made["p_equivalence_holm"] = equivalence.tabulate(made, bounds, LEVEL)["p_equivalence_holm"]
+    return made[["contrast", *columns]].fillna(dict.fromkeys(columns, 1.0))  # no finite estimate is no evidence
 
 
 def _fit(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel | None:

@@ -28,13 +28,14 @@ from study.analysis.power.outcomes import run_contrasts, run_tests
 from study.analysis.power.truths import AdditiveTruth, Truth
 from study.analysis.responses.notices import MODES
 from study.analysis.words.wording import write_contrast
+from study.plan.equivalence import Bounds
 from study.plan.preregistration import DEFAULT, Tests
 from study.workspace import parallel
 
 TARGET = 0.8
 """The power that a study should have at least."""
-CONTRAST = "contrast: "
-"""Begins the name of a contrast's test."""
+CONTRAST, EQUIVALENCE = "contrast: ", "equivalence: "
+"""Begin the names of a contrast's test and of its equivalence test."""
 SHIFT = 0.012
 """Between the marks of neighbouring lines at one size, as a share of the figure's width."""
 DASHES = ("solid", "dash", "dashdot", "longdash")
@@ -62,6 +63,7 @@ def curve(
     models: Mapping[str, str] = DEFAULT,
     tests: Tests = "corrected",
     contrasts: Sequence[Contrast] = (),
+    equivalence: Bounds | None = None,
     workers: int | None = None,
     engine: str = "processes",
     progress: Progress = silent,
@@ -81,6 +83,9 @@ def curve(
     contrasts
         Corrected for their number by Holm's method, as in the analysis; their tests are named `CONTRAST` and the
         contrast. One without a finite estimate counts as not significant.
+    equivalence
+        Bounds in percentage points: each contrast is also tested for lying between them, as in the analysis; those
+        tests are named `EQUIVALENCE` and the contrast. Their power is at the true differences that are simulated.
     workers, engine
         As of `study.workspace.parallel.each`; they change no result.
 
@@ -106,7 +111,7 @@ def curve(
         _Task(size, effect, (seed, number, size, round(1000 * effect)))
         for size, effect, number in product(sizes, effects, range(studies))
     ]
-    work = partial(_study, truth, dict(models), tests, tuple(contrasts))
+    work = partial(_study, truth, dict(models), tests, tuple(contrasts), equivalence)
     simulations = parallel.each(
         work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress
     )
@@ -122,7 +127,12 @@ def curve(
 
 
 def _study(
-    truth: Truth, models: Mapping[str, str], tests: Tests, contrasts: Sequence[Contrast], task: _Task
+    truth: Truth,
+    models: Mapping[str, str],
+    tests: Tests,
+    contrasts: Sequence[Contrast],
+    bounds: Bounds | None,
+    task: _Task,
 ) -> dict[str, float]:
     """Return p of each test in one simulated study, corrected as in the analysis; NaN where a fit failed."""
     world = truth.scale(task.effect) if isinstance(truth, AdditiveTruth) else truth
@@ -134,18 +144,25 @@ def _study(
     if not contrasts:
         return judged
     largest = list(random_effects.split(models)[0].values())[-1]
-    p = run_contrasts(frame, largest, random, contrasts, near)
-    return judged | {f"{CONTRAST}{name}": value for name, value in p.items()}
+    made = run_contrasts(frame, largest, random, contrasts, near, bounds).set_index("contrast")
+    for prefix, column in ((CONTRAST, "p_holm"), (EQUIVALENCE, "p_equivalence_holm")):
+        judged |= {f"{prefix}{name}": float(p) for name, p in made.get(column, pd.Series(dtype=float)).items()}
+    return judged
 
 
 def time_study(
-    truth: Truth, models: Mapping[str, str], tests: Tests, per_condition: int, contrasts: Sequence[Contrast] = ()
+    truth: Truth,
+    models: Mapping[str, str],
+    tests: Tests,
+    per_condition: int,
+    contrasts: Sequence[Contrast] = (),
+    bounds: Bounds | None = None,
 ) -> float:
     """Return seconds that one simulated study takes in this process, after another that loads what it needs."""
     seconds = 0.0
     for number in range(2):
         began = time.perf_counter()
-        _study(truth, models, tests, contrasts, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
+        _study(truth, models, tests, contrasts, bounds, _Task(per_condition, 1.0, (0, number, per_condition, 1000)))
         seconds = time.perf_counter() - began
     return seconds
 
@@ -186,14 +203,16 @@ def smallest_effect(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame
 
 
 def is_contrast(table: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each row is about a contrast, and not about two nested models."""
-    return table["test"].str.startswith(CONTRAST)
+    """Whether each row is about a contrast or its equivalence, and not about two nested models."""
+    return table["test"].str.startswith((CONTRAST, EQUIVALENCE))
 
 
 def name_test(test: str) -> str:
-    """Name a contrast, or the test of two nested models, the larger one first: ``"explanation vs null"``."""
+    """Name a contrast, its equivalence, or two nested models, the larger one first: ``"explanation vs null"``."""
     if test.startswith(CONTRAST):
         return write_contrast(test.removeprefix(CONTRAST))
+    if test.startswith(EQUIVALENCE):
+        return f"{write_contrast(test.removeprefix(EQUIVALENCE))}: equivalence"
     smaller, larger = test.split(" - ", 1)
     return f"{larger} vs {smaller}"
 

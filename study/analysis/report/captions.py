@@ -15,6 +15,12 @@ MODELS = {"df": "Parameters"}
 FIGURE_1 = "Mean accuracy with 95% intervals over participants. The dotted line is chance."
 
 
+RANDOM_EFFECTS = (
+    "Standard deviations in log-odds: how much the levels of each grouping differ. An SD of 0: the data are as likely "
+    "without it."
+)
+
+
 def explain_table_1(model: MixedModel) -> str:
     """Explain Table 1 with the reference levels of its model."""
     return (
@@ -47,7 +53,7 @@ def explain_estimates(model: str) -> str:
 def explain_models(random: str) -> str:
     """Explain the table of nested models with these random effects."""
     return (
-        f"Logistic mixed models with the random effects {random}. χ², its degrees of freedom and p "
-        "test each model against the one before; where there is a denominator df, p is that of F = χ² / df with both "
-        "degrees of freedom."
+        f"Logistic mixed models with the random effects {random}, fitted by maximum likelihood (Laplace "
+        "approximation). χ², its degrees of freedom and p test each model against the one before; where there is a "
+        "denominator df, p is that of F = χ² / df with both degrees of freedom."
     )

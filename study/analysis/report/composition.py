@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.names import lower_first
+from study.analysis.exploratory import slopes
 from study.analysis.exploratory.analysis import ExploratoryResult
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
@@ -21,6 +22,9 @@ from study.bundle import Manifest
 from study.conditions import format_condition
 from study.tasks import DEFAULT_TASK
 from study.tasks.task import Task
+
+MOST = 200
+"""Rows of a table on the page; its file has all of them."""
 
 
 def write_title(task: Task, manifest: Manifest | None) -> str:
@@ -79,6 +83,7 @@ def list_sections(
     figure: go.Figure,
     results: Sequence[ExploratoryResult],
     *,
+    evidence: Sequence[Section],
     label: str,
     level: float,
     simulated: bool,
@@ -91,12 +96,15 @@ def list_sections(
         By the names of their files.
     figure
         Figure 1.
+    evidence
+        Sections on evidence for no difference (`study.analysis.report.evidence`).
     level
         That of the intervals of contrasts.
     """
     name = list(analysis.models)[-1]
     sections = [
         _show_contrasts(tables["contrasts"], name, label, level, simulated=simulated),
+        *evidence,
         Section("figure1", figures.TITLE, label, captions.FIGURE_1, [Part(tables["figure1"])], figure),
         Section(
             "models",
@@ -112,11 +120,26 @@ def list_sections(
             captions.explain_table_1(analysis.largest),
             [Part(tables["table1"])],
         ),
+        Section(
+            "random_effects",
+            f"Random effects of the {name} model",
+            label,
+            captions.RANDOM_EFFECTS,
+            [Part(tables["random_effects"])],
+        ),
     ]
     if "exclusions" in tables:
         sections.append(Section("exclusions", "Exclusions", label, "", [Part(tables["exclusions"])]))
     return sections + [
-        Section(each.name, each.title, "exploratory", each.says, [_show_result(each, level)], each.figure)
+        Section(
+            each.name,
+            each.title,
+            "exploratory",
+            each.says,
+            [_show_result(each, level)],
+            each.figure,
+            [each.conclusion] if each.conclusion else (),
+        )
         for each in results
     ]
 
@@ -124,9 +147,11 @@ def list_sections(
 def _show_result(result: ExploratoryResult, level: float) -> Part:
     """Fold a long table, except that of random slopes, which the main result rests on."""
     if result.name == "slopes":
-        return Part(result.table, coverage=coverage_text(level))
-    rows = len(result.table)
-    return Part(result.table, summary=f"{rows} rows, as in exploratory_{result.name}.csv" if rows > SHOWN else "")
+        return Part(result.table.drop(columns=list(slopes.ACCURACIES)), coverage=coverage_text(level))
+    rows, file = len(result.table), f"exploratory_{result.name}.csv"
+    if rows > MOST:
+        return Part(result.table.head(MOST), summary=f"The first {MOST} of {rows:,} rows of {file}")
+    return Part(result.table, summary=f"{rows} rows, as in {file}" if rows > SHOWN else "")
 
 
 def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *, simulated: bool) -> Section:

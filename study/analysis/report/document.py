@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import count
@@ -27,6 +28,9 @@ from study.workspace.templates import load_templates
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
 SHOWN = 14
 """Rows of a table shown at once; longer ones are folded, or in a file of their own."""
+MARKED = re.compile(r"(\*(?=\S)[^*`]+\*|`[^`]+`)")
+"""Italics, as ``*p*``, and formulas, as ```y ~ a * b```."""
+TAGS = {"*": "em", "`": "code"}
 
 
 class Part(NamedTuple):
@@ -49,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A section of the page; links name it by its anchor."""
+    """A section of the page; links name it by its anchor, and ``lines`` are sentences above its tables."""
 
     anchor: str
     heading: str
@@ -57,6 +61,7 @@ class Section(NamedTuple):
     says: str
     parts: Sequence[Part]
     figure: go.Figure | None = None
+    lines: Sequence[str] = ()
 
 
 def provenance(data: Responses, plan: AnalysisPlan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
@@ -96,15 +101,9 @@ def embed_figures(sections: Sequence[Section]) -> list[str]:
 
 
 def tabulate_models(analysis: NestedAnalysis) -> pd.DataFrame:
-    """Tabulate log-likelihood, parameters, random effects and convergence of each model."""
-    rows = []
-    for name, model in analysis.models.items():
-        sd = {f"SD {effect.group}": effect.sd for effect in model.random}
-        converged = "yes" if model.converged else "no"
-        rows.append(
-            {"model": name, "log-likelihood": model.loglik, "parameters": model.df, **sd, "converged": converged}
-        )
-    return pd.DataFrame(rows)
+    """Tabulate log-likelihood, parameters and convergence of each model."""
+    rows = [(name, one.loglik, one.df, "yes" if one.converged else "no") for name, one in analysis.models.items()]
+    return pd.DataFrame(rows, columns=["model", "log-likelihood", "parameters", "converged"])
 
 
 def format_cells(table: pd.DataFrame) -> list[list[str]]:
@@ -133,8 +132,22 @@ def find_text_columns(table: pd.DataFrame) -> list[bool]:
     return [name not in numbers for name in table]
 
 
+def split_marks(text: str) -> list[tuple[str, str]]:
+    """Split a paragraph of a manuscript into pieces, each with its mark: `*` of italics, a backtick, or none."""
+    pieces = filter(None, MARKED.split(text))
+    return [(piece[0], piece[1:-1]) if MARKED.fullmatch(piece) else ("", piece) for piece in pieces]
+
+
+def mark(text: str) -> Markup:
+    """Write a paragraph of a manuscript for HTML: what `*` surrounds in italics, and formulas as code."""
+    return Markup("").join(
+        Markup("<{0}>{1}</{0}>").format(TAGS[kind], piece) if kind else piece for kind, piece in split_marks(text)
+    )
+
+
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.filters["cells"] = format_cells
 _TEMPLATES.filters["whole"] = keep_whole
+_TEMPLATES.filters["marked"] = mark
 _TEMPLATES.filters["headings"] = list_headings
 _TEMPLATES.filters["texts"] = find_text_columns

@@ -12,6 +12,7 @@ from study.analysis.planned import placebos
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.report import headline
+from study.analysis.report.opening import Opening, write_opening
 from study.analysis.report.verdicts import Verdict, list_verdicts
 from study.analysis.responses.reading import Responses
 
@@ -32,8 +33,14 @@ class HeadlineResult:
         Why these are not the planned results yet, if so.
     untestable
         Which planned contrasts have no responses, if any.
+    planned
+        Whether a plan named the contrasts.
+    equivalence
+        The conclusions of the planned equivalence tests, if any.
     compared
         The tests with and without random slopes, where the comparison was made.
+    conclusions
+        What exploratory analyses conclude, a line each.
     """
 
     analysis: NestedAnalysis
@@ -43,13 +50,22 @@ class HeadlineResult:
     omission: str | None
     interim: str | None = None
     untestable: str | None = None
+    planned: bool = False
+    equivalence: tuple[str, ...] = ()
     compared: pd.DataFrame | None = None
+    conclusions: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
-        """Tests, effects, and what is left out."""
+        """The opening, tests, effects, and what is left out."""
+        opening = [] if self.opening is None else [self.opening.sentence]
         said = [verdict.text for verdict in self.verdicts]
-        return [*said, *self.effects, *self.omissions]
+        return [*opening, *said, *self.effects, *self.omissions]
+
+    @property
+    def opening(self) -> Opening | None:
+        """The verdict with its largest difference; None where its models are not fitted."""
+        return write_opening(self.analysis, self.data, self.contrasts, self.compared, self.level, planned=self.planned)
 
     @property
     def omissions(self) -> list[str]:
@@ -72,6 +88,16 @@ def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAna
     omission = random_effects.omission(data.frame, analysis.requested_random)
     if plan is not None:
         interim = None if plan.final else plan.stopping
-        return HeadlineResult(analysis, data, plan.contrasts, plan.level, omission, interim, plan.untestable)
+        return HeadlineResult(
+            analysis,
+            data,
+            plan.contrasts,
+            plan.level,
+            omission,
+            interim,
+            plan.untestable,
+            planned=True,
+            equivalence=plan.equivalence_sentences,
+        )
     made = placebos.together(data, analysis.largest, placebos.list_all_default_contrasts(data))
     return HeadlineResult(analysis, data, made, LEVEL, omission)

@@ -10,6 +10,8 @@ import pandas as pd
 from study.analysis.models import intervals
 from study.analysis.models.records import Coefficient, MixedModel
 from study.analysis.models.sentences import p_text, words
+from study.analysis.report.latex import write_table
+from study.analysis.words.cells import write_rounded
 
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -29,6 +31,13 @@ def table(model: MixedModel) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(**intervals.wald(model)[["low", "high"]])[COLUMNS]
 
 
+def tabulate_random(model: MixedModel) -> pd.DataFrame:
+    """Tabulate the random effects: group, levels (their number), term, sd (link scale)."""
+    levels = {block.group: len(block.modes) for block in model.blocks}
+    rows = [(effect.group, levels.get(effect.group), words(effect.term), effect.sd) for effect in model.random]
+    return pd.DataFrame(rows, columns=["group", "levels", "term", "sd"])
+
+
 def _row(c: Coefficient, estimate: float) -> dict[str, object]:
     with np.errstate(over="ignore"):
         ratio = float(np.exp(estimate))
@@ -44,41 +53,19 @@ def _row(c: Coefficient, estimate: float) -> dict[str, object]:
 
 
 def latex(model: MixedModel) -> str:
-    """Format Table 1 for a LaTeX document with the package booktabs."""
-    body = [
-        f"{_term_latex(c.term)} & {_estimate_latex(c, model.limit(c))} & {_number_latex(c.se)} & "
-        f"{_number_latex(c.z)} & {_p_latex(c.p)} \\\\"
+    """Write Table 1 for LaTeX: term, estimate with its stars, standard error, z and p."""
+    cells = [
+        (words(c.term), _write_estimate(c, model.limit(c)), _write_number(c.se), _write_number(c.z), p_text(c.p))
         for c in model.coefficients
     ]
-    lines = [
-        r"\begin{tabular}{lrrrr}",
-        r"\toprule",
-        r"Term & $\beta$ & SE & $z$ & $p$ \\",
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    return write_table(("Term", "β", "SE", "z", "p"), cells)
 
 
-def _term_latex(term: str) -> str:
-    return words(term).replace("_", r"\_").replace(" × ", r" $\times$ ")
+def _write_number(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else write_rounded(value, 2)
 
 
-def _number_latex(value: float | None) -> str:
-    if value is None:
-        return "--"
-    text = f"{value:.2f}"
-    return text.replace("-", "$-$") if float(text) else "0.00"
-
-
-def _estimate_latex(c: Coefficient, estimate: float) -> str:
+def _write_estimate(c: Coefficient, estimate: float) -> str:
     if math.isinf(estimate):
-        return r"$-\infty$" if estimate < 0 else r"$\infty$"
-    mark = stars(c.p)
-    return _number_latex(None if math.isnan(estimate) else estimate) + (f"$^{{{mark}}}$" if mark else "")
-
-
-def _p_latex(p: float | None) -> str:
-    return p_text(p).replace("< ", "$<$ ").replace("> ", "$>$ ").replace("–", "--")
+        return "−∞" if estimate < 0 else "∞"
+    return _write_number(estimate) + stars(c.p)

@@ -18,15 +18,17 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report import captions, composition, document, figures, model_table
+from study.analysis.report import captions, composition, document, evidence, figures, model_table, reproduction
 from study.analysis.report.finding import HeadlineResult
+from study.analysis.report.manuscript.draft import list_tables, write_draft
+from study.analysis.report.manuscript.manuscript import Manuscript
 from study.analysis.responses.notices import MODES
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.network.placement import caveats
 from study.workspace.spreadsheets import csv_text
 
-Files = dict[str, str]
+Files = dict[str, str | bytes]
 """The contents of files, by name."""
 
 
@@ -46,6 +48,8 @@ class Report:
         Of the study that the participants took, if known: it adds the measures of its trials.
     seed
         Random seed of exploratory analyses that draw at random.
+    robustness
+        Whether it has the analyses that take long.
     """
 
     analysis: NestedAnalysis
@@ -54,6 +58,7 @@ class Report:
     plan: PlannedAnalysis | None = None
     manifest: Manifest | None = None
     seed: int = 0
+    robustness: bool = False
 
     @cached_property
     def figure(self) -> tuple[go.Figure, pd.DataFrame]:
@@ -76,12 +81,20 @@ class Report:
         """The tables of the models, their tests, contrasts, Figure 1 and exclusions."""
         return {
             "table1": model_table.table(self.analysis.largest),
+            "random_effects": model_table.tabulate_random(self.analysis.largest),
             "lrt": tests_table(self.analysis),
             "models": nested.comparison(self.analysis),
             "figure1": self.figure[1],
             "contrasts": self.finding.contrasts,
+            **evidence.tabulate(self.plan),
             **self._exclusions,
         }
+
+    @property
+    def draft(self) -> Manuscript:
+        """The method and results sections."""
+        title = composition.write_title(self.data.task, self.manifest)
+        return write_draft(title, self.headline, self.plan, self.manifest, self.tables)
 
     def describe_models(self) -> Files:
         """Return the files of models, tests, contrasts and Figure 1, which need no further analysis."""
@@ -90,33 +103,55 @@ class Report:
             **_format_tables(self.tables),
             "table1.tex": model_table.latex(self.analysis.largest),
             "figure1.html": self.figure[0].to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
+            **reproduction.describe(
+                self.analysis, self.data, self.finding.contrasts, self.plan, self.finding.level, self._made_from
+            ),
         }
 
-    def describe_all(self, progress: Progress = silent) -> Files:
-        """Compute the exploratory analyses, and return their files and the report itself."""
-        results, absent = exploratory.compute_all(self.study, progress)
-        contents = self._fill(results, absent)
+    def explore(self, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
+        """Compute the exploratory analyses, and explain each one that is absent."""
+        return exploratory.compute_all(self.study, progress, robustness=self.robustness)
+
+    def describe_all(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> Files:
+        """Return the files of the exploratory analyses, as of `explore`, and the report itself."""
+        from study.analysis.report.manuscript.word import write_word
+
+        draft = self.draft
+        contents = {**self._fill(results, absent), "draft": draft}
         return {
             **_format_tables({f"exploratory_{result.name}": result.table for result in results}),
             **{name: document.render(name, **contents) for name in ("report.md", "report.html")},
+            **{f"{name}.tex": table.latex for name, table in list_tables(self.headline, self.tables).items()},
+            "manuscript.md": draft.markdown,
+            "manuscript.docx": write_word(draft),
         }
 
     def _fill(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> dict[str, Any]:
         """Return what the templates of the report show."""
         analysis, data, plan, said = self.analysis, self.data, self.plan, self.headline
         label = "exploratory" if plan is None else plan.label
+        on_no_difference = evidence.list_sections(plan)
         sections = composition.list_sections(
-            analysis, self.tables, self.figure[0], results, label=label, level=said.level, simulated=data.has_simulated
+            analysis,
+            self.tables,
+            self.figure[0],
+            results,
+            evidence=on_no_difference,
+            label=label,
+            level=said.level,
+            simulated=data.has_simulated,
         )
         notices = (line for line in data.messages if line.startswith(tuple(MODES.values())))
         return {
             "title": composition.write_title(data.task, self.manifest),
             "notices": [*notices, *caveats(self.manifest)],
             "facts": composition.list_facts(data, plan, self.manifest),
+            "opening": said.opening,
             "verdicts": said.verdicts,
             "counted": None if said.compared is None else slopes.describe_contrasts(said.compared, said.level),
             "effects": said.effects,
             "sections": sections,
+            "evidence": on_no_difference,
             "figures": document.embed_figures(sections),
             "notes": [*said.omissions, *analysis.messages, *(f"Not shown. {line}" for line in absent)],
             "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
@@ -124,10 +159,15 @@ class Report:
             "random": analysis.random,
             "references": captions.name_references(analysis.largest),
             "models": document.tabulate_models(analysis),
+            "random_effects": self.tables["random_effects"],
             "results": results,
             "seed": self.seed,
-            "made_from": document.provenance(data, plan.plan if plan else None, self.manifest, self.seed),
+            "made_from": self._made_from,
         }
+
+    @property
+    def _made_from(self) -> dict[str, str]:
+        return document.provenance(self.data, self.plan.plan if self.plan else None, self.manifest, self.seed)
 
     @property
     def _exclusions(self) -> dict[str, pd.DataFrame]:
@@ -135,6 +175,11 @@ class Report:
         if self.plan is not None:
             return {"exclusions": self.plan.exclusions}
         return {"exclusions": self.data.excluded} if len(self.data.excluded) else {}
+
+
+def encode(files: Files) -> dict[str, bytes]:
+    """Return the contents of files as they are written."""
+    return {name: content if isinstance(content, bytes) else content.encode() for name, content in files.items()}
 
 
 def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from core.types import Progress, silent
@@ -25,6 +26,7 @@ def write(
     plan: AnalysisPlan | None = None,
     manifest: Manifest | None = None,
     looks: Sequence[InterimAnalysis] | None = None,
+    robustness: bool = False,
     progress: Progress = silent,
 ) -> HeadlineResult:
     """Write models, tables, figures and reports into `out`.
@@ -41,6 +43,8 @@ def write(
         Of the study that was responded to, where it is known.
     looks
         The interim analyses that were made of it; None where that is not known.
+    robustness
+        Whether to compute the exploratory analyses that take long, too.
 
     Raises
     ------
@@ -51,6 +55,7 @@ def write(
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
     finding = compute_headline(analysis, stayed, done)
-    report = Report(analysis, stayed, finding, done, manifest, seed)
-    files.write(report, out, progress)
-    return report.headline
+    report = Report(analysis, stayed, finding, done, manifest, seed, robustness)
+    results = files.write(report, out, progress)
+    said = tuple(f"{one.title} (exploratory). {one.conclusion}" for one in results if one.conclusion)
+    return replace(report.headline, conclusions=said)

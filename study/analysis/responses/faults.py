@@ -9,7 +9,7 @@ import pandas as pd
 from study.tasks import DEFAULT_TASK, TASKS
 from study.tasks.task import Task
 
-TASK = "task"
+TASK, FIRST_CHOICE = "task", "first_choice"
 
 
 def name_task(frame: pd.DataFrame) -> Task:
@@ -21,6 +21,11 @@ def name_task(frame: pd.DataFrame) -> Task:
 def list_task_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     """List the column of the task, unless it is the default one: without it, the rows have the hash they always had."""
     return (TASK,) if TASK in frame and set(frame[TASK].dropna().astype(str)) - {DEFAULT_TASK} else ()
+
+
+def list_first_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """List the column of first responses, if there are any: without it, the rows have the hash they always had."""
+    return (FIRST_CHOICE,) if FIRST_CHOICE in frame and frame[FIRST_CHOICE].notna().any() else ()
 
 
 def find_mixed_tasks(frame: pd.DataFrame) -> Iterator[str]:

@@ -15,6 +15,8 @@ NAMES = ("participant", "category", "trial_type", "condition", "trial", "mode", 
 """Columns of names and codes: spaces around them mean nothing."""
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
 """The notice on responses whose mode is not ``"live"``."""
+BADGES = {"sim": "Simulated: not evidence", "preview": "Previews: not evidence"}
+"""The same in the few words of a badge."""
 
 
 def strip_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:

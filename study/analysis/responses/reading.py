@@ -15,7 +15,13 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
-from study.analysis.responses.faults import find_mixed_tasks, find_repeats, list_task_columns, name_task
+from study.analysis.responses.faults import (
+    find_mixed_tasks,
+    find_repeats,
+    list_first_columns,
+    list_task_columns,
+    name_task,
+)
 from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
@@ -23,7 +29,7 @@ from study.tasks.task import Task
 from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, read_parquet, read_table
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
-OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "task", "rt_ms", "confidence")
+OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "rt_ms", "confidence")
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
 """Meaning of the one column that Foretell's own export does not have."""
@@ -46,7 +52,7 @@ class Responses:
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing); task, if it is not the default one.
+        missing); task, if it is not the default one; first_choice, in tasks of two steps.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -251,7 +257,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
             f"{', '.join(repr(u) for u in unknown[:5])}: use {', '.join(TRIAL_TYPES)}."
         )
     for name in FLAGS:
-        wrong = frame[name][_numbers(frame[name]).isna()]
+        wrong = frame[name][read_flags(frame[name]).isna()]
         if len(wrong):
             yield (
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
@@ -261,7 +267,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
         yield "Column 'participant' names only one participant: the models compare participants, so add others."
-    outcome = _numbers(frame["correct"])
+    outcome = read_flags(frame["correct"])
     if outcome.notna().all() and outcome.nunique() < 2:
         right = "correct" if outcome.iloc[0] == 1 else "incorrect"
         yield (
@@ -302,7 +308,7 @@ def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _numbers(column: pd.Series[object]) -> pd.Series[float]:
+def read_flags(column: pd.Series[object]) -> pd.Series[float]:
     """Read 0 and 1, as numbers or in words (`OUTCOMES`); anything else becomes missing."""
     return column.astype(str).str.strip().str.casefold().map(_FLAGS)
 
@@ -318,14 +324,14 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
             "participant": frame["participant"].astype(str),
             "category": frame["category"].astype(str),
             "trial_type": _code_trial_types(frame["trial_type"].astype(str)),
-            **{flag: _numbers(frame[flag]).astype(np.int64) for flag in FLAGS},
+            **{flag: read_flags(frame[flag]).astype(np.int64) for flag in FLAGS},
         }
     )
     coded = _code_condition(tidy)
     tidy["condition"] = coded
     if "condition" in frame:
         tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
-    for name in ("trial", "mode", "item", "truth", "choice", *list_task_columns(frame)):
+    for name in ("trial", "mode", "item", "truth", "choice", *list_first_columns(frame), *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
     for name in NUMBERS:

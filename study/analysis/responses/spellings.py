@@ -18,6 +18,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "mode": (),
     "truth": (),
     "choice": (),
+    "first_choice": ("firstresponse", "initialchoice", "initialresponse"),
     "task": (),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),

@@ -10,9 +10,17 @@ import pandas as pd
 from study.analysis.models.sentences import p_text
 from study.analysis.words.headings import is_share
 
-CHANCES = ("p", "p_holm", "p_tukey", "p_mvt")
+CHANCES = (
+    *("p", "p_holm", "p_tukey", "p_mvt", "p_equivalence", "p_equivalence_holm", "p_difference"),
+    *("p_all", "p_without"),
+)
 """p values, unless a table calls them something else."""
-POINTS = ("points", "points_low", "points_high")
+RATIO = "bf01_"
+"""Begins the names of Bayes factors."""
+POINTS = (
+    *("points", "points_low", "points_high", "shift"),
+    *("points_all", "points_without", "points_without_low", "points_without_high"),
+)
 """Percentage points: more than one digit says nothing."""
 Forms = Mapping[str, Callable[[float], str]]
 """How the numbers of a column are written, by the name of the column."""
@@ -33,7 +41,21 @@ def _write_share(value: float) -> str:
     return f"{value:.1%}".replace("-", "−")
 
 
+def write_rounded(value: float, digits: int, sign: str = "") -> str:
+    """Write a rounded number with a minus, and no minus before zero; ``sign`` "+" marks positive ones."""
+    return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "−")
+
+
+def write_ratio(value: float) -> str:
+    """Write a Bayes factor with three significant digits, and one of no practical size as a power of ten."""
+    if np.isinf(value) or value == 0:
+        return _infinite(value) if value else "0"
+    return f"{value:.3g}" if 1e-3 <= value < 1e3 else f"{value:.1e}"
+
+
 def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
+    if name.startswith(RATIO):
+        return write_ratio
     known = values.replace([np.inf, -np.inf], np.nan).dropna()
     places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 and name not in POINTS else 1
     return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}".replace("-", "−")

@@ -22,6 +22,9 @@ HEADINGS: Mapping[str, str] = {
     "p_holm": "p (Holm)",
     "p_tukey": "p (Tukey)",
     "p_mvt": "p (max t)",
+    "p_equivalence": "p (TOST)",
+    "p_equivalence_holm": "p (TOST, Holm)",
+    "p_difference": "p (difference)",
     "log_p": "log p",
     "p_like": "p (like relatives)",
     "df": "df",
@@ -50,6 +53,11 @@ HEADINGS: Mapping[str, str] = {
     "accuracy_less": "Accuracy 2",
     "accuracy_more": "Accuracy 1",
     "points": "% points",
+    "points_all": "% points (all)",
+    "points_without": "% points (without)",
+    "shift": "Shift (% points)",
+    "p_all": "p (all)",
+    "p_without": "p (without)",
     "ai_right": "AI right",
     "ai_wrong": "AI wrong",
     "ai_probability": "AI's confidence",
@@ -88,14 +96,16 @@ FORMS: Mapping[str, str] = {
     r".+_sd": "SD",
     r"q(\d+)": "{0}th percentile",
     r"do_(.+)": "{0}, effect",
+    r"bf01_(.+)": "BF₀₁, prior SD {0}",
     r"(.+)_less": "{0}, difference",
 }
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
-SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power")
+SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power", "proportion")
 """Columns that are written in percent, as in the sentences."""
 SHARES_BESIDE = {
     "accuracy": ("low", "high", "chance"),
     "power": ("low", "high"),
+    "proportion": ("low", "high"),
     "ai_right": ("index", "low", "high", "ai_right", "ai_wrong"),
     "cell": ("people", "theory"),
 }

@@ -31,7 +31,7 @@ class Column(Generic[Source]):
     unit, values
         As in the data dictionary, if any.
     dtype
-        Data type of numbers that may all be missing; None: as pandas infers it.
+        Data type of values that may all be missing; None: as pandas infers it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Column(Generic[Source]):
     read: Callable[[Source], Any] | None = None
     unit: str = ""
     values: str = ""
-    dtype: type | None = None
+    dtype: type | pd.Int64Dtype | pd.StringDtype | None = None
 
     def read_value(self, source: Source) -> Any:
         """Read the value of one row."""

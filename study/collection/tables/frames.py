@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from study.bundle import Manifest, Trial
@@ -14,6 +15,11 @@ from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
 from study.tasks import find_task
 from study.tasks.task import Task
+
+
+def format_time(at: int) -> str:
+    """Write a time in nanoseconds since 1970 in ISO 8601."""
+    return datetime.fromtimestamp(at / 1e9, UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,17 @@ class StoredResponse:
     @property
     def received_at(self) -> str:
         """Time of receipt, in ISO 8601."""
-        return datetime.fromtimestamp(self.row["received_at"] / 1e9, UTC).isoformat(timespec="milliseconds")
+        return format_time(self.row["received_at"])
+
+    @property
+    def first_correct(self) -> int | None:
+        """Whether the first of two responses is right; None where a trial has one."""
+        first = self.row["first_choice"]
+        return None if first is None else int(first in self.task.find_right(self.trial))
+
+
+WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
+"""Whole numbers and texts, all of which may be missing."""
 
 
 def pseudonym(row: Mapping[str, Any]) -> str:
@@ -69,15 +85,17 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("truth", "true class of the image", lambda one: one.trial.truth),
     Column(
         "choice",
-        "option the participant chose: of predict a class, of accept_reject whether the AI is right",
+        "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
+        "class of the final response, of agreement how confident they are that the AI is right or wrong",
         lambda one: one.task.name_choice(one.trial, one.row["choice"]),
-        values="a class; right, wrong",
+        values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
-        "category equals truth and wrong elsewhere",
-        lambda one: int(one.row["choice"] == one.task.find_right(one.trial)),
+        "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
+        "where category equals truth and 1 or 2 elsewhere",
+        lambda one: int(one.row["choice"] in one.task.find_right(one.trial)),
         values="0, 1",
     ),
     Column(
@@ -106,6 +124,44 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "whether the AI's prediction is the true class",
         lambda one: int(one.trial.target == one.trial.truth),
         values="0, 1",
+    ),
+    Column(
+        "first_choice",
+        "of reliance, the class of the first response, to the image alone; empty in other tasks, as the next five",
+        lambda one: one.row["first_choice"] and one.task.name_choice(one.trial, one.row["first_choice"]),
+        values="a class",
+        dtype=TEXT,
+    ),
+    Column(
+        "first_correct",
+        "whether first_choice equals truth",
+        lambda one: one.first_correct,
+        values="0, 1",
+        dtype=WHOLE,
+    ),
+    Column(
+        "switched",
+        "whether the final response, choice, is another class than first_choice",
+        lambda one: one.row["first_choice"] and int(one.row["first_choice"] != one.row["choice"]),
+        values="0, 1",
+        dtype=WHOLE,
+    ),
+    Column("first_rt_ms", "response time of the first response; rt_ms is of the final one", unit="ms", dtype=float),
+    Column("first_confidence", "confidence in the first response", unit="0 guessed, 1 certain", dtype=float),
+    Column(
+        "first_received_at",
+        "when the server received the first response",
+        lambda one: one.row["first_received_at"] and format_time(one.row["first_received_at"]),
+        unit="ISO 8601, UTC",
+        dtype=TEXT,
+    ),
+    Column(
+        "level",
+        "of agreement, the level of choice on the scale: 1 fairly confident that the AI is wrong, 4 that it is right; "
+        "empty in other tasks",
+        lambda one: one.task.find_level(one.row["choice"]),
+        values="1 to 4",
+        dtype=WHOLE,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The schema's versions: applied in order, each in one transaction, recorded with the hash of its text."""
+"""The schema's versions: applied in order, all in one transaction, recorded with the hash of their texts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,24 @@ from study.store.migrations import (
     v0005_fewer_pages,
     v0006_members,
     v0007_key,
+    v0008_steps,
+    v0009_scales,
 )
 from study.store.migrations.translation import Migrations, Statements, translate
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
-_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages, v0006_members, v0007_key)
+_VERSIONS = (
+    v0001_initial,
+    v0002_road,
+    v0003_pause,
+    v0004_access,
+    v0005_fewer_pages,
+    v0006_members,
+    v0007_key,
+    v0008_steps,
+    v0009_scales,
+)
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
     "postgresql": tuple(version.POSTGRESQL for version in _VERSIONS),
@@ -39,9 +51,10 @@ CREATE TABLE IF NOT EXISTS schema_version(
 def migrate(engine: Engine, migrations: Migrations = MIGRATIONS, schema: str = "public") -> int:
     """Migrate the database to the newest version and return that; refuse a database newer than this code."""
     mine = migrations[engine.dialect.name]
-    for version, statements in enumerate(mine, 1):
-        with engine.connect() as connection, _rebuilding(connection), connection.begin():
-            if version not in _applied(connection, len(mine), schema):
+    with engine.connect() as connection, _rebuilding(connection), connection.begin():
+        applied = _applied(connection, len(mine), schema)
+        for version, statements in enumerate(mine, 1):
+            if version not in applied:
                 _apply(connection, version, statements)
     return len(mine)
 

@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.conftest import PATIENCE_MS
 from tests.dashboard.views.conftest import OTHER
 from tests.server import Server, serving
-
-PATIENCE_MS = 90_000
 
 # Streamlit looks for its own address below the page's first, and finds it above.
 LOOKING = "the server responded with a status of 404"

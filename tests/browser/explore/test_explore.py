@@ -180,7 +180,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
     first = sheet(page)
     page.get_by_role("radio", name="Outline").click()  # the page answers while maps are made
     page.get_by_role("button", name="Drawing").click()
-    expect(page.get_by_text("Outlined area, %")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("Outlined area, %")).to_be_visible(timeout=PATIENCE_MS)
     page.get_by_role("link", name="Home").click()
     expect(page.locator("h1")).to_have_text("Do explanations help people predict an AI?", timeout=PATIENCE_MS)
     open_explore(page, f"{explorer.url}/explore?{SLOW}")

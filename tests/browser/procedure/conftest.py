@@ -45,7 +45,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(viewport=DESKTOP, user_agent="Mozilla/5.0 (Secret Device) Chrome/133.7.7")  # type: ignore[arg-type]
+    context = chromium.new_context(
+        viewport=DESKTOP,  # type: ignore[arg-type]
+        reduced_motion="no-preference",
+        user_agent="Mozilla/5.0 (Secret Device) Chrome/133.7.7",
+    )
     opened = context.new_page()
     broken: list[str] = []
     opened.on("pageerror", lambda error: broken.append(str(error)))

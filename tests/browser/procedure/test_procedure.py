@@ -201,7 +201,7 @@ def test_who_names_nobody_shows_no_empty_place(page: Page, server: Server) -> No
 def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None:
     page.goto(at_main(server, "slow", 1))
     page.click("#begin")
-    expect(page.locator("#slow")).to_have_text(CATALOGUES["en"]["ui.slow"], timeout=15_000)
+    expect(page.locator("#slow")).to_have_text(CATALOGUES["en"]["ui.slow"])
     page.keyboard.press("f")
     wait_for_trial(page, 2)
     page.keyboard.press("f")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.server import Server
+from study.service import Service
+from tests.conftest import write_bundle
+from tests.server import Server, serving
 
 PRACTICE, MAIN = 2, 6
 
@@ -19,13 +23,26 @@ DESKTOP = {"width": 1280, "height": 720}
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
+    context = chromium.new_context(viewport=DESKTOP, reduced_motion="no-preference")  # type: ignore[arg-type]
     opened = context.new_page()
     broken: list[str] = []
     opened.on("pageerror", lambda error: broken.append(str(error)))
     yield opened
     context.close()
     assert broken == []
+
+
+@contextmanager
+def serve_task(home: Path, task: str, *, trials: int, practice: int) -> Iterator[Server]:
+    """Serve a study of a task in the condition that shows most: heatmaps and examples."""
+    settings = {"study": {"task": task}}
+    folder = write_bundle(
+        home / "bundle", name="demo", trials=trials, practice=practice, conditions=("both",), config=settings
+    )
+    with Service(home) as service:
+        service.researcher.open_study(folder, per_condition=4)
+    with serving(home) as running:
+        yield running
 
 
 def to_main(page: Page, server: Server, **begin: Any) -> None:

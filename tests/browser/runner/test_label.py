@@ -8,10 +8,9 @@ import pytest
 from playwright.sync_api import Page, Response, expect
 
 from study.bundle import Bundle
-from study.service import Service
 from tests.browser.participation import agree, newest, query, wait_for_trial
-from tests.conftest import write_bundle
-from tests.server import Server, serving
+from tests.browser.runner.conftest import serve_task
+from tests.server import Server
 
 pytestmark = pytest.mark.browser
 
@@ -22,14 +21,7 @@ PHONE = {"width": 390, "height": 844}
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a study of `accept_reject` that shows most: heatmaps and examples."""
-    home = tmp_path_factory.mktemp("label")
-    settings = {"study": {"task": "accept_reject"}}
-    folder = write_bundle(
-        home / "bundle", name="demo", trials=TRIALS, practice=PRACTICE, conditions=("both",), config=settings
-    )
-    with Service(home) as service:
-        service.researcher.open_study(folder, per_condition=4)
-    with serving(home) as running:
+    with serve_task(tmp_path_factory.mktemp("label"), "accept_reject", trials=TRIALS, practice=PRACTICE) as running:
         yield running
 
 

@@ -58,6 +58,11 @@ def test_answers_given_offline_arrive_once(page: Page, server: Server) -> None:
     expect(page.locator("#trial")).to_have_attribute("data-phase", "blank")
     page.wait_for_timeout(600)
     assert page.get_attribute("#trial", "data-phase") == "blank"  # never a fourth
+    said = page.locator("#saved")
+    expect(said).to_have_text("Offline: will be sent as soon as possible")
+    place, height = said.bounding_box(), page.evaluate("innerHeight")
+    assert place
+    assert 0.25 * height < place["y"] < 0.6 * height  # in the middle, where the picture was
     page.context.set_offline(False)
     wait_for_trial(page, 4)
     expect(page.locator("#saved")).to_have_attribute("data-state", "saved")

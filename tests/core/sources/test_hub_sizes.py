@@ -95,5 +95,5 @@ def test_a_hub_that_does_not_respond_is_not_waited_for(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "huggingface_hub", client)
     with pytest.raises(ForetellError, match=r"did not respond within 0\.05 s"):
         measure_download("a/b", seconds=0.05)
-    assert asked.wait(10)
+    assert asked.wait(300)
     never.set()

@@ -46,7 +46,7 @@ def opened(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     gallery_of("scenes", "adversarial")
 
     def by(**query: str) -> AppTest:
-        app = AppTest.from_function(script, default_timeout=60)
+        app = AppTest.from_function(script)
         for key, value in query.items():
             app.query_params[key] = value
         return settled(app.run())
@@ -75,7 +75,7 @@ def settled(app: AppTest) -> AppTest:
 
 def open_by_link(script: Callable[[], None], **query: str) -> AppTest:
     """A page as a link opens it."""
-    app = AppTest.from_function(script, default_timeout=90)
+    app = AppTest.from_function(script)
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
@@ -120,5 +120,16 @@ def open_studies(workspace: Path) -> Open:
 def press(app: AppTest, label: str) -> AppTest:
     """Press the button of this label."""
     app = next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def checked(app: AppTest) -> AppTest:
+    """The page Design once its check has ended; a browser asks again by itself."""
+    deadline = time.monotonic() + PATIENCE_S
+    while any("Checking whether" in one.value for one in app.markdown):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        app.run()
     assert not app.exception
     return app

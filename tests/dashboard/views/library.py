@@ -47,7 +47,7 @@ def open_library() -> AppTest:
 
         page.page()
 
-    return AppTest.from_function(page, default_timeout=120)
+    return AppTest.from_function(page)
 
 
 def settled(app: AppTest) -> AppTest:

@@ -17,11 +17,11 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import Cancellation
-from study.inquiry.assertions.assertions import BLOCK, AssertionQuery, assertion_files
+from inquiry.assertions.assertions import BLOCK, AssertionQuery, assertion_files
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import FEW, settled
 from tests.dashboard.views.test_debugging import _numbers, view
-from tests.study.inquiry.test_assertions import RULES
+from tests.inquiry.test_assertions import RULES
 
 __all__ = ["view"]  # the fixture
 LINK = {"part": debugging.ASSERTIONS}

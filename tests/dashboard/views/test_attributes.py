@@ -6,8 +6,8 @@ import json
 
 import pandas as pd
 
-from study.inquiry.layers.question_files import shorten_table
-from study.inquiry.layers.record import record_of
+from inquiry.layers.question_files import shorten_table
+from inquiry.layers.record import record_of
 from tests.commands import run
 from tests.dashboard.views.test_inside import answered, begun
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shared.jobs import pool
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
-from tests.dashboard.conftest import PATIENCE_S
-from tests.dashboard.views.conftest import Open
+from tests.dashboard.views.conftest import Open, checked
 from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
 from tests.study.studies import TINY
 
@@ -32,18 +30,7 @@ def tiny(workspace: Path) -> Path:
 
 @pytest.fixture
 def app(tiny: Path, open_page: Open) -> AppTest:
-    return checked(open_page(study="tiny", part="Trials"))
-
-
-def checked(app: AppTest) -> AppTest:
-    """The page once its check has ended; a browser asks again by itself."""
-    deadline = time.monotonic() + PATIENCE_S
-    while "Checking whether" in lines(app):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
-    return app
+    return checked(open_page(study="tiny", part="Study"))
 
 
 def press_check(app: AppTest) -> AppTest:
@@ -84,7 +71,8 @@ def test_a_study_whose_types_do_not_differ_is_not_green(app: AppTest, tiny: Path
     """Catches a green tick next to a study that cannot answer its question."""
     assert ":green[:material/check_circle:] The study can be built" in lines(app)
     app = checked(change(app, tiny, sets__adversarial__split="standard", sets__adversarial__size=400))
-    assert ":orange[:material/warning:] The study can be built" in lines(app)
+    assert ":orange[:material/warning:] Divide the images first." in lines(app)
+    assert "can be built" not in lines(app)
     assert any("Divide the set under Images in Design" in warning.value for warning in app.warning)
 
 
@@ -105,7 +93,8 @@ def test_a_setting_that_changes_no_trial_is_not_checked_again(app: AppTest, tiny
     assert set(pool()._jobs) == jobs
 
 
-def test_the_images_of_each_category_are_shown_without_a_click(app: AppTest) -> None:
+def test_the_images_of_each_category_are_shown_without_a_click(tiny: Path, open_page: Open) -> None:
+    app = checked(open_page(study="tiny", part="Trials"))
     (table,) = (one.value for one in app.dataframe if "category" in one.value)
     assert "fish" in set(table["category"])
     assert table["used"].tolist() == [True] * 3 + [False] * (len(table) - 3)
@@ -160,8 +149,9 @@ def test_warnings_are_counted_above_and_shown_in_boxes(app: AppTest, tiny: Path,
     assert new == "Text question: participants would read {nam} as it is written: this text has no placeholders."
 
 
-def test_categories_by_name_begin_with_those_that_the_number_chose(app: AppTest, tiny: Path) -> None:
+def test_categories_by_name_begin_with_those_that_the_number_chose(open_page: Open, tiny: Path) -> None:
     """Catches an empty list, which no study can have, and a number that is lost on the way back."""
+    app = checked(open_page(study="tiny", part="Trials"))
     before = app.dataframe[0].value
     used = before.loc[before["used"], "category"]
     app.radio(key="design.tiny.by").set_value("By name").run()

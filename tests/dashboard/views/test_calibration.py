@@ -14,7 +14,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.debugging.calibration import assess_predictions
+from inquiry.debugging.calibration import assess_predictions
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import FEW
 from tests.dashboard.views.test_debugging import _numbers, view

@@ -10,7 +10,7 @@ from PIL import Image
 from core.class_names import ClassNames
 from dashboard.explore.layers import view as inside
 from dashboard.shared import links
-from study.inquiry.layers.inspection import LayerQuery
+from inquiry.layers.inspection import LayerQuery
 from tests.dashboard.views.test_images import rename_classes
 
 CLASSES = '["maillot", "maillot, tank suit", *NAMES[2:]]'

@@ -43,9 +43,9 @@ def test_differences_are_in_the_words_of_the_page_by_section(compared: AppTest) 
     assert rows["Conditions"][0] == "No explanation; Both explanations"
     assert rows["Conditions"][1] == "No explanation; Saliency maps; Examples; Both explanations (default)"
     sections = [one.value for one in compared.subheader]
-    in_order = ("Study", "Network and images", "Trials", "Explanations", "Procedure")
+    in_order = ("Study", "Trials", "Procedure", "Texts")
     assert sections == [name for name in in_order if name in sections]
-    assert {"Network and images", "Trials", "Procedure"} <= set(sections)
+    assert {"Study", "Trials", "Procedure"} <= set(sections)
 
 
 def test_of_two_lists_only_what_differs_is_shown(compared: AppTest) -> None:

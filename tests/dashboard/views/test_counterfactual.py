@@ -15,7 +15,7 @@ from dashboard.explore.heatmaps.counterfactual import (
     make_counterfactual_task,
 )
 from dashboard.shared import cache
-from study.inquiry.counterfactuals.counterfactuals import describe_counterfactual
+from inquiry.counterfactuals.counterfactuals import describe_counterfactual
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
 

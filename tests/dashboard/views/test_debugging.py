@@ -20,8 +20,8 @@ from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.debugging.debugging import debug_classifier
-from study.inquiry.debugging.slices import describe_result, describe_slice, format_slice
+from inquiry.debugging.debugging import debug_classifier
+from inquiry.debugging.slices import describe_result, describe_slice, format_slice
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import FEW, OTHER, script, settled
 from tests.dashboard.views.test_explore import FLAT
@@ -169,7 +169,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
         return debug_classifier(classifier, images, cache, progress)
 
     monkeypatch.setattr("dashboard.explore.debugging.jobs.debug_classifier", slow)
-    app = AppTest.from_function(script, default_timeout=60)
+    app = AppTest.from_function(script)
     app.query_params["view"] = "Debugging"
     app.run()
     stop = next(button for button in app.button if button.label == "Stop")
@@ -177,7 +177,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
     for _ in range(2):  # the second is what the page asked for when it was drawn again
         job = pool().find(stop.key.removeprefix("stop_"))
         assert job is not None
-        assert job.wait(10)
+        assert job.wait(300)
         assert job.state == "cancelled"
         app.run()
     free.set()

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from dashboard.explore.layers.jobs import LayerRequest
-from study.inquiry.layers.inspection import LayerQuery
-from study.inquiry.layers.record import record_of
+from inquiry.layers.inspection import LayerQuery
+from inquiry.layers.record import record_of
 from tests.commands import run
 from tests.core.scenes import scene_net
 from tests.dashboard.views.test_inside import answered, begun

@@ -10,12 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.design.settings import CONTACT
+from dashboard.design.steps import PARTS, STEPS
 from study.plan import config
 from study.plan.draft import StudyDraft
 from tests.dashboard.conftest import made
-from tests.dashboard.views.conftest import DEMO, Open
-
-SECTIONS = ("Study", "Network and images", "Trials", "Explanations", "Procedure", "Texts", "Plan", "File", "Build")
+from tests.dashboard.views.conftest import DEMO, Open, checked
 
 
 def named(widgets: object, label: str) -> object:
@@ -28,16 +27,17 @@ def settle(app: AppTest) -> AppTest:
     return app
 
 
-def test_a_preview_follows_the_file_once_it_was_asked_for(open_page: Open, mine: Path) -> None:
-    """Catches a preview that waits for another click after a change, or shows the file as it was."""
+def test_a_preview_follows_the_file(open_page: Open, mine: Path) -> None:
+    """Catches a preview that waits for a click, or shows the file as it was."""
     draft = StudyDraft.read(mine)
-    for place, value in {"conditions": ["none"], "saliency.method": "gradient", "saliency.parameters": {}}.items():
+    few = {"sets.pool.size": 160, "sets.standard.size": 160, "sets.adversarial.size": 160, "trials.categories": 2}
+    method = {"saliency.method": "gradient", "saliency.parameters": {}}
+    for place, value in {"conditions": ["none"], **method, **few}.items():
         draft.set(place, value)
     draft.save(mine)
-    app = open_page(study="mine", part="Explanations")
-    assert not shown_conditions(app)
-    named(app.button, "Preview a trial").click()  # type: ignore[attr-defined]
-    assert shown_conditions(made(settle(app))) == ["No explanation"]
+    app = open_page(study="mine", part="Trials")
+    assert any("A trial is shown here as soon as the check" in one.value for one in app.caption)
+    assert shown_conditions(made(checked(app))) == ["No explanation"]
     draft.set("conditions", ["none", "saliency"])
     draft.save(mine)
     assert shown_conditions(made(settle(app))) == ["No explanation", "Saliency maps"]
@@ -77,7 +77,7 @@ def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, wo
     assert named(app.selectbox, "Study").value == "mine"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", PARTS)
 def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, section: str) -> None:
     """Catches a former value that a run sends once more, begun before a change and shown after it: it undid the change.
 
@@ -95,7 +95,7 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
     [
         ("Trials", "by", "By name", {"trials.categories": ["fish", "boat"]}),
         ("Trials", "strata", True, {"trials.strata": {"measure": "entropy"}}),
-        ("Explanations", "method", "gradient", {"saliency.method": "gradient", "saliency.parameters": {"noise": 0.1}}),
+        ("Trials", "method", "gradient", {"saliency.method": "gradient", "saliency.parameters": {"noise": 0.1}}),
         ("Plan", "contrasts", "Contrasts of your own", {"analysis.contrasts": [{"more": "both", "less": "saliency"}]}),
         ("Plan", "stopping", True, {"analysis.stopping": {"looks": [7, 40], "contrast": {"more": "both"}}}),
     ],
@@ -122,7 +122,7 @@ def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path
         draft = StudyDraft.read(mine)
         draft.set("teaching.policy", policy)
         draft.save(mine)
-        labels = [one.label for one in open_page(study="mine", part="Explanations").number_input]
+        labels = [one.label for one in open_page(study="mine", part="Trials").number_input]
         assert ("Learner's probability must exceed" in labels) is (policy == "first")
 
 
@@ -133,7 +133,7 @@ def test_the_damping_of_the_prior_is_a_setting_of_examples(open_page: Open, mine
         if prior is not None:
             draft.set("teaching.prior", prior)
             draft.save(mine)
-        labels = [one.label for one in open_page(study="mine", part="Explanations").number_input]
+        labels = [one.label for one in open_page(study="mine", part="Trials").number_input]
         assert ("Damping of the prior" in labels) is is_offered
 
 
@@ -160,7 +160,7 @@ def test_a_bad_name_is_one_sentence(open_page: Open, workspace: Path) -> None:
     assert not list(workspace.rglob("*.toml"))
 
 
-@pytest.mark.parametrize("part", SECTIONS)
+@pytest.mark.parametrize("part", PARTS)
 def test_every_section_opens(open_page: Open, mine: Path, part: str) -> None:
     before = mine.read_text()
     app = open_page(study="mine", part=part)
@@ -170,19 +170,21 @@ def test_every_section_opens(open_page: Open, mine: Path, part: str) -> None:
 
 def test_settings_are_drawn_in_reading_order(open_page: Open, mine: Path) -> None:
     """Catches settings drawn column by column, as a phone then shows them."""
-    contact = [one.label for one in open_page(study="mine").text_input if one.label in {s.label for s in CONTACT}]
+    drawn = open_page(study="mine", part="Procedure").text_input
+    contact = [one.label for one in drawn if one.label in {s.label for s in CONTACT}]
     assert contact == [setting.label for setting in CONTACT]
 
 
-def test_next_leads_through_every_section(open_page: Open, mine: Path) -> None:
-    """Catches a button that leaves out a section, or one after the last."""
-    app, seen = open_page(study="mine"), [SECTIONS[0]]
+def test_next_leads_through_every_part(open_page: Open, mine: Path) -> None:
+    """Catches a button that leaves out a part, or one after the last, and a step that does not follow."""
+    app, seen = open_page(study="mine"), [PARTS[0]]
     while buttons := [one for one in app.button if one.key == "design_next"]:
         seen.append(buttons[0].label.removeprefix("Next: "))
         buttons[0].click()
         settle(app)
-        assert app.button_group(key="part").value == seen[-1]
-    assert tuple(seen) == SECTIONS
+        assert app.button_group(key="design_step").value == next(step for step in STEPS if seen[-1] in STEPS[step])
+        assert app.query_params["part"] == seen[-1]
+    assert tuple(seen) == PARTS
 
 
 def test_a_choice_is_a_line_of_the_file_and_can_be_undone(open_page: Open, mine: Path) -> None:
@@ -207,7 +209,7 @@ def test_a_file_edited_by_hand_is_what_is_shown(open_page: Open, mine: Path) -> 
 
 
 def test_what_is_wrong_is_said_where_it_is(open_page: Open, mine: Path) -> None:
-    app = open_page(study="mine", part="Study")
+    app = open_page(study="mine", part="Procedure")
     named(app.text_input, "E-mail address").input("nobody")  # type: ignore[attr-defined]
     settle(app)
     assert "contact.email" in app.warning[0].value
@@ -231,7 +233,7 @@ def test_an_emptied_limit_leaves_the_file(open_page: Open, mine: Path) -> None:
 
 def test_another_heatmap_method_begins_with_its_own_parameters(open_page: Open, mine: Path) -> None:
     """Catches parameters of the last method, which the new one does not take."""
-    app = open_page(study="mine", part="Explanations")
+    app = open_page(study="mine", part="Trials")
     named(app.selectbox, "Heatmap method").set_value("integrated_gradients")  # type: ignore[attr-defined]
     settle(app)
     named(app.number_input, "Steps").set_value(48)  # type: ignore[attr-defined]
@@ -243,7 +245,7 @@ def test_another_heatmap_method_begins_with_its_own_parameters(open_page: Open, 
 
 
 def test_conditions_are_written_in_the_order_of_the_catalogue(open_page: Open, mine: Path) -> None:
-    app = open_page(study="mine", part="Explanations")
+    app = open_page(study="mine", part="Trials")
     named(app.multiselect, "Conditions").set_value(["both", "random_maps", "none"])  # type: ignore[attr-defined]
     settle(app)
     assert config.read(mine).conditions == ("none", "both", "random_maps")
@@ -279,7 +281,7 @@ def test_fields_of_a_heatmap_method_say_what_they_mean(open_page: Open, mine: Pa
     for place, value in {"saliency.method": "occlusion", "saliency.parameters": {}}.items():
         draft.set(place, value)
     draft.save(mine)
-    app = open_page(study="mine", part="Explanations")
+    app = open_page(study="mine", part="Trials")
     helps = {one.label: one.help for one in (*app.number_input, *app.selectbox)}
     assert helps["Window"] == "Side of the window, px; 0 is an eighth of the image's shorter side."
     assert helps["Output"] == "Output of the class that is explained: its logit or probability."
@@ -295,3 +297,18 @@ def test_a_study_that_begins_in_explore_has_its_network_images_and_method(open_p
     settings = config.read(workspace / "studies" / "mine.toml")
     assert settings.saliency.method == "grad_cam"
     assert settings.sets.pool.settings == {"path": "../pictures/flat"}
+
+
+def test_the_templates_texts_follow_the_language_and_own_texts_stay(open_page: Open, mine: Path) -> None:
+    """Catches a German study with an English check and questionnaire, and a title of one's own that is replaced."""
+    before = config.read(mine)
+    app = open_page(study="mine")
+    named(app.selectbox, "Language of the experiment").set_value("de")  # type: ignore[attr-defined]
+    settle(app)
+    now = config.read(mine)
+    assert now.study.title == "My study"
+    assert now.check.questions[0].answer == "Den Namen, den die KI dem Bild gegeben hat"
+    assert [one.text for one in now.questionnaire][1] == "Wie haben Sie entschieden? Ein Satz genügt."
+    named(app.selectbox, "Language of the experiment").set_value("en")  # type: ignore[attr-defined]
+    settle(app)
+    assert config.read(mine) == before

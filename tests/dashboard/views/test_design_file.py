@@ -28,9 +28,9 @@ def test_a_text_that_cannot_be_saved_is_said_and_not_lost(open_page: Open, mine:
     assert app.error[0].value == f"Not saved: This is not valid TOML. Line {line}: a value is missing after =."
     assert mine.read_text() == before
     assert app.run().error  # another run of the page, as the end of a check asks for one
-    choose_section(app, "Build")
+    choose_part(app, "Build")
     assert not any("The study can be built" in one.value for one in app.markdown)
-    choose_section(app, "File")
+    choose_part(app, "File")
     assert named(app.text_area, "Study file").value == typed  # type: ignore[attr-defined]
     named(app.text_area, "Study file").input(typed.replace("practice =", "practice = 4"))  # type: ignore[attr-defined]
     named(app.button, "Save").click()  # type: ignore[attr-defined]
@@ -50,8 +50,8 @@ def test_a_text_that_is_not_saved_is_discarded(open_page: Open, mine: Path) -> N
     assert not any(one.label == "Discard" for one in app.button)
 
 
-def choose_section(app: AppTest, name: str) -> None:
-    app.button_group(key="part").set_value([name])
+def choose_part(app: AppTest, name: str) -> None:
+    app.button_group(key="design_of_step").set_value([name])
     settle(app)
 
 
@@ -82,7 +82,7 @@ def test_the_way_of_choosing_images_is_that_of_the_file(open_page: Open, mine: P
     """Catches "one image set" and a blue button to divide it over a file that names three."""
     (workspace / "pictures" / "flat" / "fish").mkdir(parents=True)
     Image.new("RGB", (32, 32)).save(workspace / "pictures" / "flat" / "fish" / "0.png")
-    app = open_page(study="mine", part="Network and images")
+    app = open_page(study="mine", part="Study")
     assert chooser(app).value == THREE
     assert not any(one.label == "Divide" for one in app.button)
     chooser(app).select(ONE)
@@ -93,7 +93,7 @@ def test_the_way_of_choosing_images_is_that_of_the_file(open_page: Open, mine: P
         (mine.parent / f"{role}.txt").write_text("fish/0.png\n")
         draft.set(f"sets.{role}", {"set": "folder", "path": "../pictures/flat", "images": f"{role}.txt"})
     draft.save(mine)
-    app = open_page(study="mine", part="Network and images")
+    app = open_page(study="mine", part="Study")
     assert chooser(app).value == ONE
     assert named(app.button, "Divide").proto.type == "secondary"  # type: ignore[attr-defined]
     chooser(app).select(THREE)
@@ -108,7 +108,7 @@ def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspa
         for i in range(6):
             image = Image.new("RGB", (32, 32), (40 * i, 20, 250 - 30 * i))
             image.save(workspace / "pictures" / "flat" / category / f"{i}.png")
-    app = open_page(study="mine", part="Network and images")
+    app = open_page(study="mine", part="Study")
     chooser(app).select(ONE)
     settle(app)
     named(app.button, "Divide").click()  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from core.network.decoding import read_batches
 from dashboard.explore.units import effects
 from dashboard.explore.units.effect_jobs import make_effects_task
 from dashboard.shared import cache
-from study.inquiry.layers.units.dissection import compute_lit_share, concept_masks
+from inquiry.layers.units.dissection import compute_lit_share, concept_masks
 from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled

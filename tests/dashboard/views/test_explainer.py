@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from core.types import silent
-from study.inquiry.layers import QUESTIONS
+from inquiry.layers import QUESTIONS
 from tests.commands import run
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
 

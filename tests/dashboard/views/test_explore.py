@@ -115,8 +115,11 @@ def test_the_link_brings_back_method_parameters_class_and_look(opened) -> None:
 
 def test_every_method_has_its_certificate(app: AppTest) -> None:
     assert "Completeness residual" not in facts(app)
+    assert facts(app)["Completeness"].startswith("does not apply: ")
+    assert facts(app)["Standard error"] == "none: this method draws nothing at random"
     known = facts(settled(app.selectbox(key="method").select("integrated_gradients").run()))
     assert known["Completeness residual"].endswith("of the change to be explained")
+    assert "Completeness" not in known
     known = facts(settled(app.selectbox(key="method").select("bayesian_teaching").run()))
     assert known["Effective sample size"].endswith("of 1,000 masks")
     assert "Largest standard error" in known
@@ -176,7 +179,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
 def test_what_was_left_goes_on_and_is_found_again(opened) -> None:
     """Another session, as after closing the window, finds the very same map without making it."""
     query = {"method": "RISE", "rise.samples": "3001", "image": "adversarial/5"}
-    first = AppTest.from_function(script, default_timeout=60)
+    first = AppTest.from_function(script)
     for key, value in query.items():
         first.query_params[key] = value
     first.run()
@@ -279,7 +282,7 @@ def test_all_images_and_how_many_the_ai_gets_right(opened) -> None:
 def test_every_registered_method_has_a_form_of_what_it_declares(opened, start: int) -> None:
     """A parameter of a kind the form does not know would break the page; a method without one would hide it."""
     methods = list(METHODS)[start : start + MOST_FORMS]
-    app = AppTest.from_function(script, default_timeout=60)
+    app = AppTest.from_function(script)
     app.query_params["view"] = "Grid"
     app.query_params["methods"] = [format_name(method) for method in methods]
     app.query_params["images"] = "adversarial/1"

@@ -10,7 +10,7 @@ from core.network.classifier import Classifier
 from core.robustness.manifold import Manifold, find_on_manifold
 from dashboard.explore.heatmaps import generated
 from dashboard.shared import cache
-from study.inquiry.counterfactuals.generated import LEAST, describe_generated
+from inquiry.counterfactuals.generated import LEAST, describe_generated
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
 

@@ -75,7 +75,7 @@ def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: 
         path = workspace / "pictures" / "mine" / "fish" / f"{k}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.effect_noise((96, 96), k).save(path)
-    app = AppTest.from_function(script, default_timeout=60)
+    app = AppTest.from_function(script)
     app.query_params["source"], app.query_params["method"] = "mine", "Gradient"
     app.run()
     assert not app.exception

@@ -18,11 +18,11 @@ from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.jobs import LayerRequest
 from dashboard.shared import cache
-from study.inquiry.concepts.interventions import draw_rows
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerInspection, LayerQuery, blocks
-from study.inquiry.layers.record import record_of
-from study.inquiry.layers.representations.probes import PERCEPTRON, PROBE_S
+from inquiry.concepts.interventions import draw_rows
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerInspection, LayerQuery, blocks
+from inquiry.layers.record import record_of
+from inquiry.layers.representations.probes import PERCEPTRON, PROBE_S
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of

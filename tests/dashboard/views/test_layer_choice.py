@@ -13,10 +13,10 @@ from core.parameters import list_parameters, summary
 from dashboard.explore.layers import choice, words
 from dashboard.explore.layers import view as inside
 from dashboard.shared import cache, live
-from study.inquiry.files.targets import TOP
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerQuery
-from study.inquiry.layers.record import Topic, group_questions, record_of
+from inquiry.files.targets import TOP
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerQuery
+from inquiry.layers.record import Topic, group_questions, record_of
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import OTHER, settled
 

@@ -8,13 +8,15 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from dashboard.explore.layers import view
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.shared import cache
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.inspection import LayerInspection, LayerQuery
-from study.inquiry.layers.record import record_of
+from inquiry.layers import QUESTIONS
+from inquiry.layers.inspection import LayerInspection, LayerQuery
+from inquiry.layers.record import record_of
 from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.conftest import press
 
 
 def test_a_question_says_what_it_shows_and_cites_its_method_before_it_is_computed(opened) -> None:
@@ -25,8 +27,8 @@ def test_a_question_says_what_it_shows_and_cites_its_method_before_it_is_compute
     assert "[Madry et al. 2017](https://arxiv.org/abs/1706.06083)" in said
 
 
-def test_a_smaller_run_is_offered_where_the_whole_takes_minutes(opened, monkeypatch) -> None:
-    """Catches minutes of waiting as the only way to see a figure, and a smaller run of which the controls differ."""
+def test_an_example_is_finished_where_the_whole_takes_minutes(opened, monkeypatch) -> None:
+    """Catches a button with "about 73 min" as the only way to see a figure."""
     counts: list[int] = []
 
     def compute(request: LayerRequest, _: object) -> LayerResult:
@@ -37,22 +39,33 @@ def test_a_smaller_run_is_offered_where_the_whole_takes_minutes(opened, monkeypa
     monkeypatch.setattr(LayerRequest, "image_count", property(lambda request: request.count))
     monkeypatch.setattr(LayerRequest, "estimate", lambda request: 1.0 * request.count)
     app = opened(view="Layers", question="Attacks", **{"layers.images": "200", "seed": "11"})
-    offered = [button for button in app.button if button.label.startswith("Start with")]
-    assert [button.label for button in offered] == ["Start with 50 images (about 50 s)"]
-    assert not counts
-    app = offered[0].click().run()
-    assert app.number_input(key="layers.images").value == 50
-    assert counts == [50]
-    assert not [button for button in app.button if button.label.startswith("Start with")]
+    assert counts == [20]  # 50 would take longer than what starts by itself
+    assert "An example with 20 images." in [one.value for one in app.caption]
+    press(app, "Compute with 200 images (about 3 min)")
+    assert counts == [20, 200]
+    assert "An example with 20 images." not in [one.value for one in app.caption]
 
 
-def test_no_smaller_run_of_a_question_that_it_would_not_shorten(opened, monkeypatch) -> None:
+def test_an_example_that_fails_gives_way_to_the_whole(opened, monkeypatch) -> None:
+    """Catches a page that opens with an error: a question may need more images of each class than its example has."""
+
+    def refuse(request: LayerRequest, _: object) -> LayerResult:
+        raise ForetellError(f"{request.count} images are too few")
+
+    monkeypatch.setattr(LayerRequest, "compute", refuse)
+    monkeypatch.setattr(LayerRequest, "image_count", property(lambda request: request.count))
+    monkeypatch.setattr(LayerRequest, "estimate", lambda request: 0.5 * request.count)
+    app = opened(view="Layers", question="Attacks", **{"layers.images": "200", "seed": "13"})
+    assert not app.error
+    assert [button.label for button in app.button if button.label.startswith("Compute")] == ["Compute (about 2 min)"]
+
+
+def test_no_example_of_a_question_that_it_would_not_shorten(opened, monkeypatch) -> None:
     """Catches a second button that saves nothing, such as that of a question with its own limit of images."""
     monkeypatch.setattr(LayerRequest, "image_count", property(lambda request: request.count))
     monkeypatch.setattr(LayerRequest, "estimate", lambda _: 90.0)
     app = opened(view="Layers", question="Margins", **{"layers.images": "200", "seed": "12"})
-    assert [button.label for button in app.button if button.label.startswith("Compute")]
-    assert not [button for button in app.button if button.label.startswith("Start with")]
+    assert [button.label for button in app.button if button.label.startswith("Compute")] == ["Compute (about 2 min)"]
 
 
 def test_a_table_writes_shares_as_its_figure_does() -> None:
@@ -62,14 +75,14 @@ def test_a_table_writes_shares_as_its_figure_does() -> None:
         import pandas as pd
 
         from dashboard.shared import numbers
-        from study.inquiry.layers.record import record_of
+        from inquiry.layers.record import record_of
 
         row = {"cycles": 4.0, "coarse": 0.365, "coarse_low": 0.3, "fine": 0.512, "whole": 0.987}
         table = pd.DataFrame([row])
         words = record_of("frequencies").table
         numbers.table(table, "a", headings=words.headings, shares=words.list_shares(table))
 
-    (shown,) = AppTest.from_function(page, default_timeout=30).run().dataframe
+    (shown,) = AppTest.from_function(page).run().dataframe
     written = shown.proto.SerializeToString()
     assert all(share in written for share in (b"36.5%", b"30.0%", b"51.2%", b"98.7%"))
     assert b"400.0%" not in written

@@ -65,7 +65,7 @@ def test_an_account_that_makes_no_study_has_no_form_and_no_task(
     assert "Only owners and editors of a study add" in app.info[0].value
     assert not app.file_uploader
     job = jobs.add_task(service.get_service().act_as(person), "mine", lambda: jobs.open_path("/", None)).ask()
-    job.wait(60)
+    job.wait(300)
     assert "Only owners and editors of a study add" in job.error
 
 

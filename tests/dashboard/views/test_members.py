@@ -43,7 +43,7 @@ def log_in(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
 
 
 def run(page: str, **query: str) -> AppTest:
-    app = AppTest.from_function(script, default_timeout=120, args=(page,))
+    app = AppTest.from_function(script, args=(page,))
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
@@ -155,7 +155,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
     access, link = service.get_service().access, service.get_service().researcher.make_account_link
     for address in ("editor@example.org", "guest@example.org"):
         access.choose_password(link(address).partition("key=")[2], "correct horse battery")
-    app = AppTest.from_function(accounts_script, default_timeout=120).run()
+    app = AppTest.from_function(accounts_script).run()
     shown = [text.value.strip("*`") for text in app.markdown if "@" in text.value]
     assert shown == [f"{name}@example.org" for name in ("editor", "guest", "manager", "owner", "viewer")]
     links = {one.proto.label: one.proto.query_string for one in app.get("page_link")}
@@ -177,7 +177,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
 
 def test_members_are_added_changed_and_removed_on_the_page(collected: Path) -> None:
     """Catches controls that do something else than they say, and an error that stops the page."""
-    app = AppTest.from_function(script, default_timeout=120, args=("studies",))
+    app = AppTest.from_function(script, args=("studies",))
     app.query_params["section"], app.query_params["study"] = "Members", "demo"
     app.run()
     assert app.selectbox(key="member_role_demo").value == "viewer"  # what may do least
@@ -212,7 +212,7 @@ def test_the_second_member_is_no_owner_unless_one_is_chosen(workspace: Path) -> 
     service.get_service().researcher.open_study(
         write_bundle(workspace / "bundles" / "demo-0123456789ab", name="demo"), 2
     )
-    app = AppTest.from_function(script, default_timeout=120, args=("studies",))
+    app = AppTest.from_function(script, args=("studies",))
     app.query_params["section"], app.query_params["study"] = "Members", "demo"
     app.run()
     for address in ("ada@example.org", "grace@example.org"):
@@ -228,7 +228,7 @@ def roles() -> dict[str, str]:
 def test_an_account_without_a_password_is_listed_with_its_link(collected: Path) -> None:
     """Catches a new account that appears nowhere, and a link that can be neither renewed nor revoked."""
     access = service.get_service().access
-    app = AppTest.from_function(accounts_script, default_timeout=120).run()
+    app = AppTest.from_function(accounts_script).run()
     app.text_input(key="account_address").set_value("Bob@example.org")
     app.button(key="account_add").click().run()
     first = app.code[0].value.partition("key=")[2]

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dashboard.explore.layers.jobs import LayerRequest
-from study.inquiry.layers.inspection import LayerQuery
-from study.inquiry.layers.record import record_of
+from inquiry.layers.inspection import LayerQuery
+from inquiry.layers.record import record_of
 from tests.core.scenes import scene_net
 
 PANELS = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
@@ -13,7 +16,7 @@ from core.attribution.records import Family, group_methods
 from dashboard.explore import heatmap_jobs
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
-from dashboard.explore.heatmaps.agreement import tabulate_agreement
+from dashboard.explore.heatmaps.agreement import draw_matrix, order_methods, tabulate_agreement
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.source import open_from_set
 from dashboard.explore.table import Cell, HeatmapTable
@@ -85,3 +88,18 @@ def test_the_agreement_of_methods_is_the_mean_correlation_over_the_images(opened
     np.testing.assert_allclose(table.loc["Gradient", "Input x gradient"], both, rtol=1e-6)
     np.testing.assert_allclose(table.loc["Gradient", "Grad-CAM"], correlate("gradient", "grad_cam", 0), rtol=1e-6)
     np.testing.assert_allclose(np.diag(table), 1)
+
+
+def test_the_matrix_of_agreement_writes_numbers_as_articles_do() -> None:
+    """Catches a sign that is lost with the zero, a method without a heatmap that fills a row, and a name as markup."""
+    names = ["A", "B", "none", "<i>"]
+    values = np.array([[1, 0.254, np.nan, -0.126], [0.254, 1, np.nan, 0.9], [np.nan] * 4, [-0.126, 0.9, np.nan, 1]])
+    table = order_methods(pd.DataFrame(values, columns=names).assign(method=names))
+    assert list(table["method"]) in (["A", "B", "<i>"], ["<i>", "B", "A"])
+    drawn = draw_matrix(table)
+    cells = [re.findall(r">([^<]*)</td>", line) for line in drawn.split("<tr>")[2:]]
+    assert sorted(map(sorted, cells)) == sorted(
+        map(sorted, [["1", ".25", "−.13"], [".25", "1", ".90"], ["−.13", ".90", "1"]])
+    )
+    assert drawn.count('class="against"') == 2
+    assert "&lt;i&gt;" in drawn

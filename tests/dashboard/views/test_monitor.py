@@ -36,11 +36,11 @@ def opened(workspace: Path) -> AppTest:
     folder = write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", trials=6, practice=0)
     service.get_service().researcher.open_study(folder, 2)
     service.get_service().participant.consent(service.get_service().participant.begin("tiny", participant="p"), True)
-    return AppTest.from_function(script, default_timeout=60).run()
+    return AppTest.from_function(script).run()
 
 
 def test_an_empty_workspace_says_what_to_do(workspace: Path) -> None:
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script).run()
     assert "Open one" in app.info[0].value
 
 
@@ -63,7 +63,7 @@ def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
     """Catches an empty table that suggests no next step, and a second term for completed participations."""
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
     service.get_service().researcher.open_study(folder, 2)
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script).run()
     assert any(c.value == "No participant has started yet." for c in app.caption)
     (link,) = [one.proto for one in app.get("page_link") if one.proto.label.startswith("Get the link")]
     assert (link.page, link.query_string) == ("studies", "study=n")
@@ -76,7 +76,7 @@ def test_a_closed_study_offers_no_link(workspace: Path) -> None:
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
     service.get_service().researcher.open_study(folder, 2)
     service.get_service().researcher.close_study("n")
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script).run()
     said = [caption.value for caption in app.caption if caption.value.startswith("No participant has started yet.")]
     assert len(said) == 2  # the table's and the replay's
     assert not app.get("page_link")
@@ -150,7 +150,7 @@ def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) ->
     plan = {"analysis": {"participants": 6, "stopping": stopping}}
     folder = write_bundle(workspace / "bundles" / "t-0123456789ab", name="t", trials=6, practice=0, config=plan)
     service.get_service().researcher.open_study(folder, 6)
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script).run()
     assert not app.exception
     table = next(d for d in app.dataframe if "bound" in d.value)
     assert table.value["bound"].round(4).tolist() == [2.9626, 1.9686]
@@ -180,7 +180,7 @@ def test_a_session_is_replayed_with_what_was_on_its_screen(workspace: Path) -> N
         side = "left" if (shown["left"]["name"] == target_of[shown["target"]]) == (index == 2) else "right"
         sent = TrialResponse(trial_index=index, attempt_id=str(uuid.uuid4()), side=side, input="key", rt_ms=1500.0)  # type: ignore[arg-type]
         service.get_service().participant.record(token, sent)
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script).run()
 
     def ask() -> AppTest:
         return next(button for button in app.button if button.label == "Replay and log").click().run()
@@ -303,9 +303,21 @@ def test_what_was_only_simulated_or_previewed_is_not_monitored(opened: AppTest, 
         researcher.begin_preview(name.partition("-")[0], None)
     researcher.close_study("tiny")
     app = opened.run()
-    assert app.selectbox(key="monitor_study").options == ["tiny"]
+    assert app.selectbox(key="study").options == ["tiny"]
     app.button(key="monitor_Reopen").click().run()
     assert [status.state for status in researcher.studies() if status.name == "tiny"] == ["open", "closed"]
+
+
+def test_a_link_to_an_unknown_study_says_so(opened: AppTest) -> None:
+    """Catches the monitor of another study without a word."""
+    assert not opened.warning
+    app = AppTest.from_function(script)
+    app.query_params["study"] = "nowhere"
+    app.run()
+    assert "The link names “nowhere”, which does not exist here. Another one is shown instead." in [
+        box.value for box in app.warning
+    ]
+    assert app.selectbox(key="study").value == "tiny"
 
 
 def test_no_number_is_more_precise_than_it_is_known(opened: AppTest) -> None:

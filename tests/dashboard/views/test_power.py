@@ -48,7 +48,7 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    app = AppTest.from_function(script, default_timeout=90)
+    app = AppTest.from_function(script)
     for name, value in {"study": "demo", **query}.items():
         app.query_params[name] = value
     return app.run()
@@ -56,16 +56,25 @@ def opened(**query: str) -> AppTest:
 
 @pytest.fixture
 def small(workspace: Path) -> Path:
-    """The demo's study file with a fifth of its participants: simulations take a fifth of the time."""
+    """The demo's study file with a fifth of its participants, and the paper's models and tests.
+
+    They have random intercepts only and take a tenth of the time; and they are not what the engine does unasked.
+    """
     path = workspace / "studies" / "small.toml"
     path.parent.mkdir()
-    named = DEMO.read_text(encoding="utf-8").replace('name = "demo"', 'name = "small"')
-    path.write_text(f"{named}\n[analysis]\nparticipants = 8\n", encoding="utf-8")
+    path.write_text(DEMO.read_text(encoding="utf-8").replace('name = "demo"', 'name = "small"'), encoding="utf-8")
+    draft = StudyDraft.read(path)
+    for place, value in {"participants": 8, "models": NESTED, "tests": "chi_square"}.items():
+        draft.set(f"analysis.{place}", value)
+    draft.save(path)
     return path
 
 
 def test_the_curve_is_the_engines(small: Path) -> None:
-    """The same studies as the package simulates for Table 1; catches other sizes, seeds, models or conditions."""
+    """The same studies as the package simulates for Table 1.
+
+    Catches other sizes, seeds, models, tests or conditions.
+    """
     app = opened(study="small", sizes="4", studies="10", effects="1")
     assert not app.dataframe
     assert app.button(key="simulate").label.startswith("Simulate (")
@@ -83,8 +92,8 @@ def test_the_curve_is_the_engines(small: Path) -> None:
     pd.testing.assert_frame_equal(app.table[1].value, tabulate_sample_sizes(expected, 4, 3.0, "EUR"))
 
 
-def test_it_can_be_stopped(workspace: Path) -> None:
-    app = opened(sizes="40", studies="500")
+def test_it_can_be_stopped(small: Path) -> None:
+    app = opened(study="small", sizes="40", studies="500")
     app.button(key="simulate").click().run()
     stop = next(button for button in app.button if button.label == "Stop")
     stop.click().run()
@@ -138,17 +147,7 @@ def test_simulated_people_need_a_built_study(workspace: Path) -> None:
     assert "Build the study first" in app.error[0].value
 
 
-@pytest.fixture
-def papers(small: Path) -> Path:
-    """The same with the paper's models, which have random intercepts only and take less time."""
-    draft = StudyDraft.read(small)
-    draft.set("analysis.models", NESTED)
-    draft.set("analysis.tests", "chi_square")
-    draft.save(small)
-    return small
-
-
-def test_a_pilots_effects_are_what_is_simulated(papers: Path) -> None:
+def test_a_pilots_effects_are_what_is_simulated(small: Path) -> None:
     """Against the package from the same file."""
     app = opened(study="small", sizes="4", studies="10", effects="1")
     app.selectbox(key="pilot_source").select("Upload a CSV file").run()
@@ -156,7 +155,7 @@ def test_a_pilots_effects_are_what_is_simulated(papers: Path) -> None:
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
     made(app.button(key="simulate").click().run())
-    settings = config.read(papers)
+    settings = config.read(small)
     model = analyze_as_in_the_paper(study(24, 8, 6, seed=5)).models["interaction"]  # a truth has intercepts
     world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
     expected = power.curve(world, [4, 8], studies=10, workers=1, models=settings.plan.models, tests=settings.plan.tests)
@@ -190,24 +189,38 @@ def test_the_assumed_accuracy_is_shown_before_anything_is_simulated(workspace: P
     assert any(said in text for text in captions)
 
 
-def test_the_planned_contrasts_are_a_choice(workspace: Path) -> None:
+def test_the_planned_contrasts_are_a_choice(small: Path) -> None:
     """Catches a page that gives the power of two tests of models where the plan names nine contrasts.
 
     Oracle: the engine with the paper's contrasts, which the demo plans.
     """
-    app = opened(sizes="4", studies="10", effects="1")
+    app = opened(study="small", sizes="4", studies="10", effects="1")
     app.toggle(key="contrasts").set_value(True).run()
     made(app.button(key="simulate").click().run())
-    settings = config.read(DEMO)
-    world = PowerAnalysis(settings, (4,)).truth()
+    plan = config.read(small).plan
+    world = PowerAnalysis(config.read(small), (4,)).truth()
     expected = power.curve(
-        world, [4, 40], studies=10, workers=1, models=settings.plan.models, contrasts=contrasts.DEFAULT
+        world, [4, 8], studies=10, workers=1, models=plan.models, tests=plan.tests, contrasts=contrasts.DEFAULT
     )
     pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
     shown = app.table[2].value
-    assert list(shown.columns) == ["Contrast", "4", "40 (planned)", "Needed"]
+    assert list(shown.columns) == ["Contrast", "4", "8 (planned)", "Needed"]
     assert len(shown) == 9
     assert len(app.table[1].value) == 2  # of the models alone
+
+
+def test_equivalence_bounds_that_the_plan_does_not_have_can_be_tried(workspace: Path) -> None:
+    """Catches a field that the simulated studies do not follow, that a link loses, or that fails by a traceback."""
+    app = opened(sizes="4", studies="10", effects="0", contrasts="true", equivalence="-7, 9")
+    assert app.text_input(key="equivalence").value == "-7, 9"
+    assert any("Equivalence within −7 to 9 percentage points" in one.value for one in app.caption)
+    app.text_input(key="equivalence").set_value("wide").run()
+    assert [one.value for one in app.error] == [
+        "The equivalence bounds 'wide' cannot be read: write 5 for −5 to 5, or -5,10."
+    ]
+    planned = config.read(DEMO)
+    assert PowerAnalysis(planned, (4,), other_bounds=(-7.0, 9.0)).bounds == (-7.0, 9.0)
+    assert PowerAnalysis(planned, (4,)).bounds is None
 
 
 def test_contrasts_with_what_is_not_simulated_are_left_out() -> None:
@@ -221,9 +234,9 @@ def test_contrasts_with_what_is_not_simulated_are_left_out() -> None:
     assert PowerAnalysis(settings, (4,)).contrasts == ()
 
 
-def test_a_pilot_of_simulated_participants_is_no_evidence(workspace: Path) -> None:
+def test_a_pilot_of_simulated_participants_is_no_evidence(small: Path) -> None:
     """Catches effects of simulated participants that are assumed without the warning that Results shows."""
-    app = opened(sizes="4", studies="10", effects="1")
+    app = opened(study="small", sizes="4", studies="10", effects="1")
     app.selectbox(key="pilot_source").select("Upload a CSV file").run()
     content = study(24, 8, 6, seed=5).assign(mode="sim").to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
@@ -257,9 +270,10 @@ def test_other_questions_have_other_keys() -> None:
         PowerAnalysis(settings, (10,), effects=(0.5,)),
         PowerAnalysis(settings, (10,), seed=1),
         PowerAnalysis(settings, (10,), with_contrasts=True),
+        PowerAnalysis(settings, (10,), with_contrasts=True, other_bounds=(-5.0, 5.0)),
         PowerAnalysis(settings.model_copy(update={"conditions": ("none", "both")}), (10,)),
     ]
-    assert len({question.task().key for question in (base, *others)}) == 7
+    assert len({question.task().key for question in (base, *others)}) == 8
 
 
 def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +283,7 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     """
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(parallel, "measure_start", lambda work: 3.0)
-    monkeypatch.setattr(power, "time_study", lambda truth, models, tests, n, contrasts: 0.02 * n)
+    monkeypatch.setattr(power, "time_study", lambda truth, models, tests, n, *_: 0.02 * n)
     monkeypatch.setattr(work, "_timed", {})
     work._time_start.cache_clear()
     question = PowerAnalysis(config.read(DEMO), (30, 50), studies=3, effects=(0.5, 1.0))
@@ -278,7 +292,7 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     work._time_start.cache_clear()
 
 
-def test_assumed_slopes_are_simulated_and_named(papers: Path) -> None:
+def test_assumed_slopes_are_simulated_and_named(small: Path) -> None:
     """A curve could only be asked of a world in which the explanations help everywhere alike.
 
     Oracle: the engine's curve of such a world, and not that of a world without slopes.
@@ -288,7 +302,7 @@ def test_assumed_slopes_are_simulated_and_named(papers: Path) -> None:
     assert any("no random slopes by category" in caption.value for caption in app.caption)
     assert any("leave out random slopes that the design supports" in caption.value for caption in app.caption)
     made(app.button(key="simulate").click().run())
-    settings = config.read(papers)
+    settings = config.read(small)
     question = PowerAnalysis(settings, (4,), slope_sds={"category": 2.5})
     world = truths.AdditiveTruth(
         truths.TABLE_1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.concepts.prototypes import find_matches
 from dashboard.shared import cache
-from study.inquiry.counterfactuals.prototypes import describe_matches
+from inquiry.counterfactuals.prototypes import describe_matches
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
 

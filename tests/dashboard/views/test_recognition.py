@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from study.inquiry.layers.record import record_of
+from inquiry.layers.record import record_of
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.commands import run

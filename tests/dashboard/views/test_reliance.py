@@ -13,8 +13,8 @@ from dashboard.explore.units import concept_jobs as work
 from dashboard.explore.units import concepts
 from dashboard.explore.units.concept_jobs import make_intervention_task, make_tcav_task
 from dashboard.shared import cache
-from study.inquiry.concepts import concepts as verb
-from study.inquiry.concepts.interventions import draw_rows
+from inquiry.concepts import concepts as verb
+from inquiry.concepts.interventions import draw_rows
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import settled
 from tests.dashboard.views.test_units import QUICK

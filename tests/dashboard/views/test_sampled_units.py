@@ -10,8 +10,8 @@ from core.units.deep_belief import list_sampled_layers
 from core.units.unit import Unit
 from dashboard.explore.units.jobs import make_sampling_task
 from dashboard.shared import cache
-from study.inquiry.units import sampled_units
-from study.inquiry.units.sampled_units import SampledQuery
+from inquiry.units import sampled_units
+from inquiry.units.sampled_units import SampledQuery
 from tests.dashboard.views.conftest import settled
 from tests.dashboard.views.test_units import captions
 

@@ -17,10 +17,13 @@ from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.dashboard.views.conftest import Open, press
 
+CONTACT = {"contact": {"researcher": "Ada", "email": "ada@uni.edu", "board": "The board"}}
+
 
 @pytest.fixture
 def tiny(workspace: Path) -> Path:
-    return write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", texts={"title": "A *tiny* study"})
+    texts = {"title": "A *tiny* study"}
+    return write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", texts=texts, config=CONTACT)
 
 
 def test_the_demo_is_listed_before_it_is_built(open_studies: Open) -> None:
@@ -95,9 +98,12 @@ def test_the_preview_is_of_the_newest_build(open_studies: Open, tiny: Path, work
 
 def test_a_newer_build_can_supersede_the_open_one(open_studies: Open, tiny: Path, workspace: Path) -> None:
     service.get_service().researcher.open_study(tiny, 1)
-    write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)
+    write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)  # without a contact
     app = open_studies(study="tiny")
     assert any("newer build" in warning.value for warning in app.warning)
+    assert next(one for one in app.button if one.label == "Open to participants").disabled
+    assert any("does not name a researcher, an e-mail address or the ethics board:" in one.value for one in app.warning)
+    next(one for one in app.checkbox if one.label == "Open it without a complete contact").check().run()
     press(app, "Open to participants")
     assert not app.warning
     assert [status.state for status in service.get_service().researcher.studies()] == ["superseded", "open"]

@@ -41,7 +41,7 @@ def small(workspace: Path) -> Path:
 
 
 def opened(**query: str) -> AppTest:
-    app = AppTest.from_function(script, default_timeout=60)
+    app = AppTest.from_function(script)
     for name, value in query.items():
         app.query_params[name] = value
     return made(app.run())
@@ -157,7 +157,7 @@ def test_the_key_of_a_heatmap_is_that_of_its_parameters(workspace: Path, channel
 
         show_heatmap(shown, SimpleNamespace(target="fish"))  # type: ignore[arg-type]
 
-    app = AppTest.from_function(draw, default_timeout=60, kwargs={"shown": shown}).run()
+    app = AppTest.from_function(draw, kwargs={"shown": shown}).run()
     assert not app.exception
     (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]
     lowest = float(re.findall(r"<span>([^<]+)</span>", key)[0].replace("−", "-"))

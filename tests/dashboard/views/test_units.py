@@ -13,8 +13,8 @@ from dashboard.explore.units import concept_jobs
 from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.units.exemplars import exemplars, of_set
-from study.inquiry.units.units import VisualisationSettings
+from inquiry.units.exemplars import exemplars, of_set
+from inquiry.units.units import VisualisationSettings
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import OTHER, settled
 from tests.dashboard.views.test_explore import FLAT

@@ -15,7 +15,7 @@ from dashboard.explore.units import concept_jobs, vae_effects
 from dashboard.explore.units.concepts import format_concept
 from dashboard.explore.units.vae_effects import WAYS, list_recorded, list_ways, make_vae_task
 from dashboard.shared import cache
-from study.inquiry.concepts.concept_vae import VaeQuery, estimate_by_vae
+from inquiry.concepts.concept_vae import VaeQuery, estimate_by_vae
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from core.types import silent
-from study.inquiry.layers import QUESTIONS
-from study.inquiry.layers.record import record_of
+from inquiry.layers import QUESTIONS
+from inquiry.layers.record import record_of
 from tests.commands import run
 from tests.dashboard.views.test_inside import COUNT, answered, asked, begun
 

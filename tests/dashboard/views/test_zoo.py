@@ -21,7 +21,7 @@ def test_models_and_images_shows_the_card_of_each_network(workspace) -> None:
 
         models.show()
 
-    app = made(AppTest.from_function(page, default_timeout=120).run())
+    app = made(AppTest.from_function(page).run())
     told = "\n".join(one.value for one in app.markdown)
     for name in NAMES:
         assert f"**{read_card(name)['title']}** `{name}`  \n:small[:gray[16 classes · 96 px · " in told

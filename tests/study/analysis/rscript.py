@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,17 @@ import pytest
 
 from study.analysis.models.mixed import MixedModel
 
-_SCRIPT = """
+_SESSION = """
 suppressMessages(library(PACKAGE))
+scripts <- file("stdin", "r")
+while (length(path <- readLines(scripts, 1))) {
+  tryCatch(source(path, local = new.env()), error = function(e) cat("Error:", conditionMessage(e)))
+  cat("\\nEND\\n"); flush(stdout())
+}
+"""
+"""Loading a package takes R longer than most fits, so that each process of the tests does it once."""
+END = "END\n"
+_SCRIPT = """
 data <- read.csv(FILE, stringsAsFactors = TRUE)
 LEVELS
 number <- function(x) paste0("[", paste(format(x, digits = 15), collapse = ","), "]")
@@ -31,7 +41,16 @@ def installed(package: str) -> bool:
     """Whether Rscript and the package are there."""
     if shutil.which("Rscript") is None:
         return False
-    return subprocess.run(["Rscript", "-e", f"library({package})"], capture_output=True, check=False).returncode == 0
+    there = f'quit(status = !nzchar(system.file(package = "{package}")))'
+    return subprocess.run(["Rscript", "-e", there], capture_output=True, check=False).returncode == 0
+
+
+@cache
+def _session(package: str) -> subprocess.Popen[str]:
+    """An R that runs the scripts whose paths it reads, and ends with this process."""
+    command = ["Rscript", "-e", _SESSION.replace("PACKAGE", package)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
 
 
 def needed(package: str) -> pytest.MarkDecorator:
@@ -44,12 +63,16 @@ def run(frame: pd.DataFrame, package: str, model: str, folder: Path) -> dict[str
     path = folder / "data.csv"
     frame.to_csv(path, index=False)
     levels = "".join(f"data${name} <- {_factor(name, frame)}\n" for name in frame if _is_factor(frame, name))
-    script = _SCRIPT.replace("PACKAGE", package).replace("FILE", repr(str(path))).replace("LEVELS", levels)
-    done = subprocess.run(
-        ["Rscript", "-e", script.replace("MODEL", model)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    script = folder / "model.R"
+    script.write_text(_SCRIPT.replace("FILE", repr(str(path))).replace("LEVELS", levels).replace("MODEL", model))
+    session = _session(package)
+    assert session.stdin is not None
+    assert session.stdout is not None
+    session.stdin.write(f"{script}\n")
+    session.stdin.flush()
+    said = "".join(takewhile(lambda line: line != END, session.stdout))
+    assert said.startswith("{"), said
+    return json.loads(said)
 
 
 def agrees(model: MixedModel, other: dict[str, Any], atol: float = 1e-4, se_rtol: float = 0.0) -> None:

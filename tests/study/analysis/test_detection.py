@@ -12,6 +12,7 @@ from core.errors import ForetellError
 from study.analysis.exploratory import detection
 from study.analysis.exploratory.analysis import AnalysedStudy
 from study.analysis.models import mixed
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
 from study.analysis.report import results
 from study.analysis.responses import reading as responses
 from tests.study.analysis import glmmtmb
@@ -89,6 +90,15 @@ def test_differences_between_conditions_have_intervals() -> None:
     shift = found[(found["measure"] == "criterion") & (found["contrast"] == "both - none")].iloc[0]
     assert shift["p_holm"] < 0.001
     assert shift["low"] < -1.2 < shift["high"]
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 5])
+def test_images_that_differ_are_no_difference_between_conditions(seed: int) -> None:
+    """Catches the difference of 8 x 3 images taken for one of conditions: without random effects of images, all four
+    of these studies without an effect show one."""
+    truth = AdditiveTruth({"": TABLE_1[""]}, image_slope_sd=1.2, categories=8)
+    studied = responses.prepare(truth.study(40, np.random.default_rng(seed))).frame
+    assert detection.differences(studied)["p_holm"].min() > 0.05
 
 
 @glmmtmb.needed

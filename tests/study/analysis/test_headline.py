@@ -69,6 +69,9 @@ def test_effects_come_with_size_direction_and_interval(tmp_path: Path) -> None:
     assert first.index("F(") < first.index(said)
     assert f"{row['points']:+.1f} percentage points (95% CI".replace("-", "−") in first
     page = (tmp_path / "report.html").read_text()
+    assert found.sentences[0] == found.opening.sentence
+    for content in (first, page):
+        assert content.index(found.opening.verdict) < content.index("Participants")
     assert page.index(">Contrasts <") < page.index(">Figure 1: ")
     assert "The models have no random effects of images, because the responses have no column item." not in text
 

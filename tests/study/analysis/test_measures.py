@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from core.errors import ForetellError
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory import calibration, items, learning, projection, speed
 from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy
+from study.analysis.planned import nested
 from study.analysis.responses import reading as responses
 from study.analysis.responses.notices import MODES
 from study.bundle import Bundle
@@ -70,6 +72,23 @@ def test_calibration_of_known_ratings(frame: pd.DataFrame) -> None:
     assert calibration.figure(binned).data[-1].mode == "lines"
     with pytest.raises(ForetellError, match="no confidence ratings"):
         calibration.bins(frame)
+
+
+def test_scores_and_deviations_are_offered_where_they_can_be_computed() -> None:
+    """Catches tables that only tests reach, scores offered without ratings, and participants named among the levels.
+    The deviations are the conditional modes of the fit, which are compared with lme4's elsewhere."""
+    data = responses.prepare(study(24, 6, 6, seed=5).assign(confidence=0.7))
+    analysis = nested.analyze(data, fixed={"a": "trial_type", "b": "trial_type + saliency"}, tests="chi_square")
+    rated = AnalysedStudy(data, models=analysis)
+    assert {"calibration_scores", "modes"} <= set(exploratory.list_analyses(rated))
+    unrated = AnalysedStudy(replace(data, frame=data.frame.drop(columns="confidence")))
+    assert {"calibration_scores", "modes"}.isdisjoint(exploratory.list_analyses(unrated))
+    scores = exploratory.compute("calibration_scores", rated).table
+    np.testing.assert_allclose(scores["overconfidence"], 0.7 - scores["accuracy"])
+    table = exploratory.compute("modes", rated).table
+    (block,) = (block for block in analysis.largest.blocks if block.group == "category")
+    assert list(table["mode"]) == sorted(block.modes["(Intercept)"])
+    assert set(table["group"]) == {"category"}
 
 
 def test_calibration_intervals_know_that_responses_cluster_in_participants(frame: pd.DataFrame) -> None:

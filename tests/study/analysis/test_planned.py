@@ -80,9 +80,24 @@ def test_the_hash_is_that_of_the_content() -> None:
         AnalysisPlan(alpha=0.01).sha256,
         AnalysisPlan(participants=40).sha256,
     }
-    order = AnalysisPlan(models={"b": "trial_type * saliency", "a": "trial_type"})
-    others |= {order.sha256, AnalysisPlan(models={"a": "trial_type", "b": "trial_type * saliency"}).sha256}
-    assert len(others) == 6
+    assert len(others) == 4
+
+
+def test_models_are_in_the_order_of_their_terms_whatever_that_of_the_file(data: responses.Responses) -> None:
+    """Catches the smallest model taken for the largest, without a test and without a word, in a manifest whose keys
+    were sorted: the study's hash does not depend on their order."""
+    names = {"null": "trial_type", "explanation": "trial_type + saliency", "x": "saliency * trial_type"}
+    plan = AnalysisPlan(models=dict(sorted(names.items())))
+    assert list(plan.models) == ["null", "explanation", "x"]
+    assert plan.sha256 == AnalysisPlan(models=names).sha256
+    assert [test.df for test in planned.execute(data, plan).analysis.tests] == [1, 2]
+
+
+def test_models_that_are_not_nested_are_refused_before_a_build() -> None:
+    plan = AnalysisPlan(models={"a": "trial_type + examples", "b": "trial_type + saliency"})
+    with pytest.raises(ValueError, match="b must have every term of a and more"):
+        plan.check_conditions(["none", "saliency"], to_build=True)
+    plan.check_conditions(["none", "saliency", "examples", "both"], to_build=False)  # a bundle stays as it was frozen
 
 
 @pytest.mark.parametrize(

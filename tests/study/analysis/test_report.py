@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from study.analysis.exploratory import cognitive, crosschecks
+from study.analysis.exploratory.analysis import ExploratoryResult
 from study.analysis.models import sentences
 from study.analysis.models.records import Coefficient, MixedModel
 from study.analysis.planned import nested
@@ -50,7 +51,9 @@ MODEL = MixedModel(
 )
 
 
-def write(analysis: nested.NestedAnalysis, data: responses.Responses, out: Path, **further: Any) -> tuple[Path, ...]:
+def write(
+    analysis: nested.NestedAnalysis, data: responses.Responses, out: Path, **further: Any
+) -> list[ExploratoryResult]:
     """Write the report of an analysis without a plan."""
     return files_of.write(Report(analysis, data, finding.compute_headline(analysis, data, None), **further), out)
 
@@ -118,8 +121,9 @@ def test_files(tmp_path: Path) -> None:
     (out / "report.md").write_text("stale")
     written = write(analysis, data, out, seed=1)
     names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
-    names |= {"figure1.html", "report.md", "report.html"}
-    names |= {
+    names |= {"figure1.html", "report.md", "report.html", "random_effects.csv", "rows.csv", "analysis.R", "analysis.py"}
+    names |= {"manuscript.md", "manuscript.docx", "contrasts.tex", "models.tex", "random_effects.tex"}
+    explored = {
         f"exploratory_{name}.csv"
         for name in (
             "slopes",
@@ -131,9 +135,11 @@ def test_files(tmp_path: Path) -> None:
             "projection",
             "learning",
             "categories",
+            "modes",
         )
     }
-    assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
+    assert {f"exploratory_{one.name}.csv" for one in written} == explored
+    assert {path.name for path in out.iterdir()} == names | explored
     assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
     table = pd.read_csv(out / "table1.csv")
     assert len(table) == 12
@@ -171,7 +177,8 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     plan = AnalysisPlan(exclusions={"fewest_responses": 5}, participants=8)
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
-    titles = ("Contrasts", figures.TITLE, "Nested models", "Table 1: the interaction model", "Exclusions")
+    models = ("Nested models", "Table 1: the interaction model", "Random effects of the interaction model")
+    titles = ("Contrasts", figures.TITLE, *models, "Exclusions")
     assert re.findall(r"<h2 id=[^>]*>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
         *[(name, "planned") for name in titles],
         ("With and without random slopes", "exploratory"),
@@ -183,6 +190,8 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         ("Belief projection", "exploratory"),
         ("Learning over trials", "exploratory"),
         ("Categories", "exploratory"),
+        ("Categories and images: deviations", "exploratory"),
+        ("Method", "draft"),
     ]
     for part in (plan.sha256, data.sha256, "fewer than 5 responses", "The planned 8 participants", version("glmm")):
         assert part in page
@@ -216,7 +225,7 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     page.on("request", lambda request: asked.append(request.url))
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
-    page.wait_for_selector("#figure9 .scatterlayer .point")
+    page.wait_for_selector("#figure10 .scatterlayer .point")
     assert page.locator("h1 + p").inner_text().startswith("Simulated participants: not evidence")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -232,8 +241,10 @@ def test_text_of_a_study_is_no_code_of_the_page(tmp_path: Path) -> None:
     results.write(data, tmp_path)
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert evil not in page
-    assert page.count(f'<td class="text">{html.escape(evil)}</td>') == 3  # one for each trial type
-    assert text.count("| <script>a\\|b</script> | ") == 3  # and no further column
+    effects = (pd.read_csv(tmp_path / "exploratory_modes.csv")["level"] == evil).sum()
+    assert effects > 0
+    assert page.count(f'<td class="text">{html.escape(evil)}</td>') == 3 + effects  # 3: one for each trial type
+    assert text.count("| <script>a\\|b</script> | ") == 3 + effects  # and no further column
 
 
 def answered(folder: Path) -> tuple[responses.Responses, Manifest]:
@@ -264,7 +275,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
     data, manifest = answered(tmp_path / "bundle")
     analysis = nested.analyze(data)
     write(analysis, data, tmp_path / "out", manifest=manifest)
-    files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if path.suffix != ".docx"}
     checks = pd.read_csv(io.StringIO(files["exploratory_crosschecks.csv"]))
     estimates = [c.estimate for c in analysis.models["interaction"].coefficients]
     np.testing.assert_allclose(checks["mixed"], estimates, rtol=1e-12)
@@ -291,6 +302,9 @@ def test_same_seed_same_files(tmp_path: Path) -> None:
     """Also of a study that is known, with everything on its page; catches what hangs on the clock or on an order."""
     data, manifest = answered(tmp_path / "bundle")
     analysis = nested.analyze(data)
-    first, again = (write(analysis, data, tmp_path / name, seed=3, manifest=manifest) for name in "ab")
+    for name in "ab":
+        write(analysis, data, tmp_path / name, seed=3, manifest=manifest)
+    first, again = (sorted((tmp_path / name).iterdir()) for name in "ab")
+    assert [path.name for path in first] == [path.name for path in again]
     for a, b in zip(first, again, strict=True):
         assert a.read_bytes() == b.read_bytes(), a.name

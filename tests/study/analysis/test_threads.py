@@ -56,16 +56,16 @@ def test_fits_that_overlap_leave_the_number_of_threads_as_it_was() -> None:
     def stay() -> None:
         with one_blas_thread():
             entered.set()
-            leave.wait(60)
+            leave.wait(300)
 
     with threadpool_limits(2, user_api="blas"):
         other = threading.Thread(target=stay)
         with one_blas_thread():
             other.start()
-            assert entered.wait(60)
+            assert entered.wait(300)
         assert count_blas_threads() == {1}
         leave.set()
-        other.join(60)
+        other.join(300)
         assert count_blas_threads() == {2}
 
 

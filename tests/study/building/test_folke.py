@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,8 @@ from study.network.predictions import predict
 from study.network.sources import open_sources
 from study.plan.config import read
 from study.workspace.workspace import ROOT
+from tests.conftest import folder_of_run
+from tests.photographs import unpack_images
 
 PAPER = ROOT / "data" / "studies" / "folke2021.toml"
 
@@ -92,15 +91,20 @@ def check(manifest: Manifest) -> None:
         assert trial.saliency.samples == 64
 
 
+SHARES = {"pool": 5, "standard": 6, "adversarial": 1}
+"""Of each set every so manieth image is in the study."""
+
+
 @pytest.mark.slow
 @pytest.mark.real
-def test_the_whole_design_on_cifar10(real, tmp_path):
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, real / "cifar10" / "unpack.py", tmp_path], check=True, env=environment)
-    for k, path in enumerate(sorted((tmp_path / "standard").rglob("*.jpg"))):
-        if k % 6:
-            path.unlink()
-    roles = {role: f'set = "folder"\npath = "{role}"' for role in ("pool", "standard", "adversarial")}
+def test_the_whole_design_on_cifar10(real, tmp_path, tmp_path_factory):
+    images = unpack_images(real, folder_of_run(tmp_path_factory) / "photographs")
+    for role, share in SHARES.items():
+        for path in sorted((images / role).rglob("*.*"))[::share]:
+            kept = tmp_path / path.relative_to(images)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.hardlink_to(path)
+    roles = {role: f'set = "folder"\npath = "{role}"' for role in SHARES}
     path = smaller(tmp_path, real / "cifar10" / "resnet.py", **roles)
     manifest = build(path, tmp_path / "home").manifest
     check(manifest)

@@ -258,7 +258,10 @@ def test_a_database_of_the_last_version_has_no_members_and_keeps_its_logins(tmp_
         service.researcher.open_study(bundle(trials=2, practice=0, side=8), 2)
         service.access.set_password(PASSWORD)
         token = service.access.login(PASSWORD, "a")
-    for name, version, tables in (("foretell", 6, ["study_member", "key_check"]), ("identity", 5, ["account"])):
+    for name, version, tables in (
+        ("foretell", 6, ["study_member", "key_check", "earlier_response"]),
+        ("identity", 5, ["account"]),
+    ):
         with sqlite3.connect(tmp_path / f"{name}.db") as db:
             for table in tables:
                 db.execute(f"DROP TABLE {table}")

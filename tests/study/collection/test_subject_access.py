@@ -24,6 +24,7 @@ from tests.study.participants import MakeBundle, answer
 PERSON, OTHER = "held-4711", "other-0815"
 ASKED = "E-mail of 3 May"
 CONFIG: dict[str, Any] = {
+    "study": {"task": "reliance"},
     "pay": {"per_right": 5, "most": 40},
     "questionnaire": [{"id": "how", "kind": "text", "text": "How?", "required": False}],
     "check": {"questions": [{"text": "Which?", "options": ["this", "that"], "answer": "this"}]},
@@ -52,9 +53,9 @@ def take_part(service: Service, study: str, person: str) -> str:
     if state["stage"] == "example":
         state = participant.ready(token, "example")
     while state["stage"] in ("practice", "main"):
-        index = state["trial"]["index"]
-        state = participant.record(token, answer(index, attempt_id=f"{person}-first-{index:03}")).state
-        participant.record(token, answer(index, attempt_id=f"{person}-second-{index:03}"))
+        index, step = state["trial"]["index"], state["trial"]["step"]
+        state = participant.record(token, answer(index, attempt_id=f"{person}-first-{index:02}{step}", step=step)).state
+        participant.record(token, answer(index, attempt_id=f"{person}-second-{index:02}{step}", step=step))
         participant.events(token, [ClientEvent(event_id=f"{person}-event-{index:03}", kind="blur", payload={})])
     participant.fill(token, QuestionnaireResponses(answers={"how": f"I am {person}"}))
     participant.finish(token)
@@ -111,7 +112,7 @@ def test_a_participant_gets_what_a_withdrawal_erases_and_what_it_leaves(service:
     service.participant.withdraw(code)
     left = count_held(service.researcher.collect_subject_data(study, PERSON, ASKED))
     assert not {table.name for table in subject.ERASED} & left.keys()
-    assert left["erased_answer"] == before["response"]
+    assert left["erased_answer"] == before["response"] + before["earlier_response"]
     kept = [table.name for table in subject.KEPT if table.name in before]
     assert {name: left.get(name) for name in kept} == {name: before[name] for name in kept}
     assert service.researcher.verify() == []

@@ -15,7 +15,7 @@ from core.concepts.sensitivity import derivatives, directions_of
 from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from core.network.device import draw_seed
-from study.inquiry.concepts.conceptsets import Concept, draw_concept_inputs
+from inquiry.concepts.conceptsets import Concept, draw_concept_inputs
 from tests.study.measures.grounds import asked, ground
 
 PICTURES, RUNS = 16, 4

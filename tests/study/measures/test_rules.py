@@ -9,7 +9,7 @@ import torch
 from core.debugging.labels import confident_learning
 from core.errors import ForetellError
 from core.types import silent
-from study.inquiry.debugging.debugging import debug_classifier
+from inquiry.debugging.debugging import debug_classifier
 from study.network.sources import class_of_labels
 from tests.study.measures.grounds import asked, ground
 

@@ -31,7 +31,7 @@ def test_sixty_arrivals_at_once_are_balanced(service: Service, bundle: MakeBundl
 
     def arrive() -> None:
         try:
-            barrier.wait(30)
+            barrier.wait(300)
             to_place(service, service.participant.begin(study))
         except BaseException as error:
             failed.append(error)
@@ -40,7 +40,7 @@ def test_sixty_arrivals_at_once_are_balanced(service: Service, bundle: MakeBundl
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert failed == []
     counts = Counter(query(service, "SELECT condition, side_flip FROM session"))
     by_condition = Counter(condition for condition, _ in counts.elements())

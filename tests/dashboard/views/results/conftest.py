@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.results import responses as answers
+from study.analysis.exploratory import slopes
 from tests.dashboard.conftest import made, read_headings
 from tests.study.analysis.simulated import study
 
@@ -31,7 +32,13 @@ def app(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> AppTest:
         "Alone": lambda: study(1, 8, 6, seed=5),
     }
     monkeypatch.setattr(answers, "study_frames", lambda: studies)
-    return made(AppTest.from_function(script, default_timeout=30).run())
+    return made(AppTest.from_function(script).run())
+
+
+@pytest.fixture
+def no_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the fits with random slopes next to those of the paper: they take seconds, and are not seen here."""
+    monkeypatch.setattr(slopes, "can_compare", lambda *_: False)
 
 
 def choose(app: AppTest, name: str) -> AppTest:

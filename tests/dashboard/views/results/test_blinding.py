@@ -14,17 +14,18 @@ from study.store import audit
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import made
 from tests.dashboard.views.results.conftest import script
-from tests.dashboard.views.results.test_results import take_part
+from tests.dashboard.views.results.test_results import AS_IN_THE_PAPER, take_part
 
 
 def test_results_of_a_study_that_collects_are_blinded_until_a_reason_is_logged(workspace: Path) -> None:
     """Catches outcomes by condition that anybody sees while they can still stop at a favourable moment."""
     service = door.get_service()
-    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    first = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config=AS_IN_THE_PAPER)
+    service.researcher.open_study(first, 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
     for person in "abcd":
         take_part("demo", person)
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert app.info[0].value.startswith("This study still collects responses, so its results are blinded.")
     assert not app.metric
     assert not app.get("plotly_chart")
@@ -42,7 +43,7 @@ def test_results_of_a_study_that_collects_are_blinded_until_a_reason_is_logged(w
     (act,) = service.workspace.store.read(lambda db: audit.acts(db, "unblinded"))
     assert json.loads(act["detail_json"]) == {"study": "demo", "reason": "the ethics board asked"}
     service.researcher.close_study("demo")
-    service.researcher.open_study(workspace / "bundles" / "demo-00", 4)
+    service.researcher.open_study(first, 4)
     assert service.researcher.is_blinded("demo") is False  # what was seen stays seen
     service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-1", name="demo", trials=18, seed=8), 3)
     assert service.researcher.is_blinded("demo") is True  # another version of the study

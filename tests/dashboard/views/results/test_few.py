@@ -39,7 +39,7 @@ def test_two_participants_get_one_warning_and_no_estimates(app: AppTest) -> None
 
 def test_too_few_participants_are_counted_among_the_studys_conditions(workspace: Path) -> None:
     planned_study(workspace, {}, participants=2)
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     met = responses.prepare(door.get_service().researcher.responses("demo", ("sim",))).frame["condition"].nunique()
     assert met < 4
     said = f"Too few participants for models: 2 so far, in {met} of 4 conditions; the main result needs at least 8. "

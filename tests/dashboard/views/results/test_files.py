@@ -91,6 +91,49 @@ def test_other_trial_types_are_matched_by_hand(app: AppTest) -> None:
     pd.testing.assert_frame_equal(table(app, "figure1"), upper)
 
 
+def match_a_file() -> None:
+    """A file with groups in place of the factors, and words of a language that nobody translated."""
+    import pandas as pd
+    import streamlit as st
+
+    from dashboard.results.values import match_values
+
+    file = pd.DataFrame(
+        {
+            "who": ["p1", "p2", "p3", "p4"],
+            "group": ["Saliency maps", "A", "random_maps", " A"],
+            "kind": ["AI right"] * 4,
+            "hit": ["oui", "non", "1", "NON"],
+            "received_at": ["2026-05-01"] * 4,
+        }
+    )
+    mapping = {"participant": "who", "condition": "group", "trial_type": "kind", "correct": "hit"}
+    st.session_state["matched"] = match_values(file, mapping, "results")
+
+
+def test_a_group_is_a_condition_with_its_factors_and_words_are_yes_or_no() -> None:
+    """Catches a file of six columns that is refused for want of two more, a word that counts as no by default, and a
+    guess that nobody made. What participants of each condition see is that of its definition."""
+    app = AppTest.from_function(match_a_file).run()
+    assert [box.value for box in app.warning] == [
+        "No condition for 'A' yet. Choose each below.",
+        "No meaning for 'NON', 'non', 'oui' yet. Choose each below.",
+    ]
+    assert app.session_state["matched"] is None
+    choices = {"Condition of “A”": "examples", "correct: “NON”": "0", "correct: “non”": "0", "correct: “oui”": "1"}
+    for label, code in choices.items():
+        next(box for box in app.selectbox if box.label == label).select(code)
+    app.run()
+    assert not app.warning
+    frame = app.session_state["matched"]
+    assert list(frame["condition"]) == ["saliency", "examples", "random_maps", "examples"]
+    assert list(frame["saliency"]) == ["1", "0", "1", "0"]
+    assert list(frame["examples"]) == ["0", "1", "0", "1"]
+    assert list(frame["correct"]) == ["1", "0", "1", "0"]
+    assert list(frame["trial_type"]) == ["std_correct"] * 4
+    assert list(frame["received_at"]) == ["2026-05-01"] * 4  # the report has the days
+
+
 def test_every_column_says_what_it_holds(app: AppTest) -> None:
     upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=5))
     for ours in (*responses.REQUIRED, *responses.OPTIONAL):

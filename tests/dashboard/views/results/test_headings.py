@@ -17,6 +17,7 @@ from study.analysis.exploratory.analysis import EXPLORATORY
 from study.analysis.planned import nested
 from study.analysis.responses import reading as responses
 from study.analysis.words.cells import list_forms
+from study.analysis.words.wording import IN_WORDS
 from tests.dashboard.conftest import made
 from tests.dashboard.test_headings import is_written_out
 from tests.dashboard.views.results.conftest import choose, headings, script, section, tables, upload
@@ -68,7 +69,7 @@ def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, 
 
 def test_every_exploratory_measure_has_headings_in_words(workspace: Path) -> None:
     planned_study(workspace, {})
-    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
+    app = section(made(AppTest.from_function(script).run()), "Exploratory")
     titles = app.selectbox(key="measure").options
     seen: dict[str, list[str]] = {}
     for title in titles:
@@ -85,7 +86,7 @@ def test_every_exploratory_measure_has_headings_in_words(workspace: Path) -> Non
 def test_intervals_say_how_much_they_cover(workspace: Path) -> None:
     """Catches "95% CI" over the 99% intervals of a plan with another level."""
     planned_study(workspace, {"analysis": {"alpha": 0.01, "participants": 2, "contrasts": [{"more": "both"}]}})
-    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Contrasts")
+    app = section(made(AppTest.from_function(script).run()), "Contrasts")
     seen = headings(app)
     assert any("The 99% intervals are uncorrected" in caption.value for caption in app.caption)
     assert "99% CI from" in seen["contrasts"]
@@ -153,7 +154,7 @@ def test_what_nobody_described_reads_as_words() -> None:
 
         numbers.table(pd.DataFrame({"hours_slept": [7.5], "condition": ["both"]}), "later")
 
-    app = AppTest.from_function(page, default_timeout=30).run()
+    app = AppTest.from_function(page).run()
     assert headings(app) == {"later": ["Hours slept", "Condition"]}
     assert "`hours_slept`" in app.dataframe[0].proto.columns
     assert "Condition the participant was allocated to" in app.dataframe[0].proto.columns
@@ -166,13 +167,13 @@ def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
         import pandas as pd
 
         from dashboard.shared import numbers
-        from study.inquiry.layers.record import record_of
+        from inquiry.layers.record import record_of
 
         table = pd.DataFrame({"p": [0.85]})
         numbers.table(table, "shares", headings=record_of("explainer").table.headings)
         numbers.table(table, "tests")
 
-    shares, tests = AppTest.from_function(page, default_timeout=30).run().dataframe
+    shares, tests = AppTest.from_function(page).run().dataframe
     assert b"0.850" in shares.proto.SerializeToString()
     assert b"0.850" not in tests.proto.SerializeToString()
     assert b".850" in tests.proto.SerializeToString()
@@ -191,3 +192,19 @@ def test_the_longest_interaction_is_whole() -> None:
     term = "AI wrong (standard) × saliency × examples"
     table = pd.DataFrame({"term": ["saliency", term], "z": [1.0, 2.0]})
     assert numbers.measure_widths(table, {"term": "Term", "z": "z"}, list_forms(table))["term"] >= 6.4 * len(term) + 16
+
+
+def test_tables_write_trial_types_in_words() -> None:
+    """Catches codes of the export on the page, a hyphen where articles print a minus, percentage points that seem more
+    exact than they are, and numbers that became text."""
+    frame = pd.DataFrame(
+        {"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "z": [-0.15], "points": [-3.15]}
+    )
+    shown = (
+        numbers._format(frame, IN_WORDS, list_forms(frame, {"p"}))
+        .hide(axis="index")
+        .to_string(delimiter="|")
+        .splitlines()[1]
+    )
+    assert shown == "Both explanations vs no explanation, AI wrong (adversarial)|AI right|−0.150|−3.1"
+    assert frame["points"].tolist() == [-3.15]

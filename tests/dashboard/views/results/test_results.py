@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 import tomllib
 import uuid
 import zipfile
@@ -16,9 +18,10 @@ from streamlit.testing.v1 import AppTest
 from core.errors import ForetellError
 from dashboard.cli.analysis import _analyze_study
 from dashboard.cli.terminal import Bars
+from dashboard.results import findings
 from dashboard.results import jobs as work
-from dashboard.shared import numbers
 from dashboard.shared import service as door
+from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis.exploratory import crosschecks
 from study.analysis.means.means import estimate_means
@@ -26,14 +29,13 @@ from study.analysis.models import intervals
 from study.analysis.planned import contrasts, nested
 from study.analysis.report import figures, model_table
 from study.analysis.report import results as results_of
+from study.analysis.report.opening import write_opening
 from study.analysis.responses import accuracies
 from study.analysis.responses import reading as responses
-from study.analysis.words.cells import list_forms
-from study.analysis.words.wording import IN_WORDS
 from study.bundle import MANIFEST, Bundle
 from study.facts import TeachingFacts
 from study.participation.payloads import TrialResponse
-from study.plan.preregistration import AnalysisPlan
+from study.plan.preregistration import NESTED, AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
@@ -44,11 +46,6 @@ from tests.study.analysis.simulated import study
 
 def labels(app: AppTest) -> list[str]:
     return [heading.value.rpartition("[")[2].rstrip("]") for heading in app.header if "badge[" in heading.value]
-
-
-def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
-    assert app.warning[0].value == "Simulated participants: not evidence (288 of 288 responses)."
-    assert not any("Simulated" in warning.value for warning in choose(app, "Main").warning)
 
 
 def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
@@ -63,14 +60,19 @@ def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
         "Rows excluded": "0",
     }
     assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
+    data = responses.prepare(study(24, 8, 6, seed=5))
+    analysis = nested.analyze(data)
+    opening = write_opening(analysis, data, contrasts.table(analysis.largest), None)
+    assert [line.value for line in app.markdown[:2]] == [
+        findings._write(opening.verdict),
+        findings._write(opening.size),
+    ]
     said = [line.value for line in app.markdown if "χ²" in line.value]
     assert ["F(2, " in said[0], "F(7, " in said[1]] == [True, True]
     assert [chart.key for chart in app.get("plotly_chart")] == ["figure_contrasts", "figure_figure1"]
-    effects = [line.value for line in app.markdown if "percentage points (95% CI" in line.value]
-    assert len(effects) == 1
-    assert effects[0].count("- ") >= 9  # each explanation against none, for each trial type, before the tests
-    numbers = accuracies.accuracy(responses.prepare(study(24, 8, 6, seed=5)).frame)
-    pd.testing.assert_frame_equal(table(app, "figure1"), numbers)
+    (effects,) = [line.value for line in app.markdown if line.value.count("percentage points (95% CI") > 1]
+    assert effects.count("- ") >= 9  # each explanation against none, for each trial type, before the tests
+    pd.testing.assert_frame_equal(table(app, "figure1"), accuracies.accuracy(data.frame))
 
 
 def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
@@ -98,22 +100,6 @@ def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     section(app, "Checks")
     assert list(table(app, "exploratory_crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
     assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())
-
-
-def test_tables_write_trial_types_in_words() -> None:
-    """Catches codes of the export on the page, a hyphen where articles print a minus, percentage points that seem more
-    exact than they are, and numbers that became text."""
-    frame = pd.DataFrame(
-        {"contrast": ["both - none, adv_incorrect"], "trial_type": ["std_correct"], "z": [-0.15], "points": [-3.15]}
-    )
-    shown = (
-        numbers._format(frame, IN_WORDS, list_forms(frame, {"p"}))
-        .hide(axis="index")
-        .to_string(delimiter="|")
-        .splitlines()[1]
-    )
-    assert shown == "Both explanations vs no explanation, AI wrong (adversarial)|AI right|−0.150|−3.1"
-    assert frame["points"].tolist() == [-3.15]
 
 
 def test_a_measure_is_made_when_it_is_asked_for_and_labelled(app: AppTest) -> None:
@@ -198,11 +184,22 @@ def test_same_rows_are_fitted_once_and_other_rows_again(app: AppTest, monkeypatc
     assert len(fits) == 2 * 2  # with random slopes, and as in the paper
 
 
+AS_IN_THE_PAPER = {"analysis": {"models": NESTED, "tests": "chi_square"}}
+"""A study whose models are fitted in a moment, for tests of anything else."""
 PLAN = {"analysis": {"exclusions": {"fewest_responses": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}
+QUICK_PLAN = {"analysis": PLAN["analysis"] | AS_IN_THE_PAPER["analysis"]}
 
 
-def planned_study(workspace: Path, plan: dict[str, object], participants: int = 8) -> None:
-    """A study with simulated people, whose trials' examples teach more and more."""
+def planned_study(workspace: Path, plan: dict[str, object], participants: int = 13) -> None:
+    """A study with simulated people, whose trials' examples teach more and more.
+
+    Also without one of them it has more responses than those of which every model is searched for from several starts.
+    Each study is simulated once, and copied for the next test: the same responses are not fitted again.
+    """
+    copy = workspace.parents[1] / "planned-studies" / digest(json.dumps(plan), str(participants))
+    if copy.exists():
+        shutil.copytree(copy, workspace, dirs_exist_ok=True)
+        return
     service = door.get_service()
     demo = tomllib.loads((ROOT / "data" / "studies" / "demo.toml").read_text(encoding="utf-8"))
     folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config={**demo, **plan})
@@ -214,13 +211,15 @@ def planned_study(workspace: Path, plan: dict[str, object], participants: int = 
     manifest = manifest.model_copy(update={"trials": tuple(trials)})
     manifest = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_text(manifest.model_dump_json())
-    service.researcher.open_study(folder, 3)
+    service.researcher.open_study(folder, 4)
     simulate(service, "demo", participants, {"belief_projector": 1.0}, 0)
+    door.close()
+    shutil.copytree(workspace, copy)
 
 
 def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     planned_study(workspace, PLAN)
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert app.success[0].value.startswith("The planned 2 participants per condition were reached")
     assert not any("misplaced" in warning.value for warning in app.warning)
     assert table(app, "exclusions").to_dict("records") == [
@@ -229,18 +228,18 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     assert labels(app) == ["planned", "planned"]
     section(app, "Contrasts")
     assert list(table(app, "contrasts")["contrast"]) == ["both - none"]
-    assert labels(app) == ["planned", "exploratory", "exploratory"]
+    assert labels(app) == ["planned", *["exploratory"] * 4]
     made(app.toggle(key="planned").set_value(False).run())
     assert len(table(app, "contrasts")) == 9
-    assert labels(app) == ["exploratory", "exploratory", "exploratory"]
+    assert labels(app) == ["exploratory"] * 5
 
 
 def test_participants_excluded_on_monitor_are_counted_everywhere(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, no_slopes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table of exclusions, on the page and in ``exclusions.csv``, left them out: 8 took part, 7 were analysed."""
-    monkeypatch.setattr("study.analysis.exploratory.analysis.compute_all", lambda *_: ([], []))  # not seen here
-    planned_study(workspace, PLAN)
+    """The table of exclusions, on the page and in ``exclusions.csv``, left them out: 13 took part, 12 were analysed."""
+    monkeypatch.setattr("study.analysis.exploratory.analysis.compute_all", lambda *_, **__: ([], []))  # not seen here
+    planned_study(workspace, QUICK_PLAN)
     service = door.get_service()
     service.workspace.store.write(lambda db: db.exec_driver_sql("UPDATE session SET mode = 'live'"))
     gone = service.researcher.load_participants("demo")["participant"][0]
@@ -250,27 +249,27 @@ def test_participants_excluded_on_monitor_are_counted_everywhere(
         {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "responses": 18},
         {"rule": "fewer than 18 responses", "people": 0, "responses": 0},
     ]
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert table(app, "exclusions").to_dict("records") == rules
     made(app.toggle(key="planned").set_value(False).run())
     assert table(app, "exclusions").to_dict("records") == rules[:1]
     with Bars() as progress:
-        _analyze_study("demo", workspace / "results", 0, False, progress)
+        _analyze_study("demo", workspace / "results", 0, progress, simulated=False)
     assert pd.read_csv(workspace / "results" / "exclusions.csv").to_dict("records") == rules
     assert rules[0]["rule"] in (workspace / "results" / "report.md").read_text(encoding="utf-8")
 
 
-def test_before_the_planned_number_is_reached_it_is_interim(workspace: Path) -> None:
-    planned_study(workspace, {"analysis": {"participants": 3}})
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+def test_before_the_planned_number_is_reached_it_is_interim(workspace: Path, no_slopes: None) -> None:
+    planned_study(workspace, {"analysis": AS_IN_THE_PAPER["analysis"] | {"participants": 4}})
+    app = made(AppTest.from_function(script).run())
     assert labels(app) == ["planned analysis, interim data"] * 2
-    assert any(box.value.startswith("Collection is not complete: 2 of the 3 planned") for box in app.warning)
+    assert any(line.value.startswith("Collection is not complete: 3 of the 4 planned") for line in app.caption)
 
 
 def test_a_plan_that_cannot_be_executed_is_said_and_can_be_left_out(workspace: Path) -> None:
     planned_study(workspace, {"analysis": {"exclusions": {"fewest_responses": 1000}}})
-    app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert "exclusions leave 0 participants of 8" in app.error[0].value
+    app = made(AppTest.from_function(script).run())
+    assert "exclusions leave 0 participants of 13" in app.error[0].value
     made(app.toggle(key="planned").set_value(False).run())
     assert not app.error
     assert labels(app) == ["exploratory", "exploratory"]
@@ -279,7 +278,7 @@ def test_a_plan_that_cannot_be_executed_is_said_and_can_be_left_out(workspace: P
 def test_theories_and_trials_beside_people(workspace: Path) -> None:
     """Each trial four times, once a condition, beside its own number; catches a join by place instead of by item."""
     planned_study(workspace, PLAN)
-    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
+    app = section(made(AppTest.from_function(script).run()), "Exploratory")
     made(app.selectbox(key="measure").select("Theories of participants").run())
     assert table(app, "exploratory_theories")["aic"].is_monotonic_increasing
     made(app.selectbox(key="measure").select("Participants and the best theory").run())
@@ -309,14 +308,14 @@ def take_part(study: str, person: str, mode: Mode = "live") -> None:
 
 
 def test_nothing_collected_yet(workspace: Path) -> None:
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert app.selectbox(key="results_source").options == ["Upload a CSV file"]
 
 
-def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path) -> None:
+def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path, no_slopes: None) -> None:
     """The demo's network sees its images whole; of another, frozen without a word of the drawing, nobody knows."""
-    planned_study(workspace, {**PLAN, "classifier": {"model": "mine.py:build"}})
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    planned_study(workspace, {**QUICK_PLAN, "classifier": {"model": "mine.py:build"}})
+    app = made(AppTest.from_function(script).run())
     assert ["misplaced heatmaps" in warning.value for warning in app.warning].count(True) == 1
 
 
@@ -324,23 +323,24 @@ def test_people_without_an_answer_yet(workspace: Path) -> None:
     service = door.get_service()
     service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     service.participant.begin("demo", participant="a")
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert app.info[0].value.startswith("No responses yet. Send the study's link to participants")
     assert not app.error
 
 
-def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
+def test_participants_hide_simulated_people_until_asked_for(workspace: Path, no_slopes: None) -> None:
     service = door.get_service()
-    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config=AS_IN_THE_PAPER)
+    service.researcher.open_study(folder, 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
-    app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert [toggle.key for toggle in app.toggle] == []
+    app = made(AppTest.from_function(script).run())
+    assert [toggle.key for toggle in app.toggle] == ["planned"]
     assert "Simulated participants: not evidence (144 of 144 responses)." in [w.value for w in app.warning]
     for person in "abcd":
         take_part("demo", person)
     take_part("demo", "the researcher", mode="preview")
     service.researcher.unblind("demo", "the pilot")
-    app = made(AppTest.from_function(script, default_timeout=60).run())
+    app = made(AppTest.from_function(script).run())
     assert not any("Simulated" in warning.value for warning in app.warning)
     assert {m.label: m.value for m in app.metric}["Responses"] == "72"
     made(app.toggle(key="results_simulated").set_value(True).run())

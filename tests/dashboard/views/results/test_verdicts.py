@@ -24,7 +24,7 @@ def test_a_verdict_is_followed_by_the_same_test_as_in_the_paper(app: AppTest, mo
     table = slopes.compare(data, analysis)
     said = [line.value.split("  \n") for line in app.markdown if "χ²" in line.value]
     for (main, beneath), verdict in zip(said, verdicts.list_verdicts(analysis, data, table), strict=True):
-        assert main == f"**{findings._write(verdict.main)}**"
+        assert main == findings._write(verdict.main)
         assert beneath == findings._write(verdict.beneath)
     made(app.button(key="see_checks").click().run())
     assert app.session_state["section"] == "Checks"
@@ -41,3 +41,13 @@ def test_a_verdict_is_followed_by_the_same_test_as_in_the_paper(app: AppTest, mo
     assert any(
         caption.value == "With random intercepts only, as in the paper: Too many effects." for caption in app.caption
     )
+
+
+BADGE = ":orange-badge[Simulated: not evidence]"
+
+
+def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
+    assert app.markdown[0].value == BADGE
+    assert "Simulated participants: not evidence (288 of 288 responses)." in [box.value for box in app.warning]
+    choose(app, "Main")
+    assert not any("Simulated" in one.value for one in (*app.warning, *app.markdown))

@@ -116,6 +116,7 @@ def test_every_condition_loads_the_same_images_up_to_the_break(service: Service,
     practice, block = loaded["none"]
     assert set(practice) == {sha for trial in manifest.practice for sha in pictures(trial)}
     assert len(block) == 5 * 10
+    assert (state["total"], state["breaks"]) == (12, [5])
 
 
 def pictures(trial: Any) -> list[str]:

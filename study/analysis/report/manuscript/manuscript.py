@@ -1,0 +1,64 @@
+"""A draft of the method and results sections, with references and tables: in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from study.analysis.report.document import format_cells, list_headings
+from study.analysis.report.latex import write_table
+from study.analysis.report.manuscript.references import list_references
+
+DRAFT = (
+    "This draft was written from the plan, the frozen study and the responses. Check every sentence, and fill in what "
+    "is in square brackets."
+)
+
+
+class ManuscriptTable(NamedTuple):
+    """A table with its title and the note beneath it; ``headings`` are those of this table alone."""
+
+    title: str
+    table: pd.DataFrame
+    note: str = ""
+    headings: Mapping[str, str] = {}
+    coverage: str = "95%"
+
+    @property
+    def columns(self) -> list[str]:
+        """Its headings in words."""
+        return list_headings(self.table, self.headings, self.coverage)
+
+    @property
+    def latex(self) -> str:
+        """It for LaTeX, with booktabs."""
+        return write_table(self.columns, format_cells(self.table))
+
+
+class Manuscript(NamedTuple):
+    """A draft: paragraphs of the method by their headings, those of the results, and tables.
+
+    In a paragraph, `*` surrounds italics and a backtick formulas.
+    """
+
+    title: str
+    method: Mapping[str, str]
+    results: Sequence[str]
+    tables: Sequence[ManuscriptTable]
+
+    @property
+    def references(self) -> list[str]:
+        """The publications that the method cites."""
+        return list_references(self.method.values())
+
+    @property
+    def markdown(self) -> str:
+        """It in Markdown, without the tables, which are in files of their own."""
+        method = [f"### {heading}\n\n{text}" for heading, text in self.method.items()]
+        parts = [
+            *(f"# {self.title}", DRAFT, "## Method", *method, "## Results", *self.results),
+            *("## References", *self.references),
+        ]
+        return "\n\n".join(parts) + "\n"

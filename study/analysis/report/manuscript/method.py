@@ -1,0 +1,208 @@
+"""The method section: participants, design, task and analysis, as the plan and the frozen study say.
+
+What Foretell cannot know, such as who the participants were and what they were paid, is left as a bracket to fill in.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from core.names import format_name, lower_first
+from study.analysis.models.formula import has_slopes
+from study.analysis.models.sentences import alpha_text, coverage_text
+from study.analysis.planned.analysis import PlannedAnalysis
+from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.responses.accuracies import order
+from study.analysis.responses.reading import Responses
+from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
+from study.conditions import format_condition
+from study.plan.preregistration import FACTORIAL_CONDITIONS
+
+RECRUITED = "[Add where and how participants were recruited, their age and gender, what they were paid, and consent.]"
+STUDY = "[Add the network, the images and the number of trials: the study was not named in this analysis.]"
+SIMULATED = "These participants are simulated: the numbers show what an analysis would look like, and nothing else."
+ORDERS = {
+    "blocks": "in blocks of one participant for each condition",
+    "shuffled": "in one random order of all places",
+}
+
+
+def write_method(
+    analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None, manifest: Manifest | None, level: float
+) -> dict[str, str]:
+    """Write the paragraphs of the method section by their headings; `*` surrounds italics.
+
+    Parameters
+    ----------
+    level
+        The p below which a test counts as evidence.
+    """
+    design = {"Design and materials": STUDY} if manifest is None else _describe_study(data, manifest)
+    return {
+        "Participants": _describe_participants(data, plan, manifest),
+        **design,
+        "Analysis": _describe_analysis(analysis, plan, manifest, level),
+    }
+
+
+def _describe_participants(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
+    people = data.frame.groupby("condition")["participant"].nunique()
+    each = _join([f"{people[name]:,} with {lower_first(format_condition(name))}" for name in order(data.frame)])
+    said = [SIMULATED] if data.has_simulated else []
+    said.append(f"The analysis includes {data.frame['participant'].nunique():,} participants ({each}).")
+    if plan is not None:
+        said += [plan.stopping, *_describe_exclusions(plan)]
+    contact = {} if manifest is None else manifest.config.get("contact", {})
+    if contact.get("board"):
+        approval = f" ({contact['approval']})" if contact.get("approval") else ""
+        said.append(f"The study was approved by {contact['board']}{approval}.")
+    return " ".join([*said, RECRUITED])
+
+
+def _describe_exclusions(plan: PlannedAnalysis) -> list[str]:
+    """Say what each rule excluded, also where it excluded nothing."""
+    rows = plan.exclusions.to_dict("records")
+    if not rows:
+        return ["No exclusions were planned."]
+    each = [
+        f"{row['rule']}: {_count(row['people'], 'participant')}, {_count(row['responses'], 'response')}" for row in rows
+    ]
+    return [f"Excluded ({'; '.join(each)})."]
+
+
+def _describe_study(data: Responses, manifest: Manifest) -> dict[str, str]:
+    """Describe what the manifest holds, whichever version froze it."""
+    config, network = manifest.config, manifest.classifier
+    return {
+        "Design and materials": " ".join(
+            [*_describe_network(network, manifest.sets), *_count_trials(manifest), *_describe_conditions(manifest)]
+        ),
+        "Explanations": " ".join(_describe_explanations(config, manifest.conditions)),
+        "Task": _describe_task(data, manifest),
+    }
+
+
+def _describe_network(network: Mapping[str, Any], sets: Mapping[str, Any]) -> list[str]:
+    accuracy = network.get("accuracy", {})
+    if "name" not in network:
+        return ["[Add the network.]"]
+    said = [f"The AI was the image classifier {network['name']}."]
+    known = [
+        f"{accuracy[role]:.1%} of the {sets[role]['images']:,} {kind} images ({sets[role]['name']})"
+        for role, kind in (("standard", "standard"), ("adversarial", "natural adversarial"))
+        if role in accuracy and role in sets
+    ]
+    return [*said, f"It classified {_join(known)} correctly."] if known else said
+
+
+def _count_trials(manifest: Manifest) -> list[str]:
+    trials = manifest.trials
+    counts = {kind: sum(trial.trial_type == kind for trial in trials) for kind in TRIAL_TYPES}
+    kinds = _join([f"{count} with the {TYPE_LABELS[kind]}" for kind, count in counts.items() if count])
+    practice = len(manifest.practice)
+    before = f", after {_count(practice, 'practice trial')} with feedback" if practice else ""
+    categories = len({trial.target for trial in trials})
+    return [f"Each participant responded to {len(trials)} trials of {categories} categories ({kinds}){before}."]
+
+
+def _describe_conditions(manifest: Manifest) -> list[str]:
+    names = [lower_first(format_condition(name)) for name in manifest.conditions]
+    if len(names) == 1:
+        return [f"All participants were in one condition: {names[0]}."]
+    how = ORDERS.get(manifest.config.get("allocation", {}).get("order", "blocks"), "")
+    return [f"Participants were assigned at random, {how}, to one of {len(names)} conditions: {_join(names)}."]
+
+
+def _describe_explanations(config: Mapping[str, Any], conditions: Sequence[str]) -> list[str]:
+    heatmap, teaching, said, unknown = config.get("saliency"), config.get("teaching"), [], []
+    if {"saliency", "both"} & set(conditions):
+        said += [_describe_heatmap(heatmap)] if heatmap else []
+        unknown += [] if heatmap else ["saliency maps"]
+    if {"examples", "both"} & set(conditions):
+        said += [_describe_teaching(teaching)] if teaching else []
+        unknown += [] if teaching else ["examples"]
+    unknown += [lower_first(format_condition(name)) for name in conditions if name not in FACTORIAL_CONDITIONS]
+    if unknown:
+        said.append(f"[Add how these were made: {_join(unknown)}.]")
+    return said or ["No explanations were shown."]
+
+
+def _describe_heatmap(heatmap: Mapping[str, Any]) -> str:
+    settings = ", ".join(f"{name} = {value}" for name, value in heatmap.get("parameters", {}).items())
+    made = f"the method “{format_name(heatmap['method'])}”" + (f" ({settings})" if settings else "")
+    return f"Saliency maps were computed by {made} and drawn over the image."
+
+
+def _describe_teaching(teaching: Mapping[str, Any]) -> str:
+    return (
+        f"Examples were chosen by the teaching policy “{teaching['policy']}” from {teaching['sets']} random sets, for "
+        "a model learner of the AI (Folke et al., 2021)."
+    )
+
+
+def _describe_task(data: Responses, manifest: Manifest) -> str:
+    question = manifest.texts.get("question", "")
+    asked = f"On each trial participants were asked: “{question}” " if question else ""
+    return f"{asked}A response was correct if {data.task.meaning.partition(':')[0]}."
+
+
+def _describe_analysis(
+    analysis: NestedAnalysis, plan: PlannedAnalysis | None, manifest: Manifest | None, level: float
+) -> str:
+    return " ".join(
+        [
+            _describe_models(analysis),
+            *analysis.reduction,
+            *_describe_tests(analysis, level),
+            f"Contrasts of the largest model are differences in accuracy, averaged over its random effects. Their "
+            f"{coverage_text(level)} intervals are uncorrected; their *p* values are corrected for the number of "
+            "contrasts (Holm, 1979).",
+            _describe_plan(plan, manifest),
+            f"Foretell made the analysis with Python {platform.python_version()} and glmm {version('glmm')}.",
+        ]
+    ).replace("Matuschek, Kliegl, Vasishth, Baayen & Bates, 2017", "Matuschek et al., 2017")
+
+
+def _describe_models(analysis: NestedAnalysis) -> str:
+    fixed = _join([f"`{model.formula}` ({name})" for name, model in analysis.models.items()])
+    slopes = " (Barr et al., 2013)" if has_slopes(analysis.largest.formula) else ""
+    return (
+        f"Whether a response was correct was analysed by logistic mixed models{slopes}, fitted by maximum likelihood "
+        f"with the Laplace approximation: {fixed}."
+    )
+
+
+def _describe_tests(analysis: NestedAnalysis, level: float) -> list[str]:
+    if not analysis.tests:
+        return []
+    said = ["Each model was compared with the one before by a likelihood-ratio test."]
+    if any(test.df2 is not None for test in analysis.tests):
+        said.append(
+            "The statistic divided by its degrees of freedom was compared with the *F* distribution, and contrasts "
+            "with the *t* distribution, with approximate denominator degrees of freedom (Satterthwaite, 1946)."
+        )
+    if any(test.p_holm is not None for test in analysis.tests):
+        said.append(f"The *p* values of the {len(analysis.tests)} tests were corrected together (Holm, 1979).")
+    return [*said, f"Results with *p* < {alpha_text(level)} count as evidence."]
+
+
+def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
+    if plan is None:
+        return "The analysis was not planned before the data were collected."
+    if manifest is None:
+        return "[Say when the analysis plan was written.]"
+    return (
+        "Models, contrasts, exclusions and sample size were frozen with the study before its first participant (study "
+        f"{manifest.study_hash[:12]}, plan {plan.plan.sha256[:12]}). [Add where the plan was registered, if it was.]"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -1,0 +1,132 @@
+"""The report's numbers, computed again from its own folder by its scripts in R and Python."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.analysis.planned import analysis as planned
+from study.analysis.planned import nested
+from study.analysis.report.finding import compute_headline
+from study.analysis.report.report import Report
+from study.analysis.responses import reading as responses
+from study.plan.preregistration import AnalysisPlan
+from tests.study.analysis.rscript import needed
+from tests.study.analysis.simulated import study, study_with_images
+
+ROOT = Path(__file__).resolve().parents[3]
+SLOPES = " + (trial_type || participant) + (saliency | category) + (1 | item)"
+PLANS = {
+    "intercepts": AnalysisPlan(
+        models={"null": "trial_type", "explanation": "trial_type + saliency * examples"},
+        tests="chi_square",
+        contrasts=({"more": "saliency"}, {"more": "both", "less": "examples", "trial_types": ("std_correct",)}),
+        exclusions={"fewest_responses": 20},
+        equivalence="-30, 25",
+        prior_sd=0.5,
+    ),
+    "slopes": AnalysisPlan(
+        models={"null": f"trial_type{SLOPES}", "explanation": f"trial_type * saliency{SLOPES}"},
+        contrasts=({"more": "saliency", "trial_types": ("adv_incorrect", "std_correct")}, {"more": "both"}),
+        alpha=0.1,
+        equivalence=20,
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a planned report, but for exploratory analyses. One of 25 participants is excluded by a plan."""
+    frame = study(25, 8, 8, seed=11) if request.param == "intercepts" else study_with_images(4, people=20, categories=5)
+    frame = frame[(frame["participant"] != "p3") | (frame.index % 3 == 0)]
+    done = planned.execute(responses.prepare(frame), PLANS[request.param])
+    made = Report(done.analysis, done.data, compute_headline(done.analysis, done.data, done), done)
+    out = tmp_path_factory.mktemp(request.param)
+    for name, text in made.describe_models().items():
+        (out / name).write_text(text, encoding="utf-8")
+    return out
+
+
+def read_expected(folder: Path) -> dict[str, float]:
+    """Every number of the report that a script computes again, by what a script calls it."""
+    tables = {path.stem: pd.read_csv(path, keep_default_na=False, na_values=[""]) for path in folder.glob("*.csv")}
+    models = json.loads((folder / "models.json").read_text())["models"]
+    largest = list(models.values())[-1]["coefficients"]
+    known = {f"{column} {c['term']}": c[column] for c in largest for column in ("estimate", "se")}
+    known |= {f"loglik {name}": model["loglik"] for name, model in models.items()}
+    sds = tables["random_effects"].to_dict("records")
+    known |= {f"sd {row['group']} {row['term']}": row["sd"] for row in sds}
+    names = tables["lrt"]["larger"] + " vs " + tables["lrt"]["smaller"]
+    for column in {"chisq", "df", "p", "p_holm"} - ({"p_holm"} if tables["lrt"]["p_holm"].isna().all() else set()):
+        known |= {f"{column} {name}": value for name, value in zip(names, tables["lrt"][column], strict=True)}
+    points = ("points", "points_low", "points_high")
+    for table, columns in (
+        ("contrasts", ("estimate", "se", "p", "p_holm", *points)),
+        ("equivalence", ("p_equivalence", "p_equivalence_holm")),
+    ):
+        for row in tables[table].to_dict("records"):
+            known |= {f"{column} {row['contrast']}": row[column] for column in columns}
+    for row in tables.get("bayes_factors", pd.DataFrame()).to_dict("records"):
+        known |= {f"log {c} {row['contrast']}": np.log(row[c]) for c in row if c.startswith("bf01_")}
+    return known
+
+
+def run(command: list[str], folder: Path) -> dict[str, float]:
+    """Run a script in a report's folder, and return what it computed, by name."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = [line.rsplit(None, 3) for line in done.stdout.splitlines()]
+    return {line[0]: float(line[2]) for line in lines if len(line) == 4 and line[3][-4:-2] in ("e-", "e+")}
+
+
+def check(expected: dict[str, float], made: dict[str, float]) -> None:
+    """Every number, and no other, to 1e-3; percentage points to 1e-4 of a probability."""
+    assert set(made) == set(expected)
+    for name, value in expected.items():
+        assert made[name] == pytest.approx(value, abs=1e-2 if name.startswith("points") else 1e-3, rel=0), name
+
+
+@needed("lme4")
+def test_the_script_in_r_makes_every_number_again(folder: Path) -> None:
+    """Catches rows, levels, weights or random effects of a script that are not those of the report, and a number that
+    it leaves out. Oracle: R's lme4, whose standard errors are finite differences."""
+    check(read_expected(folder), run(["Rscript", "analysis.R"], folder))
+
+
+@pytest.mark.parametrize("folder", ["intercepts"], indirect=True)
+def test_the_script_in_python_makes_every_number_again(folder: Path) -> None:
+    """Catches the same of the other script, and one that a folder elsewhere cannot run."""
+    check(read_expected(folder), run([sys.executable, "analysis.py"], folder))
+
+
+@pytest.mark.parametrize("folder", ["intercepts"], indirect=True)
+def test_rows_are_those_analysed_and_name_no_participant(folder: Path) -> None:
+    """Catches rows that the plan excludes (those of p3), and names of participants in a file that is passed on."""
+    rows = pd.read_csv(folder / "rows.csv")
+    assert len(rows) == 24 * 24
+    assert sorted(rows["participant"].unique()) == [f"p{number:02d}" for number in range(1, 25)]
+    assert list(rows["participant"].unique())[3] == "p04"  # that was p4
+
+
+def test_contrasts_of_another_model_are_named_and_left_out() -> None:
+    """Catches a script that estimates a placebo by the model of the two factors, in which it is no condition."""
+    frame = study(24, 8, 8, seed=11).assign(condition="none")
+    for name, factors in {"saliency": (1, 0), "examples": (0, 1), "both": (1, 1)}.items():
+        frame.loc[(frame["saliency"] == factors[0]) & (frame["examples"] == factors[1]), "condition"] = name
+    frame.loc[frame["participant"].isin(["p1", "p5", "p9"]), "condition"] = "random_maps"
+    data = responses.prepare(frame)
+    analysis = nested.analyze(data, fixed={"a": "trial_type", "b": "trial_type * saliency"}, tests="chi_square")
+    files = Report(analysis, data, compute_headline(analysis, data, None)).describe_models()
+    rows = pd.read_csv(io.StringIO(files["rows.csv"]))
+    assert "random_maps" in set(rows["condition"])
+    for name in ("analysis.R", "analysis.py"):
+        assert "the contrasts of another model: saliency - random_maps, adv_incorrect;" in files[name]
