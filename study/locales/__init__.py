@@ -46,5 +46,9 @@ TASK_TEXTS: dict[str, dict[str, dict[str, str]]] = {
 """By task and language: its texts that differ from the catalogue's or are only its own."""
 FORMER = {language: read_catalogue(HERE / "former", language) for language in ("en", "de")}
 """What bundles show that were frozen without all of their texts, up to version 0.2."""
-TEMPLATES = {language: read_catalogue(HERE / "templates", language) for language in CATALOGUES}
-"""What the templates of studies say that is no text of the catalogue."""
+TEMPLATES = {
+    language: read_catalogue(HERE / "templates", language)
+    for language in CATALOGUES
+    if (HERE / "templates" / f"{language}.toml").exists()
+}
+"""What the templates of studies say that is no text of the catalogue: a language may leave it in English."""

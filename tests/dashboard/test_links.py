@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from core.attribution import METHODS
 from core.names import format_name
 from core.uncertainty import UNCERTAINTY_MEASURES
+from dashboard.design import steps
 from dashboard.explore import page, source
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.find import orders
@@ -37,7 +38,7 @@ OFFERED = {
     "columns": page.COLUMNS,
     "target": [cells.PREDICTION],
     "classes": [*grid.RANK_LABELS, grid.TRUTH],
-    "part": debugging.SECTIONS,
+    "part": [*debugging.SECTIONS, *steps.PARTS],
     "place": debugging.PLACES,
     "colour": [debugging.BY_KIND, debugging.BY_PREDICTION, debugging.BY_LABEL, debugging.BY_NOTHING],
     "judge": [f"{name}: " for name in debugging.JUDGES.values()],
