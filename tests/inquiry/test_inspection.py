@@ -173,7 +173,7 @@ def test_blind_spots_are_listed_by_image_the_largest_first():
         ({"question": "consistency", "layers": ("pool",), "other_layers": ("pool", "head")}, "compares pairs"),
         (
             {"question": "deletion", "settings": {"split": "standard", "size": 8}},
-            r"two or more images of each class, and there is only 1 of (\w+(, )?)+\. Raise",
+            r"two or more images of each class, and there is only 1 of (\w+(, )?)+ and 3 other classes\. Raise",
         ),
     ],
 )
