@@ -73,7 +73,8 @@ def test_a_folder_of_images_becomes_a_built_study_in_ten_clicks(hand: Hand, serv
     expect(page.get_by_text("6 trials for each participant")).to_be_visible()
     begin, seen = page.get_by_role("button", name=re.compile("^Compute")), page.get_by_text("Participants do not see")
     expect(begin.or_(seen)).to_be_visible(timeout=PATIENCE_MS)
-    if begin.is_visible():  # a slow machine asks before it takes half a minute
+    asked = int(begin.is_visible())  # a slow machine asks before it takes half a minute, which is a click more
+    if asked:
         hand.click(begin)
     expect(seen).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_test_id("stImage").locator("img").first).to_have_js_property("complete", True)
@@ -82,7 +83,7 @@ def test_a_folder_of_images_becomes_a_built_study_in_ten_clicks(hand: Hand, serv
     go_to(hand, "Build")
     press("Build")
     expect(page.get_by_text("The study is built as its file is now.")).to_be_visible(timeout=6 * PATIENCE_MS)
-    assert hand.clicks <= MOST_CLICKS
+    assert hand.clicks <= MOST_CLICKS + asked
     hand.click(page.get_by_role("link", name="Preview, open and share it"))
     expect(page.get_by_role("heading", name="Predict the AI")).to_be_visible()
     expect(page.get_by_text("Before you open the study")).to_be_visible()
