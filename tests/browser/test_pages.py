@@ -256,7 +256,7 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
 
 
 WALK = {
-    "explore?method=Gradient": (12, "Uncertainty of the prediction"),
+    "explore?method=Gradient": (12, "What if a region were replaced?"),
     "library": (7, "Name of the set"),
     "design": (8, "Create study"),
     "studies?study=aquarium": (8, "Access"),

@@ -1,4 +1,4 @@
-"""Refit a fitted model without some of its rows, from its own estimates.
+"""Refit a fitted model without some of its rows, or to other responses, from its own estimates.
 
 The removed rows stay in place with a prior weight of 0, so that no design is computed again. The search starts at the
 estimates from all rows, in units of their covariance, and arrives after some eight evaluations. A single Newton step
@@ -52,7 +52,7 @@ class Refits:
         self._likelihood, self._parameters = laplace.of(frame, model)
         self._start, self._scale = self._prepare_search()
         _, self._cells = np.unique(model.design(frame), axis=0, return_inverse=True)
-        self._patterns = self._find_patterns(np.ones(len(frame), dtype=bool))
+        self._patterns = self._find_patterns(None)
 
     @one_blas_thread()
     def without(self, rows: Mask, *, errors: bool = True) -> MixedModel:
@@ -84,6 +84,24 @@ class Refits:
         made = self._record(maximum, covariance, int(kept.sum()))
         return replace(made, parts=parts) if self._model.parts else made
 
+    @one_blas_thread()
+    def maximise(self, correct: Floats) -> float:
+        """Return the log-likelihood of the model fitted to other responses `correct` (n,), 1 or 0, in the same rows.
+
+        Where they determine other coefficients than the fitted ones, or are few, the whole fit is made again.
+
+        Raises
+        ------
+        ForetellError
+            No fit was possible.
+        """
+        likelihood = copy.copy(self._likelihood)
+        likelihood.successes = correct
+        if starts.is_few(len(correct)) or not np.array_equal(self._find_patterns(None, correct), self._patterns):
+            frame = self._frame.assign(correct=correct.astype(np.int64))
+            return mixed.fit(frame, self._model.formula, link=self._model.link, near=self._model.effects).loglik
+        return search.climb(likelihood, self._start, self._scale, lengthen=False).point.loglik
+
     def _prepare_search(self) -> tuple[Floats, Floats]:
         """Return where to start, with every standard deviation away from 0, and the scale of each direction."""
         p, start = self._likelihood.design.shape[1], self._parameters.copy()
@@ -101,11 +119,12 @@ class Refits:
         scale[np.ix_(free, free)] = laplace.root(spread)
         return start, scale
 
-    def _find_patterns(self, kept: Mask) -> NDArray[np.int64]:
-        """Find which cells of the fixed effects hold correct and incorrect responses."""
-        hits, counts = self._likelihood.successes, self._likelihood.responses
-        right = np.bincount(self._cells, (hits > 0) & kept) > 0
-        wrong = np.bincount(self._cells, (hits < counts) & kept) > 0
+    def _find_patterns(self, kept: Mask | None, correct: Floats | None = None) -> NDArray[np.int64]:
+        """Find which cells of the fixed effects hold correct and incorrect responses: of the rows kept, or all."""
+        hits, counts = self._likelihood.successes if correct is None else correct, self._likelihood.responses
+        rows = np.ones(len(hits), dtype=bool) if kept is None else kept
+        right = np.bincount(self._cells, (hits > 0) & rows) > 0
+        wrong = np.bincount(self._cells, (hits < counts) & rows) > 0
         return right + 2 * wrong
 
     def _record(self, maximum: search.Maximum, covariance: Floats, n: int) -> MixedModel:

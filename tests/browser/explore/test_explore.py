@@ -192,7 +192,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
 def test_stopped_work_ends_and_waits_for_a_click(explorer: Server, page: Page) -> None:
     page.goto(f"{explorer.url}/explore?view=Grid&methods=RISE&rise.samples=5999")
     stop = page.get_by_role("button", name="Stop all")
-    begin = page.get_by_role("button", name="Compute the 3 missing")
+    begin = page.get_by_role("button", name=re.compile(r"^Compute the \d missing"))  # a fast machine has made some
     expect(stop.or_(begin)).to_be_visible(timeout=PATIENCE_MS)
     if begin.is_visible():  # to a slow machine the work seems long: it asks before it begins
         begin.click()

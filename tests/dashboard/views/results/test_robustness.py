@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.cli import analysis
 from dashboard.results import responses as answers
 from study.analysis.exploratory import analysis as exploratory
+from study.analysis.exploratory import bootstrap
 from study.analysis.exploratory.analysis import EXPLORATORY, AnalysedStudy
 from study.analysis.planned import nested
 from study.analysis.responses.reading import prepare
@@ -43,9 +44,10 @@ def test_the_page_says_whose_responses_matter(
 
 
 def test_the_command_adds_robustness_on_request(
-    frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catches an option that changes nothing, a file of other rows, and a report without the sentence."""
+    monkeypatch.setattr(bootstrap, "STUDIES", 3)
     frame.to_csv(tmp_path / "responses.csv", index=False)
     analysis.analyze(str(tmp_path / "responses.csv"), out=tmp_path, robustness=True)
     out = capsys.readouterr().out
@@ -53,6 +55,9 @@ def test_the_command_adds_robustness_on_request(
         ("leave_out_participants", "without any one participant", 12 * 11),
         ("leave_out_images", "without any one image", 24 * 11),
         ("specifications", "specifications point the same way", 6 * 9),
+        ("bootstrap", "By bootstrap, ", 2),
+        ("checks", "properties of the responses", 8),
+        ("residuals", "Outside the 95% of the draws", 12 + 24),
     ]
     for name, words, rows in kinds:
         assert len(pd.read_csv(tmp_path / f"exploratory_{name}.csv")) == rows
