@@ -80,6 +80,7 @@ SECTIONS = {
     ],
     "docs/start": ["first-heatmaps", "how-to/design-a-study", "first-results", "walkthrough"],
     "docs/how-to/README": [
+        "../studies",
         "change-a-study",
         "own-study",
         "python",

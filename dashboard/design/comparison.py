@@ -22,6 +22,7 @@ from study.conditions import CONDITIONS, format_condition
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
 from study.plan.studyfiles import Difference
+from study.plan.templates import templates
 from study.workspace.workspace import home
 
 OTHERS = (
@@ -51,7 +52,7 @@ MOST_LETTERS = 300
 def compare(editor: Editor) -> None:
     """Choose another study file, and show in which settings it differs."""
     others = [path for path in list_own(home()) if path != editor.path]
-    others += list(studyfiles.templates())
+    others += list(templates())
     other = st.selectbox("Compare with", others, format_func=lambda path: path.stem, key="compare_with")
     with show_errors():
         differences = _join_sets(studyfiles.compare_studies(editor.path, other), editor.path, other)

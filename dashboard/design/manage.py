@@ -1,4 +1,4 @@
-"""Make a new study file; duplicate, rename or archive one."""
+"""The menu of a study file: duplicate, rename, pilot or archive it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import streamlit as st
 
 from core.errors import ForetellError
 from dashboard.design import comparison
-from dashboard.design.editor import Editor, can_undo, keep_errors, may_design, undo
-from dashboard.design.handover import apply_handover, describe_handover
+from dashboard.design.editor import Editor, can_undo, keep_errors, undo
 from dashboard.shared import service
 from dashboard.shared.keys import NEW_STUDY
-from dashboard.shared.messages import escape_markdown
 from study.collection.researcher import Researcher
 from study.plan import studyfiles
-from study.workspace.workspace import home
 
 ARCHIVED, MENU = "design_archived", "design_menu"
 """In the session: the study that was archived just now, and whether the menu of a study is open."""
@@ -26,29 +23,6 @@ ARCHIVED, MENU = "design_archived", "design_menu"
 def door() -> Researcher:
     """Return the door of this browser's login."""
     return service.get_acting_researcher()
-
-
-def show_new(error: str | None) -> None:
-    """Draw the form of a new study, with what prevented it, and the archive."""
-    templates = studyfiles.templates()
-    if (archived := st.session_state.pop(ARCHIVED, None)) is not None:
-        st.success(escape_markdown(f"{archived} is archived. Restore it under Archive, below."))
-    for line in describe_handover():
-        st.info(escape_markdown(line))
-    with st.form("new_study"):
-        st.radio(
-            "Start from",
-            list(templates),
-            format_func=templates.__getitem__,
-            key="new_template",
-            help="These studies came with Foretell and stay as they are: yours is a copy.",
-        )
-        st.text_input("Name", key="new_name", help="In links: lower-case letters, digits and hyphens.")
-        st.text_input("Title", key="new_title", help="What participants read.", placeholder="Predict the AI")
-        if error is not None:
-            st.error(escape_markdown(error))
-        st.form_submit_button("Create study", type="primary", on_click=_make)
-    _show_archive()
 
 
 def show_actions(path: Path) -> None:
@@ -78,19 +52,12 @@ def _close_menu() -> Iterator[None]:
         st.session_state[MENU] = False
 
 
-def _read_name(key: str) -> str:
+def read_name(key: str) -> str:
+    """Return the name in a field; an error if it is empty."""
     name: str = st.session_state[key].strip()
     if not name:
         raise ForetellError("Give the study a name.")
     return name
-
-
-def _make() -> None:
-    given = st.session_state
-    with keep_errors():
-        path = door().copy_study(given["new_template"], _read_name("new_name"), given["new_title"].strip())
-        apply_handover(path)
-        st.session_state["study"] = path.stem
 
 
 def _ask_name(action: str, name: str, label: str, offered: str, act: Callable[[str], Path]) -> None:
@@ -99,7 +66,7 @@ def _ask_name(action: str, name: str, label: str, offered: str, act: Callable[[s
 
     def go() -> None:
         with _close_menu():
-            st.session_state["study"] = act(_read_name(key)).stem
+            st.session_state["study"] = act(read_name(key)).stem
 
     st.text_input(label, offered, key=key)
     st.button(action, key=f"{action}_go", on_click=go)
@@ -126,19 +93,3 @@ def _archive(path: Path) -> None:
         door().archive_study(path)
         st.session_state["study"] = NEW_STUDY
         st.session_state[ARCHIVED] = path.stem
-
-
-def _show_archive() -> None:
-    archived = [path for path in studyfiles.list_archived(home()) if may_design(path)]
-    if not archived:
-        return
-    with st.expander(f"Archive ({len(archived)})"):
-        for path in archived:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(escape_markdown(path.stem))
-                st.button("Restore", key=f"restore_{path.stem}", on_click=_restore, args=(path,))
-
-
-def _restore(path: Path) -> None:
-    with keep_errors():
-        st.session_state["study"] = door().restore_study(path).stem

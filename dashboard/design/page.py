@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.design import build_check, file, manage, network, participants, plan, steps, texts, trials
+from dashboard.design import build_check, file, manage, network, new_study, participants, plan, steps, texts, trials
 from dashboard.design.editor import ERROR, Editor, find_study, find_unsaved, list_own
 from dashboard.design.fields import follow, show_all
 from dashboard.design.settings import ADVANCED, STUDY
@@ -16,7 +16,7 @@ from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import building
-from study.plan.studyfiles import templates
+from study.plan.templates import templates
 from study.workspace.workspace import home
 
 SHOWN = "design_shown"
@@ -36,7 +36,7 @@ def page() -> None:
         links.show()
         error = st.session_state.pop(ERROR, None)
         if name == NEW:
-            manage.show_new(error)
+            new_study.show(error)
         else:
             if error is not None:
                 st.error(escape_markdown(error))

@@ -15,7 +15,7 @@ from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
 from study.conditions import format_condition
 from study.plan import config
-from study.plan.studyfiles import TEMPLATES, templates
+from study.plan.templates import TEMPLATES, templates
 from study.workspace.templates import load_templates
 from study.workspace.workspace import bundle_named, bundles, study_files, study_name
 

@@ -50,9 +50,10 @@ class Designing(ResearcherDoor):
     def copy_study(self, source: Path, name: str, title: str = "") -> Path:
         """Make a study under a new name from a template or another study; see `study.plan.studyfiles.copy_study`."""
         from study.plan import studyfiles
+        from study.plan.templates import templates
 
         home = self.workspace.home
-        if source not in studyfiles.templates():
+        if source not in templates():
             self.require(Permission.DESIGN, name_of_file(source))
         studyfiles.check_free(home, name)
         with self._claim(name):

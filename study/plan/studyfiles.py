@@ -9,22 +9,12 @@ from typing import Any, NamedTuple
 from core.errors import ForetellError
 from study.bundle import STUDY_NAME
 from study.plan.draft import MISSING, StudyDraft
+from study.plan.templates import FOLDER
 from study.plan.typed import copy_typed, move_typed, read_typed
-from study.workspace.workspace import ROOT, bundles, study_files, study_name
+from study.workspace.workspace import bundles, study_files, study_name
 
 ARCHIVE = "archive"
 """The folder, next to the study files, of those that are put away."""
-TEMPLATES = {
-    "demo": "The demo: drawn scenes and their network",
-    "accept-reject": "Right or wrong? The AI's label is shown, and participants judge it",
-    "agreement": "Right or wrong, and how confident? The AI's label is shown, with four levels",
-    "reliance": "Two responses to each image: alone, and again with the AI's label and its explanation",
-    "folke2021": "The paper's study: ResNet-50 and ImageNet, 90 trials",
-    "two-ais-scenes": "Two AIs, first study: this AI reads the context of an object",
-    "two-ais-blind": "Two AIs, second study: this AI cannot read the context",
-}
-"""Study files of the project to begin with."""
-
 PILOT = "-pilot"
 """How the name of a pilot ends."""
 FULL_SIZE = ("analysis.participants", "analysis.stopping")
@@ -59,7 +49,7 @@ def copy_study(source: Path, home: Path, name: str, title: str = "") -> Path:
         draft.set("study.title", title)
     if source.parent != target.parent:
         _rebase(draft, source)
-    if source.parent == ROOT / "data" / "studies":
+    if source.parent == FOLDER:
         draft.remove_heading()  # it says what the template is
         draft.remove("texts.consent")  # it says how long the demo takes, and that nobody is paid
     copy_typed(source, target, before, draft.content)
@@ -202,8 +192,3 @@ def _rebase(draft: StudyDraft, source: Path) -> None:
         named = draft.get(place)
         if isinstance(named, str) and named not in typed.get(place, ()) and (base / named).exists():
             draft.set(place, str((base / named).resolve()))
-
-
-def templates() -> dict[Path, str]:
-    """Return the study files to begin with, each with what it is."""
-    return {ROOT / "data" / "studies" / f"{name}.toml": text for name, text in TEMPLATES.items()}

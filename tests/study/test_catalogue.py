@@ -12,10 +12,9 @@ from dashboard.server.api import RUNNER
 from study.locales import CATALOGUES, TEMPLATES
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.procedure import Procedure
-from study.plan.studyfiles import templates
+from study.plan.templates import templates
 from study.plan.texts import complete_texts
 from study.plan.translation import PLACES, translate_template
-from study.workspace.workspace import ROOT
 
 ENGLISH = CATALOGUES["en"]
 ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg")
@@ -89,11 +88,6 @@ def list_strings(value: object) -> list[str]:
     if isinstance(value, dict):
         return [text for key, one in value.items() if key not in ("id", "kind") for text in list_strings(one)]
     return [text for one in value for text in list_strings(one)] if isinstance(value, list) else [str(value)]
-
-
-def test_every_study_file_of_the_project_is_a_template() -> None:
-    """Catches a recipe that Design does not offer and Studies lists among one's own."""
-    assert {path.stem for path in (ROOT / "data" / "studies").glob("*.toml")} == {path.stem for path in templates()}
 
 
 def test_the_texts_of_every_template_are_there_in_every_language() -> None:

@@ -17,6 +17,18 @@ pytestmark = pytest.mark.browser
 
 TRIALS, PRACTICE = 3, 1
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
+TABLET = {"width": 760, "height": 640}
+# The words of the buttons that are on two lines.
+BROKEN = """() => [...document.querySelectorAll("#answers span")].flatMap((span) => {
+  const text = span.firstChild, place = document.createRange();
+  return [...text.data.matchAll(/\\S+/g)].filter(({ index, 0: word }) => {
+    place.setStart(text, index);
+    place.setEnd(text, index + word.length);
+    return place.getClientRects().length > 1;
+  }).map(([word]) => word);
+})"""
+CUT = """() => [...document.querySelectorAll("figcaption")]
+  .filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.textContent)"""
 LEVELS = ["fairly_wrong", "somewhat_wrong", "somewhat_right", "fairly_right"]
 
 
@@ -28,7 +40,9 @@ def rating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def assert_fits(page: Page) -> None:
-    """No scrolling, nothing cut off, buttons of 44 px and more, and nothing grave for axe."""
+    """No scrolling, nothing cut off, words in one piece, buttons of 44 px and more, and nothing grave for axe."""
+    assert page.evaluate(BROKEN) == []
+    assert page.evaluate(CUT) == []
     assert page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     for button in page.locator("#answers button").all():
@@ -79,6 +93,9 @@ def test_each_level_is_stored_once_as_it_was_pressed(chromium: Browser, rating: 
     page.keyboard.press("2")  # too early
     wait_for_trial(page, 1)
     expect(page.get_by_role("group", name="Is the AI right?")).to_be_visible()
+    page.set_viewport_size(TABLET)  # type: ignore[arg-type]
+    assert_fits(page)
+    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
     names = page.locator("#answers button").all_inner_texts()
     page.keyboard.press("Numpad4")
     wait_for_trial(page, 2)

@@ -13,6 +13,7 @@ from dashboard.design.settings import CONTACT
 from dashboard.design.steps import PARTS, STEPS
 from study.plan import config
 from study.plan.draft import StudyDraft
+from study.plan.templates import TEMPLATES, path_of
 from tests.dashboard.conftest import made
 from tests.dashboard.views.conftest import DEMO, Open, checked
 
@@ -62,6 +63,16 @@ def test_a_link_to_a_study_that_came_with_foretell_begins_a_copy(open_page: Open
     unknown = open_page(study="nowhere")
     assert [one.value for one in unknown.warning] == ["There is no study file “nowhere” here."]
     assert named(unknown.selectbox, "Study").value == "A new study"  # type: ignore[attr-defined]
+
+
+def test_the_chosen_template_shows_what_it_measures(open_page: Open) -> None:
+    """Catches a screenshot or a description of another template than the chosen one."""
+    app = open_page()
+    chosen = named(app.radio, "Start from")
+    assert chosen.value.stem == "demo"  # type: ignore[attr-defined]
+    chosen.set_value(path_of("reliance")).run()  # type: ignore[attr-defined]
+    assert TEMPLATES["reliance"].measures in [text.value for text in app.markdown]
+    assert any("After Schemmer et al." in text.value for text in app.caption)
 
 
 def test_a_new_study_is_a_file_without_the_templates_contact(open_page: Open, workspace: Path) -> None:

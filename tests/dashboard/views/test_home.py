@@ -18,7 +18,7 @@ from dashboard.shared import service
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import build_key
 from dashboard.studies.workspace_studies import find_next_action, list_studies
-from study.plan.studyfiles import TEMPLATES
+from study.plan.templates import TEMPLATES
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
 from tests.dashboard.conftest import PATIENCE_S
@@ -147,7 +147,7 @@ def test_own_studies_are_before_the_examples_which_say_what_they_show(app: AppTe
     assert list(next_actions(app.run())) == ["mine", *TEMPLATES]
     said = [text.value for text in app.caption]
     assert not any(text.startswith("None yet.") for text in said)
-    assert {"Mine", "The paper's study: ResNet-50 and ImageNet, 90 trials"} <= set(said)
+    assert {"Mine", "The paper's study: ResNet-50 and ImageNet"} <= set(said)
     assert [one.value for one in app.header] == ["Your studies", "Examples"]
     (workspace / "studies" / "demo.toml").write_text(STUDY_FILE.replace("mine", "demo"), encoding="utf-8")
     assert [study.name for study in list_studies(workspace, service.get_service().researcher)][:2] == ["demo", "mine"]

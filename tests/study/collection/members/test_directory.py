@@ -7,7 +7,7 @@ import pytest
 from core.errors import ForetellError
 from study.collection.access.accounts import Account
 from study.collection.researcher import Researcher
-from study.plan.studyfiles import templates
+from study.plan.templates import templates
 from study.service import Service
 from study.store import audit
 from tests.study.collection.members.conftest import ADDRESSES

@@ -19,7 +19,7 @@ from study.collection.researcher import Researcher
 from study.participation.refusals import Refusal
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
-from study.plan.studyfiles import templates
+from study.plan.templates import templates
 from study.service import Service
 from study.store import audit
 from tests.conftest import write_bundle

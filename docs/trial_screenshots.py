@@ -1,0 +1,74 @@
+"""Screenshots of a trial of each template of Design: ``python -m docs.trial_screenshots``.
+
+Builds a small study of each and takes part in its preview, in the condition that shows most, up to its first trial.
+Needs the development requirements and a Chromium, as `docs.screenshots` does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from docs.screenshots import CHROMIUM, PATIENCE_MS, ROOT, _environment, log_in, open_window, save_small, serve_workspace
+from study.plan.draft import StudyDraft
+from study.plan.studyfiles import copy_study
+from study.plan.templates import TEMPLATES, TRIALS, path_of
+
+SIZE = {"width": 760, "height": 640}
+STEPS = ("#accept", "#understood", "#seen", "#begin")
+"""The buttons from the consent to the first trial, of a study without a comprehension check."""
+
+
+def make_study(home: Path, template: str) -> str:
+    """Make and build a study with one category of a template's trials; return its name."""
+    path = copy_study(path_of(template), home, f"{template}-small")
+    draft = StudyDraft.read(path)
+    draft.remove("check")
+    draft.set("trials.categories", 2)
+    draft.set("trials.practice", 0)
+    draft.set("conditions", ["none", "both"])
+    draft.save(path)
+    command = [sys.executable, "-m", "dashboard.cli", "build", str(path)]
+    subprocess.run(command, cwd=ROOT, env=_environment(home), check=True)
+    return path.stem
+
+
+def open_trial(page: Page, address: str) -> None:
+    """Take part up to a trial; of two steps to the second, in which the AI's label is shown."""
+    page.goto(f"{address}?preview=both")
+    page.wait_for_selector("#consent:not([hidden])")
+    for box in page.locator("#boxes input").all():
+        box.check()
+    for button in STEPS:
+        page.click(button, timeout=PATIENCE_MS)
+    page.wait_for_selector('#trial[data-phase="shown"]')
+    if page.locator("#question").inner_text().startswith("What does"):
+        page.click(".answers button >> nth=0")
+        page.click("#begin", timeout=PATIENCE_MS)
+        page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
+
+
+def main() -> None:
+    """Make the screenshots."""
+    TRIALS.mkdir(exist_ok=True)
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        names = {template: make_study(home, template) for template in {one.trial for one in TEMPLATES.values()}}
+        with serve_workspace(home) as url, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+            login = log_in(browser, url, home)
+            for template, name in names.items():
+                with open_window(browser, login, "light", "desktop") as page:
+                    page.set_viewport_size(SIZE)  # type: ignore[arg-type]
+                    open_trial(page, f"{url}/run/{name}")
+                    save_small(page, TRIALS / f"{template}.webp")
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()
