@@ -16,6 +16,7 @@ ARCHIVE = "archive"
 """The folder, next to the study files, of those that are put away."""
 TEMPLATES = {
     "demo": "The demo: drawn scenes and their network",
+    "several-classes": "Which of five classes did the AI choose? With and without heatmaps",
     "accept-reject": "Right or wrong? The AI's label is shown, and participants judge it",
     "agreement": "Right or wrong, and how confident? The AI's label is shown, with four levels",
     "reliance": "Two responses to each image: alone, and again with the AI's label and its explanation",
