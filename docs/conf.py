@@ -105,6 +105,7 @@ SECTIONS = {
         "recognise-classes",
         "show-summaries",
         "debug-a-model",
+        "choose-among-classes",
         "measure-reliance",
         "add-*",
     ],
