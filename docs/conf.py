@@ -106,6 +106,7 @@ SECTIONS = {
         "recognise-classes",
         "show-summaries",
         "debug-a-model",
+        "choose-among-classes",
         "measure-reliance",
         "add-*",
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from docs.screenshots import CHROMIUM, PATIENCE_MS, ROOT, _environment, log_in, open_window, save_small, serve_workspace
-from study.plan.draft import StudyDraft
+from study.plan.draft import MISSING, StudyDraft
 from study.plan.studyfiles import copy_study
 from study.plan.templates import TEMPLATES, TRIALS, path_of
 
@@ -24,22 +24,22 @@ STEPS = ("#accept", "#understood", "#seen", "#begin")
 
 
 def make_study(home: Path, template: str) -> str:
-    """Make and build a study with one category of a template's trials; return its name."""
+    """Make and build a study with few of a template's trials; return its link, in the condition that shows most."""
     path = copy_study(path_of(template), home, f"{template}-small")
     draft = StudyDraft.read(path)
     draft.remove("check")
     draft.set("trials.categories", 2)
     draft.set("trials.practice", 0)
-    draft.set("conditions", ["none", "both"])
     draft.save(path)
     command = [sys.executable, "-m", "dashboard.cli", "build", str(path)]
     subprocess.run(command, cwd=ROOT, env=_environment(home), check=True)
-    return path.stem
+    conditions = draft.get("conditions")
+    return f"run/{path.stem}?preview={'both' if conditions is MISSING else conditions[-1]}"
 
 
 def open_trial(page: Page, address: str) -> None:
     """Take part up to a trial; of two steps to the second, in which the AI's label is shown."""
-    page.goto(f"{address}?preview=both")
+    page.goto(address)
     page.wait_for_selector("#consent:not([hidden])")
     for box in page.locator("#boxes input").all():
         box.check()
@@ -58,14 +58,14 @@ def main() -> None:
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
-        names = {template: make_study(home, template) for template in {one.trial for one in TEMPLATES.values()}}
+        links = {template: make_study(home, template) for template in {one.trial for one in TEMPLATES.values()}}
         with serve_workspace(home) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
             login = log_in(browser, url, home)
-            for template, name in names.items():
+            for template, link in links.items():
                 with open_window(browser, login, "light", "desktop") as page:
                     page.set_viewport_size(SIZE)  # type: ignore[arg-type]
-                    open_trial(page, f"{url}/run/{name}")
+                    open_trial(page, f"{url}/{link}")
                     save_small(page, TRIALS / f"{template}.webp")
             browser.close()
 

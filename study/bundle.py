@@ -46,6 +46,8 @@ def _study_name(name: str) -> str:
 StudyName = Annotated[str, AfterValidator(_study_name)]
 """A study's name appears in links and file names."""
 
+LETTERS = "abcdefghi"
+"""The options that a trial may have: as many as there are keys from 1 to 9."""
 TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
 _LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right")
@@ -87,10 +89,10 @@ class ConditionAssets(Record):
         maps = () if self.target_map is None else (self.target_map,)
         return maps + tuple(name for names in self.examples.values() for name in names)
 
-    def list_of_option(self, option: str) -> tuple[str, ...]:
-        """List the images of it without those of another option."""
+    def list_of_option(self, option: str | None) -> tuple[str, ...]:
+        """List the images of it without those of another option; None: without those of any."""
         maps = () if self.target_map is None else (self.target_map,)
-        return (*maps, *self.examples.get(option, ()))
+        return maps if option is None else (*maps, *self.examples.get(option, ()))
 
 
 class TrialAssets(Record):
@@ -117,20 +119,21 @@ class TrialAssets(Record):
         own = tuple(name for assets in self.by_condition.values() for name in assets.every)
         return (self.target, self.target_map, *shown, *own)
 
-    def list_of_option(self, option: str) -> tuple[str, ...]:
-        """List the images of a trial, whatever the condition, without the examples of another option."""
+    def list_of_option(self, option: str | None) -> tuple[str, ...]:
+        """List the images of a trial, whatever the condition, without the examples of another option; None: of any."""
         shown = tuple(name for one in self.examples if one.category == option for name in (one.image, one.map))
         own = tuple(name for assets in self.by_condition.values() for name in assets.list_of_option(option))
         return (self.target, self.target_map, *shown, *own)
 
 
 class Trial(Record):
-    """One question: which of two categories did the AI choose?
+    """One question: which of two categories, or of up to five, did the AI choose?
 
-    ``target`` is the AI's prediction, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
-    categories as (a, b) in an order drawn by the study's seed. ``relevance`` is the share of the heatmap's evidence
-    on the object where an object mask exists, else None; ``stratum`` (`doubt` in the JSON) that of a study that
-    spreads its targets over a measure of their images (`study.building.measures`).
+    ``target`` is the AI's prediction, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the
+    categories as (a, b, ...) in an order drawn by the study's seed: those two, and further foils where a study has
+    more options. ``relevance`` is the share of the heatmap's evidence on the object where an object mask exists, else
+    None; ``stratum`` (`doubt` in the JSON) that of a study that spreads its targets over a measure of their images
+    (`study.building.measures`).
     """
 
     id: str
@@ -138,7 +141,7 @@ class Trial(Record):
     target: str
     alternative: str
     truth: str
-    options: tuple[str, str]
+    options: Annotated[tuple[str, ...], Field(min_length=2, max_length=len(LETTERS))]
     ai_probability: float
     source: str
     assets: TrialAssets
@@ -153,9 +156,9 @@ class Trial(Record):
     )
 
     @property
-    def ai_choice(self) -> Literal["a", "b"]:
-        """The option that the AI chose."""
-        return "a" if self.options[0] == self.target else "b"
+    def ai_choice(self) -> str:
+        """The option that the AI chose, by its letter."""
+        return LETTERS[self.options.index(self.target)]
 
 
 class Manifest(Record):

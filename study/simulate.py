@@ -143,11 +143,18 @@ def _respond(
 def choose_side(known: SimulatedTrial, p: float, drawn: float) -> Side:
     """Return the button that is pressed: a right one with probability ``p``, by ``drawn``, uniform in [0, 1).
 
+    Wrong ones of several classes are equally likely where the AI is right. Where it errs, those that are not the true
+    class are as likely as its prediction: nothing that is explained tells one from another
+    (`study.plan.simulated_participants`).
     The levels of a scale follow a cumulative logit model with thresholds one apart: each log-odds by which the right
     side, or the wrong one, is preferred is a level further out.
     """
     sides = known.right if drawn < p else known.wrong
     if len(sides) == 1:
         return sides[0]
+    if known.task.has_several:
+        errs = known.trial.target != known.trial.truth
+        share = p if errs else (1.0 - p) / len(sides)
+        return sides[min(int((drawn - p) / share), len(sides) - 1)]
     strength = abs(float(logit(p)) - float(logit(drawn)))
     return sides[int(min(strength, len(sides) - 1))]

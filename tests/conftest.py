@@ -249,6 +249,13 @@ def write_bundle(
         others = {c: tuple(picture(f"other {c}", number + k, False) for k in (1, 2)) for c in options}
         return ConditionAssets(examples=others)
 
+    def mix(one: str, two: str, rng: np.random.Generator) -> tuple[str, ...]:
+        count = find_task(config or {}).options
+        if count == 2:
+            return (one, two) if rng.random() < 0.5 else (two, one)
+        others = [c for c in CATEGORIES if c not in (one, two)][: count - 2]
+        return tuple(map(str, rng.permutation([one, two, *others])))
+
     def trial(index: int, kind: str) -> Trial:
         rng = np.random.default_rng([seed, index, len(kind)])
         one, two = (str(c) for c in rng.choice(CATEGORIES, 2, replace=False))
@@ -276,7 +283,7 @@ def write_bundle(
             target=target,
             alternative=other,
             truth=target if trial_type == "std_correct" else other,
-            options=(one, two) if rng.random() < 0.5 else (two, one),
+            options=mix(one, two, rng),
             ai_probability=0.75,
             source=f"pool/{number}",
             assets=shown,

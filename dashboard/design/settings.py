@@ -45,6 +45,12 @@ TRIALS = (
     Setting("trials.per_type", "Trials of each type in each category", f"The trial types are: {'; '.join(TYPES)}."),
     Setting("trials.practice", "Practice trials"),
     Setting(
+        "trials.options",
+        "Classes to choose from",
+        "Of the task Predict: the AI's prediction, its foil, and the next most confusable classes. With more than two, "
+        "no condition may show examples.",
+    ),
+    Setting(
         "trials.spread",
         "Balance categories by",
         "A number of categories is chosen evenly over their ranks by the AI's accuracy, or over the accuracy itself.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import ForetellError
 from core.names import format_name, upper_first
 from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change
@@ -17,7 +18,7 @@ from study.locales import CATALOGUES
 from study.participation.draft import STAGES, TRIAL_PAGES, DraftPage, find_fullest, list_conditions
 from study.plan.draft import MISSING
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS, explain_placeholders, list_default_texts
-from study.tasks import DEFAULT_TASK, TASKS
+from study.tasks import find_task
 from study.tasks.task import Task
 
 MAIN_TEXTS = ("consent", "instructions", "example", "practice", "main", "question", "feedback", "debrief")
@@ -99,10 +100,11 @@ def _find_language(editor: Editor) -> str:
 
 
 def _find_task(editor: Editor) -> Task:
-    """Return the study's task, or the default one while the file names none that is known."""
-    name = str(editor.value("study.task"))
-    task: Task = TASKS[name if name in TASKS else DEFAULT_TASK]
-    return task
+    """Return the study's task, or the default one while the file has none that is known."""
+    try:
+        return find_task(editor.draft.content)
+    except ForetellError:
+        return find_task({})
 
 
 def _edit_text(editor: Editor, key: str, task: Task) -> None:

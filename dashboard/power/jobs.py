@@ -96,7 +96,8 @@ class PowerAnalysis:
         Raises
         ------
         ForetellError
-            The pilot does not determine it, or the study of simulated participants is not built.
+            The pilot does not determine it, the study of simulated participants is not built, or the paper's accuracies
+            are of fewer options than the study's.
         """
         if self.mixture is not None and self.slope_sds:
             raise ForetellError(
@@ -129,10 +130,19 @@ class PowerAnalysis:
             return Theories(self.mixture, trials, conditions, study.task)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
+            self._refuse_several()
             return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
         fixed = {"interaction": nested.FIXED["interaction"]}  # with the random intercepts that a truth has
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
+
+    def _refuse_several(self) -> None:
+        """Refuse the paper's accuracies, which are of two options, for a study with more."""
+        if self.study.task.has_several:
+            raise ForetellError(
+                f"The paper's accuracies are of two options, and this study has {self.study.task.options}. Build the "
+                "study and assume simulated participants (--mixture; Assumed effects from on the page), or use a pilot."
+            )
 
     def curve(self, progress: Progress, workers: int | None = None, engine: str = "processes") -> pd.DataFrame:
         """Compute power by the study's own plan, as `study.analysis.power.simulation.curve` does."""

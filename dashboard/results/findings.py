@@ -30,12 +30,12 @@ def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
     numbers.heading(figures.TITLE, sample.label)
     numbers.chart(
-        figures.draw(sample.numbers, sample.data.task.outcome, simulated=sample.data.has_simulated),
+        figures.draw(sample.numbers, sample.data.task, simulated=sample.data.has_simulated),
         sample.numbers,
         "figure1",
         IN_WORDS,
     )
-    st.caption(captions.FIGURE_1)
+    st.caption(f"{captions.FIGURE_1} {sample.data.task.explain_chance()}".strip())
 
 
 def show_tests(result: AnalysisResult) -> None:

@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, TrialType
 from study.network.predictions import Indices
+from study.tasks.task import TWO
 
 MOST_ROWS = 20
 """Categories that a table in a message lists."""
@@ -134,12 +135,13 @@ def choose_categories(
     Raises
     ------
     ForetellError
-        A name that is no class or has too few images: all of them at once.
+        A name that is no class or has too few images: all of them at once; or fewer classes than a trial has options.
     CategoryShortage
         Fewer complete categories than wanted: with a table of what the images offer, the largest study that fits, and
         what to add.
     """
     supply = Supply(material, per_type)
+    _refuse_few_options(material)
     if not isinstance(wanted, int):
         return _find_named(supply, wanted)
     complete = supply.complete
@@ -149,6 +151,16 @@ def choose_categories(
         return _evenly_by_accuracy(material, complete.tolist(), wanted)
     places = np.linspace(0, len(complete) - 1, wanted).round().astype(int)
     return [int(k) for k in complete[places]]
+
+
+def _refuse_few_options(material: SetPredictions) -> None:
+    """Refuse more options than there are classes, where that is what a study lacks."""
+    known = int(material.teachable.sum())
+    if TWO < material.options > known:
+        raise ForetellError(
+            f"trials.options is {material.options}, but only {known} classes have {MIN_POOL_IMAGES} images in the "
+            "example pool that the network classifies correctly. Set fewer options, or give a larger pool."
+        )
 
 
 def _evenly_by_accuracy(material: SetPredictions, complete: list[int], wanted: int) -> list[int]:

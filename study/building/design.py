@@ -28,7 +28,10 @@ ROLE_OF_TYPE: dict[TrialType, str] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """An image that could be a trial: its set's role, its index there, and the classes involved."""
+    """An image that could be a trial: its set's role, its index there, and the classes involved.
+
+    ``others`` are the foils after the first one, where a trial has more than two options.
+    """
 
     trial_type: TrialType
     role: str
@@ -36,13 +39,15 @@ class Candidate:
     truth: int
     target: int
     alternative: int
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class SetPredictions:
     """The network's predictions for the three sets, and its class names.
 
-    ``one_way`` counts as confusion only the images of a category that are taken for another, not the reverse.
+    ``one_way`` counts as confusion only the images of a category that are taken for another, not the reverse;
+    ``options`` is how many classes a trial has to choose from.
     """
 
     categories: Sequence[str]
@@ -50,6 +55,7 @@ class SetPredictions:
     standard: Predictions
     adversarial: Predictions
     one_way: bool = False
+    options: int = 2
 
     def of(self, role: str) -> Predictions:
         """Return the predictions for the set of a role."""
@@ -82,6 +88,17 @@ def foil(material: SetPredictions, target: int) -> int:
     By the confusion matrix of the standard set, both ways or one (`Material.one_way`); the mean probabilities decide
     between equal counts (a good classifier's matrix is mostly zeros).
     """
+    return int(_score_foils(material, target).argmax())
+
+
+def list_further_foils(material: SetPredictions, target: int, first: int) -> tuple[int, ...]:
+    """List the foils after the ``first``: the most confusable with ``target`` by the order of `foil`, then by index."""
+    ranked = np.argsort(-_score_foils(material, target), kind="stable")
+    return tuple(int(k) for k in ranked if k not in (target, first))[: material.options - 2]
+
+
+def _score_foils(material: SetPredictions, target: int) -> NDArray[np.float64]:
+    """Score how confusable each class is with ``target``; -1 for itself and those that the pool cannot teach."""
     counts = material.confusion
     soft = material.standard.mean_probability
     score = counts[target] + 0.5 * soft[target]
@@ -89,19 +106,21 @@ def foil(material: SetPredictions, target: int) -> int:
         score = score + counts[:, target] + 0.5 * soft[:, target]
     score = np.where(material.teachable, score, -1.0)
     score[target] = -1.0
-    return int(score.argmax())
+    scores: NDArray[np.float64] = score
+    return scores
 
 
 def suitable(material: SetPredictions, trial_type: TrialType) -> NDArray[np.bool_]:
     """Return, for each image of the type's set, whether it can be a trial once its own category can be taught.
 
-    The network is right or wrong as the type demands, the label is one of its classes, and the other option can be
+    The network is right or wrong as the type demands, the label is one of its classes, and the other options can be
     taught.
     """
     predictions = material.of(ROLE_OF_TYPE[trial_type])
     teachable, truth = material.teachable, predictions.truth
     right = trial_type == "std_correct"
-    others = teachable.sum() - teachable[truth] > 0 if right else teachable[predictions.predicted]
+    others = teachable.sum() - teachable[truth] >= material.options - 1
+    others &= right | teachable[predictions.predicted]
     fits: NDArray[np.bool_] = (truth >= 0) & (predictions.correct == right) & others
     return fits
 
@@ -112,9 +131,11 @@ def candidates(material: SetPredictions, category: int, trial_type: TrialType) -
     predictions = material.of(role)
     fits = suitable(material, trial_type) & (predictions.truth == category) & material.teachable[category]
     other = foil(material, category) if trial_type == "std_correct" else category
+    predicted = predictions.predicted[fits].tolist()
+    further = {target: list_further_foils(material, target, other) for target in {*predicted}}
     return [
-        Candidate(trial_type, role, int(i), category, int(predictions.predicted[i]), other)
-        for i in np.flatnonzero(fits)
+        Candidate(trial_type, role, int(i), category, target, other, further[target])
+        for i, target in zip(np.flatnonzero(fits), predicted, strict=True)
     ]
 
 

@@ -276,8 +276,9 @@ def predict_sets(sources: Sources, cache: Path, progress: Progress = silent) -> 
         role: predict(classifier, images, cache, progress, features=_is_pool(sources, images))
         for role, images in sets.items()
     }
-    one_way = sources.config.trials.confusion == "target"
-    return SetPredictions(classifier.categories, **predictions, one_way=one_way)
+    trials = sources.config.trials
+    one_way = trials.confusion == "target"
+    return SetPredictions(classifier.categories, **predictions, one_way=one_way, options=trials.options)
 
 
 def count_unpredicted(sources: Sources, cache: Path) -> int:

@@ -83,7 +83,7 @@ class StimulusStudio:
             target=categories[0],
             alternative=options[1],
             truth=self._name(candidate.truth),
-            options=options[::-1] if planned.flip else options,
+            options=self._order_options(planned, options),
             ai_probability=significant(predictions.probability[candidate.index]),
             source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
             assets=TrialAssets(
@@ -99,6 +99,14 @@ class StimulusStudio:
             relevance=relevance,
             stratum=planned.stratum,
         )
+
+    def _order_options(self, planned: PlannedTrial, options: tuple[str, str]) -> tuple[str, ...]:
+        """Order the options: two as planned, more at random by the study's seed."""
+        more = tuple(self._name(k) for k in planned.candidate.others)
+        if not more:
+            return options[::-1] if planned.flip else options
+        every, rng = (*options, *more), np.random.default_rng(self.seed_of("options", planned.id))
+        return tuple(every[i] for i in rng.permutation(len(every)))
 
     def _material(
         self, planned: PlannedTrial, options: tuple[str, str], target: View, inputs: Tensor, explanation: Explanation

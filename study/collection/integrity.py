@@ -23,7 +23,7 @@ from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import PlannedRow, ResponseRow, SessionRow
 from study.tasks import find_task
-from study.tasks.task import Task, WordedTask
+from study.tasks.task import TWO, Task, WordedTask
 
 ManifestOf = Callable[[SessionRow], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
@@ -38,10 +38,13 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     for trial in (*manifest.practice, *manifest.trials):
         yield from _check_assets(manifest, trial, worded)
-        if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
+        count = worded.task.options
+        several = "" if count == TWO else f" and {count - TWO} more"
+        needed = {trial.target, trial.alternative}
+        if len(needed) != TWO or len(trial.options) != count or len({*trial.options} | needed) != count:
             yield (
                 f"Trial {trial.id!r}: its options {trial.options} are not the predicted class {trial.target!r} and the "
-                f"foil {trial.alternative!r}. Build the study again."
+                f"foil {trial.alternative!r}{several}. Build the study again."
             )
 
 

@@ -17,13 +17,14 @@ NO_IMAGES = TrialAssets(target="", target_map="", examples=())
 def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
     """Return the attention checks of a study, the same for all participants; option a is the one to choose.
 
-    Their two names are those of any other question's options, so that they look like one.
+    Their names are those of any other question's options, and as many as its classes, so that they look like one.
     """
     worded = word_task(manifest)
     names = sorted({name for trial in manifest.trials for name in worded.name_options(trial)})
     rng = np.random.default_rng([manifest.seed, *b"catch"])
-    pairs = (rng.choice(len(names), 2, replace=False) for _ in range(procedure_of(manifest).pacing.catch))
-    return tuple(_trial(k, names[one], names[two]) for k, (one, two) in enumerate(pairs))
+    count = worded.task.options
+    drawn = (rng.choice(len(names), count, replace=False) for _ in range(procedure_of(manifest).pacing.catch))
+    return tuple(_trial(k, tuple(names[i] for i in chosen)) for k, chosen in enumerate(drawn))
 
 
 def draw_catch_positions(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
@@ -32,14 +33,15 @@ def draw_catch_positions(n_main: int, n_catch: int, rng: np.random.Generator) ->
     return [int(rng.integers(low, max(high, low + 1))) for low, high in pairwise(edges)]
 
 
-def _trial(number: int, asked: str, other: str) -> Trial:
+def _trial(number: int, options: tuple[str, ...]) -> Trial:
+    asked, other = options[:2]
     return Trial(
         id=f"catch-{number}",
         trial_type="std_correct",
         target=asked,
         alternative=other,
         truth=asked,
-        options=(asked, other),
+        options=options,
         ai_probability=1.0,
         source="",
         assets=NO_IMAGES,

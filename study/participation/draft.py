@@ -22,7 +22,7 @@ DraftPage = DraftStage | TrialPage
 ORDER: tuple[DraftPage, ...] = (
     "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "done",
 )  # fmt: skip
-NAMES = ("A", "B")
+NAMES = tuple("ABCDE")
 """Options of the trial of a draft whose file names no categories."""
 
 
@@ -109,9 +109,10 @@ def make_state(manifest: Manifest, page: DraftPage, condition: str = "", step: i
 
 
 def find_names(manifest: Manifest) -> Sequence[str]:
-    """Return the two names of the trial of a draft: the first categories of the file, or placeholders."""
+    """Return the names of the trial of a draft: the first categories of the file, or placeholders."""
     named = _list(_table(manifest.config, "trials").get("categories"))
-    return named[:2] if len(named) > 1 else NAMES
+    count = find_task(manifest.config).options
+    return (named if len(named) >= count else NAMES)[:count]
 
 
 def next_page(manifest: Manifest, page: str) -> DraftPage:

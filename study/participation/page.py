@@ -101,7 +101,7 @@ def draft_trial_state(
 ) -> dict[str, Any]:
     """Return the state of a page of trials before the study has any trials, JSON-ready.
 
-    It has one trial in the layout of a condition, whose images are `PLACEHOLDERS`, with these two ``names``; its index
+    It has one trial in the layout of a condition, whose images are `PLACEHOLDERS`, with these ``names``; its index
     is 0 in practice and 1 among the other trials. Of a trial of two steps it is this ``step``: by default the first on
     the page before trials, else the second.
     """
@@ -135,10 +135,10 @@ def draft_trial_state(
 
 
 def name_keys(manifest: Manifest) -> dict[str, str]:
-    """Name the keys of the option on the left and of the one on the right; those of a scale are the digits from 1."""
+    """Name the keys of the option on the left and of the one on the right; more than two have the digits from 1."""
     task = find_task(manifest.config)
-    if task.is_scale:
-        return {"left": "1", "right": str(len(task.choices or ()))}
+    if task.count > len(("left", "right")):
+        return {"left": "1", "right": str(task.count)}
     return procedure_of(manifest).keys.model_dump()
 
 

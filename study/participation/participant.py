@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
-from study.bundle import Trial
+from study.bundle import LETTERS, Trial
 from study.conditions import CONDITIONS
 from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
@@ -52,7 +52,8 @@ class Ack:
 class SimulatedTrial:
     """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right buttons.
 
-    ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each.
+    ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each. Of several classes, the
+    true one is the last of the wrong ones where the AI errs.
     ``first_right`` says whether the first of two responses was right; None before it, and in a trial of one step.
     """
 
@@ -64,10 +65,10 @@ class SimulatedTrial:
     first_right: bool | None
 
 
-def _sort_sides(letters: Mapping[str, str], right: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
-    """Sort the buttons into right ones and wrong ones, of a scale those next to the other kind first."""
+def _sort_sides(letters: Mapping[str, str], right: str, truth: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
+    """Sort the buttons into right and wrong ones, of a scale those next to the other kind first, ``truth`` last."""
     others = {*letters.values()} - {*right}
-    wrong = sorted(others, reverse=max(others, default="") < right[0])
+    wrong = sorted(sorted(others, reverse=max(others, default="") < right[0]), key=lambda letter: letter == truth)
     by_letter = {letter: cast(Side, side) for side, letter in letters.items()}
     return tuple(by_letter[one] for one in right), tuple(by_letter[one] for one in wrong)
 
@@ -192,7 +193,8 @@ class Participant(Arrivals):
             task = find_task(manifest.config)
             right = "a" if planned["phase"] == "catch" else task.find_right(trial)
             condition = CONDITIONS[session["condition"]]
-            sides = _sort_sides(find_letters(planned), right)
+            truth = LETTERS[trial.options.index(trial.truth)] if task.has_several else ""
+            sides = _sort_sides(find_letters(planned), right, truth)
             earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
             first_right = earlier[0]["side"] in sides[0] if earlier else None
             return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, *sides, first_right)

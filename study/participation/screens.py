@@ -10,16 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from study.bundle import Manifest, Trial
+from study.bundle import LETTERS, Manifest, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
 from study.plan.texts import word_task
 from study.store.rows import Choice
-from study.tasks.task import LETTERS, Task, WordedTask
+from study.tasks.task import Task, WordedTask
 
 Phase = Literal["practice", "main", "catch"]
+ORDER_MARK = " | "
+"""Between the classes of an exported order."""
 _OTHER: dict[Choice, Choice] = {"a": "b", "b": "a"}
 
 
@@ -32,11 +34,12 @@ class PresentedTrial:
     phase, trial
         Practice, main or catch; the trial of the bundle, or an attention check.
     left_is
-        Which option is on the left.
+        Which option is on the left, where there are two or a scale; of several classes, the screen has the order.
     screen
         What the page is told: assets and names by place, ``label`` where the task shows it, and in place of ``left``
-        and ``right`` the ``options`` of a scale, from left to right. Nothing here depends on which option is right. A
-        trial of two steps begins with what `hide_explanation` leaves of it.
+        and ``right`` the ``options`` of more than two, from left to right, several classes each with its ``letter`` in
+        the bundle's order. Nothing here depends on which option is right. A trial of two steps begins with what
+        `hide_explanation` leaves of it.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -54,10 +57,11 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
     worded = word_task(manifest)
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
-    first = worded.task.order(left_is)[0]
-    order = shuffle_trials([first in worded.task.find_right(trial) for trial in manifest.trials], rng)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
-    main = [lay_out_trial("main", manifest.trials[i], condition, left_is, worded) for i in order]
+    main = [
+        lay_out_trial("main", trial, condition, left_is, worded, _draw_letters(worded.task, rng))
+        for trial in _order_trials(manifest.trials, worded.task, left_is, rng)
+    ]
     catches = catch_trials(manifest)
     for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
@@ -65,20 +69,38 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
             side = left_is
         elif worded.buttons is not None:  # the same side as on all other trials
             side = left_is if trial.options == worded.buttons else _OTHER[left_is]
-        main.insert(before, lay_out_trial("catch", trial, condition, side, worded))
+        letters = _draw_letters(worded.task, rng)
+        main.insert(before, lay_out_trial("catch", trial, condition, side, worded, letters))
     return practice + main
 
 
+def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
+    """Draw the order of trials; with several classes it is free, as long runs of one of many places are rare."""
+    if task.has_several:
+        return [trials[i] for i in rng.permutation(len(trials))]
+    first = task.order(left_is)[0]
+    return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]
+
+
+def _draw_letters(task: Task, rng: np.random.Generator) -> str:
+    """Draw the order of several classes on a trial; empty where the participant's sides decide."""
+    return "".join(rng.permutation(list(LETTERS[: task.options]))) if task.has_several else ""
+
+
 def lay_out_trial(
-    phase: Phase, trial: Trial, condition: Condition, left_is: Choice, worded: WordedTask
+    phase: Phase, trial: Trial, condition: Condition, left_is: Choice, worded: WordedTask, letters: str = ""
 ) -> PresentedTrial:
-    """Lay out one trial for one condition, one choice of sides and one task."""
+    """Lay out one trial for one condition, one task, and one choice of sides or of the options' order, by letters."""
     is_catch = trial.assets == NO_IMAGES
     names = trial.options if is_catch and not worded.task.is_scale else worded.name_options(trial)
-    names = names if left_is == "a" else names[::-1]
+    letters = letters or LETTERS[: len(names)][:: 1 if left_is == "a" else -1]
     shown = None if is_catch else condition.shown(trial)
     examples = dict.fromkeys(names, ()) if shown is None or worded.task.hides_foil else shown.examples
-    options = [{"name": name, "samples": list(examples[name])} for name in names]
+    ordered = {letter: names[LETTERS.index(letter)] for letter in letters}
+    options: list[dict[str, Any]] = [
+        {"name": name, "samples": list(examples[name]), **({"letter": letter} if worded.task.has_several else {})}
+        for letter, name in ordered.items()
+    ]
     screen: dict[str, Any] = {
         "target": shown and shown.target,
         "map": shown and shown.target_map,
@@ -104,9 +126,17 @@ def list_options(screen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {side: screen[side] for side in ("left", "right")}
 
 
+def find_order(screen: Mapping[str, Any]) -> str | None:
+    """Find the order of several classes on a screen, from left to right; None of two options and of a scale."""
+    options = screen.get("options", [{}])
+    return ORDER_MARK.join(option["name"] for option in options) if "letter" in options[0] else None
+
+
 def find_letters(planned: Mapping[str, Any]) -> dict[str, str]:
     """Find the letter of each button of a planned trial; of an attention check on a scale, a is the requested one."""
     options = list_options(screen := json.loads(planned["screen_json"]))
+    if all("letter" in option for option in options.values()):
+        return {side: option["letter"] for side, option in options.items()}
     if "options" in screen and planned["phase"] == "catch":
         return {side: "a" if option["name"] == screen["asked"] else "b" for side, option in options.items()}
     letters = LETTERS[: len(options)]

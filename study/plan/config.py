@@ -31,8 +31,8 @@ from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, AllocationOrder, Keys, Procedure, Section, require
 from study.plan.strata import Strata
 from study.plan.texts import find_language_fault, list_default_texts
-from study.tasks import DEFAULT_TASK, TASKS
-from study.tasks.task import Task, WordedTask
+from study.tasks import DEFAULT_TASK, TASKS, open_task
+from study.tasks.task import TWO, Task, WordedTask
 from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
@@ -124,6 +124,8 @@ class Trials(Section):
     ``spread`` sets how a number of categories is spaced: evenly over the ranks by accuracy, or over accuracy itself.
     ``confusion`` sets which errors choose the foil: confusions of the two categories in both directions, or only
     images of the target category predicted as the foil.
+    ``options`` is how many classes participants choose from, 2 to 5, of the task ``predict``: the AI's prediction, its
+    foil, and the next most confusable classes. With more than two, no condition may show examples.
     """
 
     categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
@@ -131,6 +133,7 @@ class Trials(Section):
     practice: Annotated[int, Field(ge=0, le=12)] = 3
     spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
     confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
+    options: Annotated[int, Field(ge=TWO, le=5)] = Field(default=TWO, exclude_if=lambda options: options == TWO)
     strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
 
@@ -258,11 +261,14 @@ class StudyConfig(Procedure):
 
     def _check_task(self) -> None:
         """Refuse a task that cannot be put in the study's language, or with one of its conditions."""
-        task = self.task
+        try:
+            task = self.task
+        except ForetellError as error:
+            raise ValueError(f'{error} Leave it out, or set study.task = "{DEFAULT_TASK}".') from None
         fault = find_language_fault(self.language, task)
         if fault:
             raise ValueError(f"study.task: {fault}")
-        self._check_scale()
+        self._check_numbered()
         for name in self.conditions:
             reason = task.refuse(CONDITIONS[name])
             if reason:
@@ -270,15 +276,15 @@ class StudyConfig(Procedure):
                     f"conditions: {name!r} cannot go with the task {task.name!r}, because {reason}. Leave it out."
                 )
 
-    def _check_scale(self) -> None:
-        """Refuse what does not go with a scale, and two levels that read the same."""
+    def _check_numbered(self) -> None:
+        """Refuse what does not go with more than two options or with a scale, and two levels that read the same."""
+        count, name = self.task.count, self.task.name
+        if count > TWO and self.keys != Keys():
+            raise ValueError(f"keys: the keys of the task {name!r} are the digits 1 to {count}. Remove the section.")
         if not self.task.is_scale:
             return
-        count, name = len(self.task.choices or ()), self.task.name
         if self.pacing.confidence:
             raise ValueError(f"pacing.confidence: the task {name!r} asks for the confidence already. Set it to false.")
-        if self.keys != Keys():
-            raise ValueError(f"keys: the keys of the task {name!r} are the digits 1 to {count}. Remove the section.")
         buttons = WordedTask(self.task, {**list_default_texts(self.language, self.task), **self.texts}).buttons or ()
         same = next((text for text in buttons if buttons.count(text) > 1), None)
         if same is not None:
@@ -292,8 +298,7 @@ class StudyConfig(Procedure):
     @property
     def task(self) -> Task:
         """What participants are asked."""
-        task: Task = TASKS[self.study.task]
-        return task
+        return open_task(self.study.task, self.trials.options)
 
     @property
     def digest(self) -> str:

@@ -43,11 +43,11 @@ THEORIES = Registry(
 
 @dataclass(frozen=True)
 class Guesser:
-    """Guess: correct half of the time, whatever is shown, for every participant alike."""
+    """Guess: each option is as likely as the others, whatever is shown, for every participant alike."""
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
-        """Return one half."""
-        return 0.5
+        """Return 1/k of k options: one half of two."""
+        return 1.0 / len(trial.options)
 
     def p_accept(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return one half."""
@@ -133,9 +133,9 @@ class BayesianLearner(BeliefProjector):
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
-        own = self.project(deviation)
-        believed = own if trial.truth == trial.target else -own
-        return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shown.examples))
+        learned = self.weight * float(trial.teaching.gain or 0.0) * shown.examples
+        towards_own = learned if trial.truth == trial.target else -learned
+        return _p_of_choice(trial, self.project(deviation) + towards_own)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ class Inattentive(BeliefProjector):
 
     def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
-        return (1.0 - self.absence) * super().p_ai(trial, shown, deviation) + 0.5 * self.absence
+        at_random = 1.0 / len(trial.options)
+        return (1.0 - self.absence) * super().p_ai(trial, shown, deviation) + at_random * self.absence
 
 
 def _check_lapse(lapse: float) -> None:
@@ -165,8 +166,15 @@ def _check_lapse(lapse: float) -> None:
 
 
 def _p_of_choice(trial: Trial, own: float) -> float:
-    """Return the probability of predicting the AI, from the log-odds of responding with one's own label (the truth)."""
-    return float(expit(own if trial.truth == trial.target else -own))
+    """Return the probability of predicting the AI, from the log-odds of one's own label (the truth) against another.
+
+    Of k options, by Luce's choice rule (1959, Individual Choice Behavior): one's own label has the weight exp(own) and
+    each of the k - 1 others the weight 1, so that an explanation against it does not say which of the others it is.
+    """
+    others = len(trial.options) - 1
+    if trial.truth == trial.target:
+        return float(expit(own - np.log(others)))
+    return float(expit(-own if others == 1 else -np.logaddexp(own, np.log(others - 1))))
 
 
 @dataclass(frozen=True)

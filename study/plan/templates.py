@@ -40,6 +40,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants predict which of two labels the AI gave: how often they are right in each condition.",
         "demo",
     ),
+    "several-classes": Template(
+        "One of five classes",
+        "Participants predict which of five labels the AI gave, with and without heatmaps; chance is one in five.",
+        "several-classes",
+    ),
     "accept-reject": Template(
         "Right or wrong?",
         "The AI's label is shown, and participants accept or reject it: how often they are right.",

@@ -17,6 +17,7 @@ from study.store.tables import (
     exclusion,
     response,
     response_conflict,
+    screen,
     session,
     trial_plan,
 )
@@ -170,7 +171,7 @@ def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
 def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
     """List the responses to a study's main trials, without participants whom a researcher excluded.
 
-    Each with the columns ``first_*`` of the first response, where a trial has more than one.
+    Each with the columns ``first_*`` of the first response, where a trial has more than one, and its screen.
     """
     joined = response.join(
         trial_plan,
@@ -179,10 +180,10 @@ def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> lis
             trial_plan.c.trial_index == response.c.trial_index,
         ),
     ).join(session, session.c.session_id == response.c.session_id)
-    joined = joined.outerjoin(earlier_response, _FIRST)
+    joined = joined.join(screen, screen.c.screen_id == trial_plan.c.screen_id).outerjoin(earlier_response, _FIRST)
     facts = (session.c.participant_id, session.c.mode, session.c.condition, session.c.study_hash, session.c.practice)
     query = (
-        select(response, *_OF_FIRST, trial_plan.c.item_id, *facts)
+        select(response, *_OF_FIRST, trial_plan.c.item_id, screen.c.screen_json, *facts)
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
         .where(session.c.session_id.not_in(select(exclusion.c.session_id)))

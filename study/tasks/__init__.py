@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.registry import Registry
-from study.tasks.task import Task
+from study.tasks.task import TWO, Task
 
 TASKS = Registry(
     "task",
@@ -24,14 +24,22 @@ DEFAULT_TASK = "predict"
 
 
 def find_task(settings: Mapping[str, Any]) -> Task:
-    """Return the task that the settings of a study name under ``[study]``, frozen or not.
+    """Return the task of a study's settings, frozen or not: ``task`` of ``[study]`` and ``options`` of ``[trials]``.
 
     Raises
     ------
     ForetellError
-        There is no such task here.
+        There is no such task here, or it has no trials with so many options.
     """
-    identity = settings.get("study")
-    name = identity.get("task", DEFAULT_TASK) if isinstance(identity, Mapping) else DEFAULT_TASK
+    return open_task(_find(settings, "study", "task", DEFAULT_TASK), _find(settings, "trials", "options", TWO))
+
+
+def open_task(name: str, options: int) -> Task:
+    """Return the task of a name with so many classes to choose from; raises `ForetellError` where there is none."""
     task: Task = TASKS[str(name)]
-    return task
+    return task.with_options(options)
+
+
+def _find(settings: Mapping[str, Any], table: str, key: str, default: Any) -> Any:
+    values = settings.get(table)
+    return values.get(key, default) if isinstance(values, Mapping) else default

@@ -1,11 +1,13 @@
-"""Predict the AI: which of two classes did it choose? The prediction is sealed.
+"""Predict the AI: which of two classes, or of up to five, did it choose? The prediction is sealed.
 
 Forward simulation (Doshi-Velez & Kim, 2017, arXiv:1702.08608), with a foil as in Folke et al. (2021, arXiv:2106.09106).
+With more options, after Shen & Huang (2020, HCOMP, arXiv:2008.11721).
 """
 
 from __future__ import annotations
 
 from study.bundle import Trial
+from study.locales import TASK_TEXTS
 from study.tasks.task import Option, Task
 from study.tasks.theory import ShownExplanations, Theory
 
@@ -34,4 +36,6 @@ TASK = Task(
     act="predict the AI correctly",
     outcome="Correct predictions of the AI",
     meaning="the participant predicted the AI: choice equals category",
+    most_options=5,
+    texts_of_more=TASK_TEXTS["predict_several"],
 )

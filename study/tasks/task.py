@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.errors import ForetellError
-from study.bundle import Trial
+from study.bundle import LETTERS, Trial
 from study.conditions.condition import Condition
 from study.tasks.theory import ShownExplanations, Theory
 
 Option = str
-"""An option of a trial, by its letter: a or b, or a to i of a scale, whose lowest level is a."""
-LETTERS = "abcdefghi"
-"""The options that a trial may have: as many as there are keys from 1 to 9."""
+"""An option of a trial, by its letter: a or b, a to e of several classes, or a to i of a scale, whose lowest is a."""
+TWO = 2
+"""Classes to choose from, unless a study has more."""
 CHOICE = "choice_"
 """Prefix of the text that is on the button of a choice."""
 LABEL = "label"
@@ -32,6 +32,11 @@ def accept_every_condition(condition: Condition) -> str:
     """Refuse no condition."""
     del condition
     return ""
+
+
+def refuse_examples(condition: Condition) -> str:
+    """Refuse conditions that show examples: a teaching set is of two classes, the AI's prediction and one foil."""
+    return "it shows examples of two classes, which would give the AI's away" if condition.shows_examples else ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class FirstStep:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. Every response is one of two options, a and b, or one of the levels of a scale.
+    """One task. Every response is one of two options, a and b, one of several classes, or a level of a scale.
 
     Attributes
     ----------
@@ -78,6 +83,10 @@ class Task:
     choices
         Names of the options, the same on every trial; the text ``choice_NAME`` is on the button. More than two are a
         scale, the lowest level first. None: the two classes of the trial.
+    options, most_options
+        How many classes a trial has to choose from where there are no ``choices``, and how many a study may set.
+    texts_of_more
+        The texts with more than two options.
     shows_label
         Whether participants see the AI's label with the image, in the text ``label``. Where the options are
         ``choices``, they see only the examples of that label.
@@ -98,6 +107,9 @@ class Task:
     outcome: str
     meaning: str
     choices: tuple[str, ...] | None = None
+    options: int = TWO
+    most_options: int = TWO
+    texts_of_more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shows_label: bool = False
     first_step: FirstStep | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -114,6 +126,42 @@ class Task:
             missing = [key for key in needed if key not in texts]
             if missing and (texts or language not in self.texts):
                 raise ForetellError(f"The task {self.name!r} has no text {', '.join(missing)} in {language}: add it.")
+
+    def with_options(self, options: int) -> Task:
+        """Return the task with so many classes to choose from.
+
+        Raises
+        ------
+        ForetellError
+            It has no trials with so many.
+        """
+        if options == self.options:
+            return self
+        if not TWO <= options <= self.most_options:
+            most = f"has {TWO} to {self.most_options}" if self.most_options > TWO else f"has {TWO}"
+            raise ForetellError(f"trials.options is {options}, but a trial of the task {self.name!r} {most}.")
+        return replace(self, options=options, texts=self.texts_of_more, refuse=refuse_examples)
+
+    @property
+    def count(self) -> int:
+        """Number of options of a trial; more than two are numbered from the left, and their keys are the digits."""
+        return self.options if self.choices is None else len(self.choices)
+
+    @property
+    def chance(self) -> float:
+        """Probability of a correct response by guessing: 1/k of k classes, and one half of ``choices``."""
+        return 1 / self.options
+
+    def explain_chance(self) -> str:
+        """Say what chance is, for a reader of accuracies; empty where it is one half, as readers expect."""
+        if not self.has_several:
+            return ""
+        return f"Participants chose from {self.options} classes, so chance is 1/{self.options} ({self.chance:.0%})."
+
+    @property
+    def has_several(self) -> bool:
+        """Whether the options are more than two classes: each participant has them in an order of their own."""
+        return self.options > TWO
 
     @property
     def steps(self) -> int:
@@ -132,7 +180,7 @@ class Task:
 
     def order(self, left_is: Option) -> str:
         """List the letters of the options from left to right: as they are declared, or the other way round."""
-        letters = LETTERS[: len(self.choices or "ab")]
+        letters = LETTERS[: self.count]
         return letters if left_is == "a" else letters[::-1]
 
     def name_choice(self, trial: Trial, option: Option) -> str:
@@ -145,6 +193,8 @@ class Task:
 
     def list_assets(self, trial: Trial) -> tuple[str, ...]:
         """List the images (SHA-256) that the page loads before the last response: the same in every condition."""
+        if self.has_several:
+            return trial.assets.list_of_option(None)
         return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
 
 

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
 from dashboard.power.inputs import parse_multiples, parse_sizes, parse_slopes
+from dashboard.power.jobs import PowerAnalysis
+from study.plan.config import read
 from tests.conftest import ROOT
 
 DEMO = ROOT / "data" / "studies" / "demo.toml"
@@ -78,3 +80,10 @@ def test_an_empty_field_asks_for_a_number(text: str) -> None:
         parse_sizes(text, "sizes")
     with pytest.raises(ForetellError, match=r"effects 'half' is not a list of numbers like 1, 0\.5\."):
         parse_multiples("half", "effects")
+
+
+def test_the_papers_accuracies_are_not_those_of_several_classes() -> None:
+    """Catches a sample size for five options from accuracies of two, of which chance is one half."""
+    study = read(ROOT / "data" / "studies" / "several-classes.toml")
+    with pytest.raises(ForetellError, match=r"are of two options, and this study has 5\. Build the study and assume"):
+        PowerAnalysis(study, (10,)).truth()

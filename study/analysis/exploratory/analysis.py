@@ -128,8 +128,8 @@ def has_trials(study: AnalysedStudy) -> bool:
 
 
 def asks_prediction(study: AnalysedStudy) -> bool:
-    """Say whether participants predicted the AI: what they chose is then a class."""
-    return study.data.task.name == DEFAULT_TASK
+    """Say whether participants predicted the AI's choice of two: what they did not choose is then a class, too."""
+    return study.data.task.name == DEFAULT_TASK and not study.data.task.has_several
 
 
 def asks_prediction_of_trials(study: AnalysedStudy) -> bool:

@@ -22,6 +22,7 @@ from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses import accuracies
+from study.analysis.responses.faults import name_task
 from study.analysis.words.headings import DETECTION_MEASURES
 from study.conditions import format_condition
 
@@ -135,7 +136,19 @@ def describe_absent(frame: pd.DataFrame) -> str:
 
 
 def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
+    """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1.
+
+    Raises
+    ------
+    ForetellError
+        There are more than two options: a wrong response may then be something other than the truth, too.
+    """
+    if (task := name_task(frame)).has_several:
+        raise ForetellError(
+            f"d' does not apply to {task.options} options: participants who report an error may still choose a wrong "
+            "class, so d' would measure both. Read the accuracies, of which chance is "
+            f"{task.chance:.0%}."
+        )
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))
 

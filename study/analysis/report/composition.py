@@ -39,6 +39,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Dates of the responses (UTC)"] = " to ".join(map(_write_date, dict.fromkeys(data.dates)))
     if data.task.name != DEFAULT_TASK:
         facts["Task"] = f"{data.task.name}; a response is correct if {data.task.meaning}"
+    if chance := data.task.explain_chance():
+        facts["Chance"] = chance
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}
     facts["Analysis"] = _describe_plan(plan, manifest)
     return facts if plan is None else {**facts, "Status": plan.stopping}

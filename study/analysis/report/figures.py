@@ -12,6 +12,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 from study.tasks.predict import TASK as PREDICT
+from study.tasks.task import Task
 
 TITLE = "Figure 1: accuracy by condition and trial type"
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
@@ -22,13 +23,13 @@ HOVERED = ["condition", "low", "high", "participants", "responses"]
 def accuracy_figure(data: Responses) -> tuple[go.Figure, pd.DataFrame]:
     """Draw figure 1 and return the numbers behind it."""
     numbers = accuracies.accuracy(data.frame)
-    return draw(numbers, data.task.outcome, simulated=data.has_simulated), numbers
+    return draw(numbers, data.task, simulated=data.has_simulated), numbers
 
 
-def draw(numbers: pd.DataFrame, outcome: str = PREDICT.outcome, *, simulated: bool = False) -> go.Figure:
+def draw(numbers: pd.DataFrame, task: Task = PREDICT, *, simulated: bool = False) -> go.Figure:
     """Draw a table of `study.analysis.responses.accuracies.accuracy`; simulated data are marked as such.
 
-    ``outcome`` says what is counted, in the words of `study.tasks.task.Task`.
+    ``task`` says what is counted, and what chance is.
     """
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
@@ -36,7 +37,7 @@ def draw(numbers: pd.DataFrame, outcome: str = PREDICT.outcome, *, simulated: bo
         cell = numbers[numbers["trial_type"] == trial_type]
         if len(cell):
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
-    _lay_out(figure, conditions, outcome)
+    _lay_out(figure, conditions, task)
     if simulated:
         plots.mark(figure, MODES["sim"])
     return figure
@@ -63,9 +64,10 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
     )
 
 
-def _lay_out(figure: go.Figure, conditions: list[str], outcome: str) -> None:
-    figure.add_hline(y=0.5, line=plots.DOTTED, annotation_text="chance", annotation_position="top left")
-    plots.apply_layout(figure, outcome, percent=True)
+def _lay_out(figure: go.Figure, conditions: list[str], task: Task) -> None:
+    chance = f"chance ({task.chance:.0%})" if task.has_several else "chance"
+    figure.add_hline(y=task.chance, line=plots.DOTTED, annotation_text=chance, annotation_position="top left")
+    plots.apply_layout(figure, task.outcome, percent=True)
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(conditions))),

@@ -6,21 +6,27 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study.tasks import DEFAULT_TASK, TASKS
-from study.tasks.task import Task
+from core.errors import ForetellError
+from study.tasks import DEFAULT_TASK, TASKS, open_task
+from study.tasks.task import TWO, Task
 
-TASK, FIRST_CHOICE = "task", "first_choice"
+TASK, FIRST_CHOICE, CLASSES = "task", "first_choice", "n_classes"
 
 
 def name_task(frame: pd.DataFrame) -> Task:
     """Return the task that responses name, or the default one."""
-    task: Task = TASKS[str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK]
-    return task
+    name = str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK
+    return open_task(name, int(frame[CLASSES].iloc[0]) if CLASSES in frame else TWO)
 
 
 def list_task_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """List the column of the task, unless it is the default one: without it, the rows have the hash they always had."""
-    return (TASK,) if TASK in frame and set(frame[TASK].dropna().astype(str)) - {DEFAULT_TASK} else ()
+    """List the columns of the task and its number of classes, unless they are predict and two.
+
+    Without them, the rows have the hash they always had.
+    """
+    has_task = TASK in frame and set(frame[TASK].dropna().astype(str)) - {DEFAULT_TASK}
+    has_classes = CLASSES in frame and set(pd.to_numeric(frame[CLASSES], errors="coerce").dropna()) - {TWO}
+    return ((TASK,) if has_task else ()) + ((CLASSES,) if has_classes else ())
 
 
 def list_first_columns(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -30,7 +36,10 @@ def list_first_columns(frame: pd.DataFrame) -> tuple[str, ...]:
 
 def find_mixed_tasks(frame: pd.DataFrame) -> Iterator[str]:
     """Report a task that is not known, and several of them: a correct response would not mean the same."""
-    if not list_task_columns(frame):
+    columns = list_task_columns(frame)
+    if CLASSES in columns:
+        yield from _find_wrong_classes(frame)
+    if TASK not in columns:
         return
     named = list(dict.fromkeys(frame[TASK].astype(str)))
     unknown = [name for name in named if name not in TASKS]
@@ -38,6 +47,21 @@ def find_mixed_tasks(frame: pd.DataFrame) -> Iterator[str]:
         yield f"Column 'task': {TASKS.unknown(unknown[0])} Correct it, or rename the column if it is something else."
     elif len(named) > 1:
         yield f"Column 'task' names several tasks ({', '.join(named)}): analyse the responses to each on their own."
+
+
+def _find_wrong_classes(frame: pd.DataFrame) -> Iterator[str]:
+    """Report several numbers of classes, which have several levels of chance, and one that the task does not have."""
+    numbers = sorted({*pd.to_numeric(frame[CLASSES], errors="coerce")})
+    if len(numbers) > 1 or numbers[0] != int(numbers[0]):
+        yield (
+            f"Column {CLASSES!r} must have one whole number: chance is one in so many, so analyse responses with each "
+            "number of classes on their own."
+        )
+        return
+    try:
+        open_task(str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK, int(numbers[0]))
+    except ForetellError as error:
+        yield f"Column {CLASSES!r}: {error} Correct it, or rename the column if it is something else."
 
 
 def find_repeats(frame: pd.DataFrame) -> Iterator[str]:

@@ -29,7 +29,10 @@ from study.tasks.task import Task
 from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, read_parquet, read_table
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
-OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "rt_ms", "confidence")
+OPTIONAL = (
+    "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
+    "rt_ms", "confidence",
+)  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
 """Meaning of the one column that Foretell's own export does not have."""
@@ -52,7 +55,7 @@ class Responses:
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing); task, if it is not the default one; first_choice, in tasks of two steps.
+        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps.
     dropped
         Rows left out because a required value was missing.
     messages

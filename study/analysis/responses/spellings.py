@@ -20,6 +20,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "choice": (),
     "first_choice": ("firstresponse", "initialchoice", "initialresponse"),
     "task": (),
+    "n_classes": ("noptions", "nalternatives", "nchoices"),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),
 }

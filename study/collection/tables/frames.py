@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import pandas as pd
 from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
+from study.participation.screens import find_order
 from study.tasks import find_task
 from study.tasks.task import Task
 
@@ -81,7 +83,11 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="adv_incorrect, std_incorrect, std_correct",
     ),
     Column("category", "class the AI predicted (the target category)", lambda one: one.trial.target),
-    Column("alternative", "the foil: the other option", lambda one: one.trial.alternative),
+    Column(
+        "alternative",
+        "the foil: the other option, or the first of several (the column order has all)",
+        lambda one: one.trial.alternative,
+    ),
     Column("truth", "true class of the image", lambda one: one.trial.truth),
     Column(
         "choice",
@@ -162,6 +168,22 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         lambda one: one.task.find_level(one.row["choice"]),
         values="1 to 4",
         dtype=WHOLE,
+    ),
+    Column(
+        "n_classes",
+        "how many classes participants chose from; chance is one in so many. Empty in tasks whose options are no "
+        "classes",
+        lambda one: one.task.options if one.task.choices is None else None,
+        values="2 to 5",
+        dtype=WHOLE,
+    ),
+    Column(
+        "order",
+        "of predict with more than two classes, those classes as they were on the screen, from left to right; empty "
+        "elsewhere",
+        lambda one: find_order(json.loads(one.row["screen_json"])) if one.task.has_several else None,
+        values="classes with | between them",
+        dtype=TEXT,
     ),
 )
 

@@ -33,11 +33,19 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 @contextmanager
-def serve_task(home: Path, task: str, *, trials: int, practice: int) -> Iterator[Server]:
-    """Serve a study of a task in the condition that shows most: heatmaps and examples."""
-    settings = {"study": {"task": task}}
+def serve_task(
+    home: Path,
+    task: str,
+    *,
+    trials: int,
+    practice: int,
+    conditions: tuple[str, ...] = ("both",),
+    settings: dict[str, Any] | None = None,
+) -> Iterator[Server]:
+    """Serve a study of a task, by default in the condition that shows most: heatmaps and examples."""
+    config = {"study": {"task": task}, **(settings or {})}
     folder = write_bundle(
-        home / "bundle", name="demo", trials=trials, practice=practice, conditions=("both",), config=settings
+        home / "bundle", name="demo", trials=trials, practice=practice, conditions=conditions, config=config
     )
     with Service(home) as service:
         service.researcher.open_study(folder, per_condition=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from study.building.preview import preview_trial
 from study.conditions import CONDITIONS
+from study.plan.draft import StudyDraft
 from tests.photographs import Photographs
 
 
@@ -26,3 +27,21 @@ def test_the_preview_shows_the_trial_of_the_build(photographs: Photographs) -> N
         shown = CONDITIONS[name].shown(trial)
         assert preview.asset(shown.target).is_file()
     assert not list((photographs.home / "cache" / "previews").rglob("manifest.json"))
+
+
+def test_more_options_change_nothing_else_of_a_trial(photographs: Photographs) -> None:
+    """The oracle is the trial of two options: same images, target and foil, and two classes of the network more.
+
+    Catches a repeated class, a foil that is not among the options, and images that depend on how many there are.
+    """
+    draft, path = StudyDraft.read(photographs.folder / "photographs.toml"), photographs.folder / "several.toml"
+    draft.set("conditions", ["none", "saliency"])
+    draft.set("saliency", {"method": "grad_cam"})
+    draft.save(path)
+    two = preview_trial(path, photographs.home).trial
+    draft.set("trials.options", 4)
+    draft.save(path)
+    four = preview_trial(path, photographs.home).trial
+    path.unlink()
+    assert two.model_dump(exclude={"options"}) == four.model_dump(exclude={"options"})
+    assert (len({*four.options}), {*two.options} - {*four.options}) == (4, set())

@@ -146,7 +146,8 @@ def _describe_teaching(teaching: Mapping[str, Any]) -> str:
 def _describe_task(data: Responses, manifest: Manifest) -> str:
     question = manifest.texts.get("question", "")
     asked = f"On each trial participants were asked: “{question}” " if question else ""
-    return f"{asked}A response was correct if {data.task.meaning.partition(':')[0]}."
+    chance = data.task.explain_chance()
+    return f"{asked}A response was correct if {data.task.meaning.partition(':')[0]}. {chance}".strip()
 
 
 def _describe_analysis(

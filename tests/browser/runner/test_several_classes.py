@@ -1,0 +1,104 @@
+"""`predict` with four classes in a real browser: by key, mouse and touch, and what the network carries before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from study.bundle import Bundle
+from tests.browser.participation import agree, newest, query, wait_for_trial
+from tests.browser.runner.conftest import DESKTOP, serve_task
+from tests.browser.runner.test_scale import PHONE, assert_fits
+from tests.server import Server
+
+pytestmark = pytest.mark.browser
+
+FOUR = {"trials": {"options": 4}, "pacing": {"confidence": True}}
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a study of four classes, with heatmaps and a question about confidence."""
+    home = tmp_path_factory.mktemp("several")
+    with serve_task(home, "predict", trials=3, practice=1, conditions=("saliency",), settings=FOUR) as running:
+        yield running
+
+
+def _press(page: Page, number: int, key: str, name: str) -> str:
+    """Wait for a trial, respond by this key, and give the confidence; return the class that was on that button."""
+    wait_for_trial(page, number)
+    pressed = page.locator("#answers button").nth(int(name) - 1).locator("span").inner_text()
+    page.keyboard.press(key)
+    page.locator("#sure button").nth(4).click()
+    return pressed
+
+
+def test_each_class_is_stored_once_as_it_was_pressed(chromium: Browser, several: Server) -> None:
+    """By key, mouse and touch, with a fifth key and a press that is too early, then confidence.
+
+    Catches a class that is another one in the database, a fifth key that responds, the digit of a confidence taken for
+    a class, the AI's class or its examples in what the network carried before a response, buttons of different sizes,
+    and four that a phone or axe cannot have.
+    """
+    manifest = Bundle(several.home / "bundle").manifest
+    context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
+    page, carried = context.new_page(), []
+
+    def keep(request: Request) -> None:
+        response = request.response()
+        is_image = "/assets/" in request.url
+        carried.append(request.url if is_image or response is None else response.text())
+
+    page.on("requestfinished", keep)
+    page.goto(f"{several.url}/run/demo?pid=5f3a9c0d1e2b")
+    agree(page)
+    expect(page.locator("#instructions .prose")).to_contain_text("even if you would have chosen another one")
+    page.click("#understood")
+    expect(page.locator("#mini .mini-option")).to_have_count(4)
+    page.click("#seen")
+    page.click("#begin")
+    wait_for_trial(page, 1)
+    assert_fits(page)
+    page.keyboard.press("5")
+    expect(page.locator("#slow")).to_contain_text("Press a number from 1 (on the left) to 4 (on the right)")
+    assert "The AI called" not in "\n".join(carried)
+    _press(page, 1, "4", "4")
+    expect(page.locator("#feedback p")).to_have_text(f"The AI called this picture “{manifest.practice[0].target}”.")
+    page.click("#next")
+    page.click("#begin")
+    page.wait_for_selector('#trial[data-phase="fixation"]')
+    page.keyboard.press("2")  # too early
+    pressed = [_press(page, 1, "Numpad3", "3")]
+    wait_for_trial(page, 2)
+    button = page.locator("#answers button").nth(0)
+    sizes = {
+        (box["width"], box["height"]) for one in page.locator("#answers button").all() if (box := one.bounding_box())
+    }
+    assert len({tuple(map(round, size)) for size in sizes}) == 1
+    pressed.append(button.locator("span").inner_text())
+    button.click()
+    page.locator("#sure button").nth(0).click()
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    wait_for_trial(page, 3)
+    assert_fits(page)
+    pressed.append(page.locator("#answers button").nth(3).locator("span").inner_text())
+    page.locator("#answers button").nth(3).tap()
+    page.locator("#sure button").nth(2).tap()
+    page.wait_for_selector("#end:not([hidden])")
+    context.close()
+    examples = {e.image for trial in (*manifest.trials, *manifest.practice) for e in trial.assets.examples}
+    assert not [name for name in examples if name in "\n".join(carried)]
+    sql = (
+        "SELECT side, input, choice, item_id, confidence FROM response JOIN trial_plan USING (session_id, trial_index) "
+        "WHERE session_id = ? AND phase = 'main' ORDER BY trial_index"
+    )
+    rows = query(several, sql, newest(several))
+    assert [row[:2] for row in rows] == [("3", "key"), ("1", "mouse"), ("4", "touch")]
+    trials = {trial.id: trial for trial in manifest.trials}
+    assert [trials[item].options["abcd".index(choice)] for _, _, choice, item, _ in rows] == pressed
+    assert [row[4] for row in rows] == [1, 0, 0.5]
+    early = query(several, "SELECT payload_json FROM page_event WHERE kind = 'anticipation'")
+    assert [json.loads(row[0])["side"] for row in early] == ["2"]
