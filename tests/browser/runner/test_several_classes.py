@@ -40,8 +40,8 @@ def test_each_class_is_stored_once_as_it_was_pressed(chromium: Browser, several:
     """By key, mouse and touch, with a fifth key and a press that is too early, then confidence.
 
     Catches a class that is another one in the database, a fifth key that responds, the digit of a confidence taken for
-    a class, the AI's class or its examples in what the network carried before a response, buttons of different sizes,
-    and four that a phone or axe cannot have.
+    a class, the AI's class or its examples in what the network carried before a response, an image that is small for
+    examples that no condition has, buttons of different sizes, and four that a phone or axe cannot have.
     """
     manifest = Bundle(several.home / "bundle").manifest
     context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
@@ -62,6 +62,9 @@ def test_each_class_is_stored_once_as_it_was_pressed(chromium: Browser, several:
     page.click("#begin")
     wait_for_trial(page, 1)
     assert_fits(page)
+    box = page.locator("#target").bounding_box()
+    assert box is not None
+    assert box["height"] > 0.45 * DESKTOP["height"]  # no empty place for examples
     page.keyboard.press("5")
     expect(page.locator("#slow")).to_contain_text("Press a number from 1 (on the left) to 4 (on the right)")
     assert "The AI called" not in "\n".join(carried)
