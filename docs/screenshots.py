@@ -53,7 +53,7 @@ DRAWINGS, STUDY = "drawings", "my-study"
 """An image set and a study that the guides show."""
 GUIDED = {
     "models-and-images": f"library?set={DRAWINGS}",
-    "design": f"design?study={STUDY}&part=Explanations",
+    "design": f"design?study={STUDY}&part=Trials",
     "results": PAGES["results"],
 }
 """Pages of the guides."""
@@ -67,7 +67,7 @@ MADE = {
     PAGES["exploratory"]: "Data table",
     GUIDED["models-and-images"]: "Labels and classes",
     GUIDED["design"]: "The study can be built",
-    GUIDED["results"]: "as in the paper: χ²",
+    GUIDED["results"]: "only, as in the paper",
 }
 """A text that a page shows only when its background jobs are done."""
 

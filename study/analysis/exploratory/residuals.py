@@ -52,7 +52,7 @@ class Rows:
 
     def code(self, columns: list[str]) -> NDArray[np.int64]:
         """Return (n,) the number of the combination of columns that each row has."""
-        return self.frame.groupby(columns, observed=True, sort=False).ngroup().to_numpy()
+        return np.asarray(self.frame.groupby(columns, observed=True, sort=False).ngroup())
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
@@ -64,12 +64,12 @@ class Rows:
         """(m, 2) the rows of consecutive trials of a participant."""
         order = np.lexsort([self.trials, self.code(["participant"])])
         people = self.code(["participant"])[order]
-        return np.column_stack([order[:-1], order[1:]])[people[1:] == people[:-1]]
+        return np.asarray(np.column_stack([order[:-1], order[1:]])[people[1:] == people[:-1]])
 
     @cached_property
     def trials(self) -> Floats:
         """(n,) the place of each response in its participant's order."""
-        return pd.to_numeric(self.frame["trial"]).to_numpy(dtype=np.float64)
+        return np.asarray(pd.to_numeric(self.frame["trial"]), dtype=np.float64)
 
     def deviations(self, correct: Floats) -> Floats:
         """Return (n,) each response minus the share correct of its cell of the fixed effects."""
