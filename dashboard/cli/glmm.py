@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def glmm(
     csv: Annotated[Path, typer.Argument(help="A CSV file.")],
     formula: Annotated[str, typer.Option(help="Formula as in lme4.")],
-    family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
+    family: Annotated[str, typer.Option(help="binomial, ordinal (levels 1, 2, 3), gaussian or poisson.")] = "binomial",
     link: Annotated[str | None, typer.Option(help="For a binomial model: logit or probit.")] = None,
     factor: Annotated[list[str] | None, typer.Option(help="A numeric column to treat as a factor. Repeatable.")] = None,
     reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
@@ -81,6 +81,8 @@ def glmm(
 
     Means are estimated marginal means, as of R's emmeans: --means "explanation | trial_type" --adjust mvt.
 
+    Of an ordinal model (cumulative logit), the response is a column of whole numbers, the levels of a scale.
+
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
     from study.analysis.means import bayes_factors
@@ -132,9 +134,14 @@ def _estimate(
     """Estimate the means and effects that are asked for, as lines and as values for JSON."""
     from study.analysis.means import effects as average
     from study.analysis.means import printing
+    from study.analysis.models import intervals
 
     lines: list[str] = []
-    values: dict[str, Any] = {"means": []} if means else {}
+    values: dict[str, Any] = (
+        {"odds_ratios": printing.list_rows(intervals.odds_ratios(model))} if model.thresholds else {}
+    )
+    if means:
+        values["means"] = []
     for one in means:
         said, value = _estimate_means(frame, model, one, asked)
         lines += said

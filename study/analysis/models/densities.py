@@ -86,12 +86,82 @@ def _differentiate_log_phi(eta: Floats) -> tuple[Floats, Floats, Floats]:
     return ratio, ratio * (eta + ratio), ratio * (1.0 - (eta + ratio) * (eta + 2.0 * ratio))
 
 
+class CumulativeLogit(Density):
+    """Levels 1 to K in their order: log-odds of a level up to k are the threshold k minus eta (McCullagh, 1980).
+
+    Its own parameters are the first threshold and the logarithms of the distances to the next, so that every value of
+    them has its thresholds in order. `m` weighs rows.
+
+    Parameters
+    ----------
+    thresholds
+        (K - 1,) in increasing order.
+    """
+
+    def __init__(self, thresholds: Floats | None = None) -> None:
+        self.thresholds = np.zeros(1) if thresholds is None else thresholds
+        self._edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
+
+    def log(self, eta: Floats, y: Floats, m: Floats) -> Floats:
+        upper, lower, gap = self._cut(eta, y)
+        # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)) loses no digits far out
+        return np.asarray(m * (np.log1p(-np.exp(-gap)) - np.logaddexp(0.0, -upper) - np.logaddexp(0.0, lower)))
+
+    def differentiate(self, eta: Floats, y: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
+        upper, lower, _ = self._cut(eta, y)
+        a, b = expit(upper), expit(lower)
+        slope_a, slope_b = a * (1.0 - a), b * (1.0 - b)
+        third = -slope_a * (1.0 - 2.0 * a) - slope_b * (1.0 - 2.0 * b)
+        return m * (a + b - 1.0), m * (slope_a + slope_b), m * third
+
+    def constant(self, *_: Floats) -> float:
+        return 0.0
+
+    def at(self, own: Floats) -> CumulativeLogit:
+        """Return the density at its own parameters (K - 1,)."""
+        return CumulativeLogit(own[0] + np.concatenate([[0.0], np.cumsum(np.exp(own[1:]))]))
+
+    @property
+    def own(self) -> Floats:
+        """Its own parameters (K - 1,)."""
+        return np.concatenate([self.thresholds[:1], np.log(np.diff(self.thresholds))])
+
+    @property
+    def jacobian(self) -> Floats:
+        """(K - 1, K - 1) derivatives of each threshold (a row) by the own parameters."""
+        distances = np.concatenate([[1.0], np.diff(self.thresholds)])
+        return np.tril(np.tile(distances, (len(distances), 1)))
+
+    def differentiate_own(self, eta: Floats, y: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return (K - 1, n) by its own parameters: of the log-density, its first by eta, minus its second."""
+        upper, lower, gap = self._cut(eta, y)
+        a, b = expit(upper), expit(lower)
+        slope_a, slope_b = a * (1.0 - a), b * (1.0 - b)
+        with np.errstate(over="ignore"):
+            narrow = 1.0 / np.expm1(gap)
+        by_upper = (1.0 - a + narrow, slope_a, slope_a * (1.0 - 2.0 * a))
+        by_lower = (-b - narrow, slope_b, slope_b * (1.0 - 2.0 * b))
+        places = np.arange(1, len(self.thresholds) + 1)[:, None]
+        above, below = (y == places) * m, (y - 1 == places) * m
+        first, second, third = (
+            self.jacobian.T @ (above * u + below * v) for u, v in zip(by_upper, by_lower, strict=True)
+        )
+        return first, second, third
+
+    def _cut(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return (n,) the thresholds above and below each response, less eta, and the distance between the two."""
+        level = y.astype(np.int64)
+        upper, lower = self._edges[level], self._edges[level - 1]
+        return upper - eta, lower - eta, upper - lower
+
+
 _DENSITIES: dict[tuple[str, str], Density] = {
     ("binomial", "logit"): Logit(),
     ("binomial", "probit"): Probit(),
     ("poisson", "log"): Log(),
+    ("ordinal", "logit"): CumulativeLogit(),
 }
-_USUAL = {"binomial": "logit", "poisson": "log"}
+_USUAL = {"binomial": "logit", "poisson": "log", "ordinal": "logit"}
 
 
 def find(family: str, link: str | None) -> Density | None:
