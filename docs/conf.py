@@ -106,6 +106,7 @@ SECTIONS = {
         "show-summaries",
         "debug-a-model",
         "measure-reliance",
+        "analyse-a-scale",
         "add-*",
     ],
     "docs/background": [

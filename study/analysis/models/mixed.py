@@ -116,10 +116,11 @@ def fit(
 
 def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart, ...]:
     """Split the coefficients' covariance, for the degrees of freedom of tests; nothing without random slopes."""
-    is_ordinal = model.family == ordinal.FAMILY  # whose thresholds no working response replaces
-    if is_ordinal or not (model.is_laplace and model.blocks and formulas.has_slopes(model.formula)):
+    if not (model.is_laplace and model.blocks and formulas.has_slopes(model.formula)):
         return ()
     likelihood, parameters = laplace.of(frame, model)
+    if model.family == ordinal.FAMILY:
+        return ordinal.split_variance(likelihood, parameters)
     return denominators.split_variance(likelihood, likelihood.at(parameters))
 
 

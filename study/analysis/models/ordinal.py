@@ -4,26 +4,37 @@ logit P(level <= k) = threshold_k - eta with eta = X beta + Z b (McCullagh, 1980
 doi:10.1111/j.2517-6161.1980.tb01109.x; R's ordinal::clmm): exp(beta) multiplies the odds of a higher level, wherever
 the scale is cut. The Laplace-approximate likelihood (`study.analysis.models.laplace`) is maximised over coefficients,
 thresholds and factors together, from the model without random terms, whose likelihood has a single maximum. Standard
-errors come from the observed information, and tests are z, as those of clmm.
+errors come from the observed information; tests are z, as those of clmm, and of contrasts t where there are slopes.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import glmm
 import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis.models import coding, estimability, laplace, raw_fits, search, sentences, separation, starts
+from study.analysis.models import (
+    coding,
+    denominators,
+    estimability,
+    laplace,
+    raw_fits,
+    search,
+    sentences,
+    separation,
+    starts,
+)
 from study.analysis.models import formula as formulas
 from study.analysis.models.densities import CumulativeLogit
 from study.analysis.models.fitting import FitSettings
 from study.analysis.models.laplace import Block, Laplace
-from study.analysis.models.records import Coefficient, Floats, MixedModel, RandomBlock, RandomEffect
+from study.analysis.models.records import Coefficient, Floats, MixedModel, RandomBlock, RandomEffect, VariancePart
 from study.analysis.models.search import Maximum
 
 FAMILY = "ordinal"
@@ -107,6 +118,19 @@ def fit(frame: pd.DataFrame, formula: str, settings: FitSettings) -> MixedModel:
     spread = search.compute_spread(likelihood, maximum)
     maximum = search.take_newton_step(likelihood, maximum, spread)
     return _record(formula, data, likelihood, maximum, spread, terms)
+
+
+def split_variance(likelihood: Laplace, parameters: Floats) -> tuple[VariancePart, ...]:
+    """Split the coefficients' covariance as `denominators.split_variance`, with an intercept for the thresholds.
+
+    Of two levels it is that of the logistic model. Of more the thresholds also move against each other, which changes
+    the coefficients' covariance little and the shares of its sources less.
+    """
+    point = likelihood.at(parameters)
+    with_intercept = copy.copy(likelihood)
+    with_intercept.design = np.column_stack([np.ones(len(likelihood.design)), likelihood.design])
+    parts = denominators.split_variance(with_intercept, point)
+    return tuple(replace(part, covariance=part.covariance[1:, 1:]) for part in parts)
 
 
 def _swap(levels: tuple[np.ndarray, list[str]], values: Floats) -> tuple[np.ndarray, Floats, list[str]]:
