@@ -134,12 +134,8 @@ def _estimate(
     """Estimate the means and effects that are asked for, as lines and as values for JSON."""
     from study.analysis.means import effects as average
     from study.analysis.means import printing
-    from study.analysis.models import intervals
 
-    lines: list[str] = []
-    values: dict[str, Any] = (
-        {"odds_ratios": printing.list_rows(intervals.odds_ratios(model))} if model.thresholds else {}
-    )
+    lines, values = _describe_odds(frame, model) if model.thresholds else ([], {})
     if means:
         values["means"] = []
     for one in means:
@@ -151,6 +147,20 @@ def _estimate(
         lines += ["", *printing.write_effects(tables, asked.scale or "population")]
         values["effects"] = [printing.list_rows(table) for table in tables]
     return lines, values
+
+
+def _describe_odds(frame: pd.DataFrame, model: MixedModel) -> tuple[list[str], dict[str, Any]]:
+    """Return an ordinal model's odds ratios as values, and say whether they hold at each threshold."""
+    from study.analysis.means import printing
+    from study.analysis.models import intervals, proportional
+
+    values: dict[str, Any] = {"odds_ratios": printing.list_rows(intervals.odds_ratios(model))}
+    try:
+        made = proportional.check(frame, model)
+    except ForetellError as error:
+        return [str(error)], values
+    values["proportional_odds"] = {"chisq": made.chisq, "df": made.df, "p": made.p}
+    return [proportional.describe(made)], values
 
 
 def _estimate_means(

@@ -219,6 +219,13 @@ of condition by whether the AI was wrong, with the random effects of the default
 each condition against the first, where the AI was right and where it was wrong, the mean levels, and a sentence on what
 changed (Holm's method). Its tests are t with Satterthwaite's degrees of freedom, computed with an intercept for the
 thresholds: of two levels they are those of the logistic model. Confidence with more than ten values is taken in tenths.
+In 150 simulated studies of 40 participants and 8 categories without an effect of conditions, some p (Holm) was below
+.05 in 5%; in 150 more whose categories differ in that effect (SD .4), also in 5%.
+
+**Proportional odds.** "Levels by condition: proportional odds", and a line of `glmm`, compare the model with one
+in which each combination of the fixed effects has thresholds of its own, by their likelihood ratio. With contact as the
+only effect on the wines, both models are those of R's `clmm2`; 6% of 150 simulated studies with proportional odds had
+p below .05. It needs factors with all their interactions, and every level in each combination.
 """
 
 FEW = """\

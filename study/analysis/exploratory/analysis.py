@@ -43,6 +43,7 @@ EXPLORATORY = Registry(
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",
+        "proportional_odds": "study.analysis.exploratory.proportional_odds:ANALYSIS",
         "calibration": "study.analysis.exploratory.calibration:ANALYSIS",
         "calibration_scores": "study.analysis.exploratory.calibration:SCORES",
         "categories": "study.analysis.exploratory.items:CATEGORIES",

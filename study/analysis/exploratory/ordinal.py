@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, with_figure
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
@@ -47,8 +47,10 @@ def rate_confidence(frame: pd.DataFrame) -> pd.DataFrame:
     return rated.assign(value=value, rank=pd.factorize(value, sort=True)[0])
 
 
-def fit(rated: pd.DataFrame) -> MixedModel:
+def fit(rated: pd.DataFrame) -> tuple[pd.DataFrame, MixedModel]:
     """Fit the ordinal model of conditions, and where the AI was both right and wrong of their effects in each.
+
+    Returns the rows as they were fitted, with the column `wrong`, and the model.
 
     Parameters
     ----------
@@ -69,15 +71,16 @@ def fit(rated: pd.DataFrame) -> MixedModel:
     )
     fixed = "condition * wrong" if coded["wrong"].nunique() > 1 else "condition"
     random = random_effects.by_condition(random_effects.sensible(coded)).replace("trial_type", "wrong")
-    return random_effects.reduce(
+    model, _ = random_effects.reduce(
         random,
         lambda effects, near: mixed.fit(coded, f"rank ~ {fixed} + {effects}", family="ordinal", near=near),
         lambda fitted: fitted.effects,
-    )[0]
+    )
+    return coded, model
 
 
-def table(rated: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Compare each condition with the first, where the AI was right and where it was wrong.
+def tabulate(coded: pd.DataFrame, model: MixedModel, *, level: float = 0.95) -> pd.DataFrame:
+    """Compare each condition with the first, where the AI was right and where it was wrong, from what `fit` returns.
 
     Returns
     -------
@@ -85,26 +88,24 @@ def table(rated: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         trials, condition, `responses`, mean (of `value`), odds_ratio (of a higher level), low, high, p, p_holm (over
         all rows). The first condition has a mean only.
     """
-    model, order = fit(rated), accuracies.order(rated)
-    wrong = rated["trial_type"] != "std_correct"
-    kinds = [k for k in (0, 1) if (wrong == bool(k)).any()]
+    order, kinds = list(coded["condition"].cat.categories), sorted(coded["wrong"].unique())
     rows, weights = [], []
     for kind in kinds:
         for name in order:
-            own = rated.loc[(wrong == bool(kind)) & (rated["condition"] == name), "value"]
+            own = coded.loc[(coded["wrong"] == kind) & (coded["condition"] == name), "value"]
             rows.append((KINDS[kind] if len(kinds) > 1 else ALL, name, len(own), float(own.mean())))
-            weights.append(_compare(model, order, name, kind))
+            more, less = model.design_with_dropped(make_cells(coded, [name, order[0]], wrong=kind))
+            weights.append(more - less)
     made = pd.DataFrame(rows, columns=["trials", "condition", "responses", "mean"])
     compared = (made["condition"] != order[0]).to_numpy()
     estimates = _estimate(model, np.array(weights)[compared], level).set_axis(made.index[compared])
     return made.join(estimates)
 
 
-def _compare(model: MixedModel, order: Sequence[str], name: str, wrong: int) -> Floats:
-    """Return a condition less the first, as a combination of the coefficients."""
-    cells = pd.DataFrame({"condition": pd.Categorical([name, order[0]], categories=list(order)), "wrong": [wrong] * 2})
-    more, less = model.design_with_dropped(cells)
-    return np.asarray(more - less, dtype=np.float64)
+def make_cells(coded: pd.DataFrame, conditions: Sequence[str], *, wrong: int) -> pd.DataFrame:
+    """Make a row of predictors for each of some conditions, where the AI was right (0) or wrong (1)."""
+    levels = coded["condition"].cat.categories
+    return pd.DataFrame({"condition": pd.Categorical(conditions, categories=levels), "wrong": wrong})
 
 
 def _estimate(model: MixedModel, weights: Floats, level: float) -> pd.DataFrame:
@@ -159,16 +160,20 @@ def _has_scale(study: AnalysedStudy) -> bool:
     return study.data.task.is_scale and "choice" in study.frame
 
 
-def _is_rated(study: AnalysedStudy) -> bool:
+def is_rated(study: AnalysedStudy) -> bool:
+    """Say whether participants gave levels of a scale, or their confidence."""
     has_confidence = "confidence" in study.frame and bool(study.frame["confidence"].notna().any())
     return _has_scale(study) or has_confidence
 
 
-def _compute(study: AnalysedStudy) -> TableAndFigure:
+def rate(study: AnalysedStudy) -> pd.DataFrame:
+    """Add `value` and `rank` to the responses of a study: of its scale, or else of confidence."""
     choices = study.data.task.choices or ()
-    rated = rate_choices(study.frame, choices) if _has_scale(study) else rate_confidence(study.frame)
-    made = table(rated)
-    return made, figure(made)
+    return rate_choices(study.frame, choices) if _has_scale(study) else rate_confidence(study.frame)
+
+
+def _compute(study: AnalysedStudy) -> TableAndFigure:
+    return with_figure(tabulate(*fit(rate(study))), figure)
 
 
 def _explain(study: AnalysedStudy) -> str:
@@ -190,6 +195,6 @@ ANALYSIS = ExploratoryAnalysis(
     "Levels by condition: ordinal model",
     _explain,
     _compute,
-    needs=_is_rated,
+    needs=is_rated,
     conclude=lambda study, table: conclude(table, study.level),
 )

@@ -150,7 +150,7 @@ class Laplace:
     @property
     def fixed_size(self) -> int:
         """Number of coefficients and own parameters of the density, which come first."""
-        own = int(self.successes.max()) - 1 if isinstance(self.density, CumulativeLogit) else 0
+        own = self.density.count_own(self.successes) if isinstance(self.density, CumulativeLogit) else 0
         return int(self.design.shape[1]) + own
 
     @property
@@ -312,7 +312,7 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
         theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
     counts, responses = coding.read_response(data, text, model.weights, model.family)
     likelihood = Laplace(model.design(data, text), counts, responses, blocks, density, formulas.offset(data, text))
-    own = CumulativeLogit(np.array([c.estimate for c in model.thresholds])).own if model.thresholds else np.zeros(0)
+    own = CumulativeLogit(np.array([[c.estimate for c in model.thresholds]])).own if model.thresholds else np.zeros(0)
     return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), own, *theta])
 
 

@@ -189,7 +189,7 @@ def _fit_without_random_terms(data: _Data) -> tuple[Maximum, Floats]:
     likelihood = data.make_likelihood([_make_empty_block(data)])
     below = np.array([data.weight[data.level <= k].sum() for k in range(1, len(data.levels))]) / data.weight.sum()
     cuts = np.log(below / (1.0 - below)) + float(np.average(data.offset, weights=data.weight))
-    start = np.concatenate([np.zeros(data.design.shape[1]), CumulativeLogit(cuts).own, [0.0]])
+    start = np.concatenate([np.zeros(data.design.shape[1]), CumulativeLogit(cuts[None, :]).own, [0.0]])
     for _ in range(2):  # in units of the curvature at the start, then at the end: predictors have any unit
         scale = np.zeros((len(start), len(start)))
         free = list(range(likelihood.fixed_size))
@@ -222,7 +222,7 @@ def _record(
     coefficients = _make_coefficients(data.names, maximum.parameters[:p], spread[:p, :p])
     density = CumulativeLogit().at(maximum.parameters[p:fixed])
     by_own = density.jacobian
-    cuts = _make_coefficients(data.thresholds, density.thresholds, by_own @ spread[p:fixed, p:fixed] @ by_own.T)
+    cuts = _make_coefficients(data.thresholds, density.thresholds[0], by_own @ spread[p:fixed, p:fixed] @ by_own.T)
     equal = estimability.find_equal_columns(data.aliased, [*data.names, *data.dropped])
     return MixedModel(
         formula=formula,

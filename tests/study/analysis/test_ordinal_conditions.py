@@ -52,7 +52,7 @@ def test_odds_ratios_are_those_of_the_model_in_other_columns(
         for k, (kind, name) in enumerate(names)
     }
     conditions = pd.Categorical(rated["condition"], ["none", "saliency", "examples", "both"])
-    _, _, effects = ordinal.fit(rated).formula.partition(" + (")
+    _, _, effects = ordinal.fit(rated)[1].formula.partition(" + (")
     other = mixed.fit(
         rated.assign(wrong=wrong, condition=conditions, **columns),
         f"rank ~ wrong + {' + '.join(columns)} + ({effects}",
@@ -113,6 +113,23 @@ def test_confidence_is_ranked_by_its_values_or_in_tenths() -> None:
 def test_trials_of_one_kind_have_a_row_for_each_condition(data: reading.Responses) -> None:
     """Catches a model with an empty half where the AI was always right."""
     rated = ordinal.rate_choices(data.frame[data.frame["trial_type"] == "std_correct"], CHOICES)
-    table = ordinal.table(rated)
+    table = ordinal.tabulate(*ordinal.fit(rated))
     assert list(table["trials"]) == [ordinal.ALL] * 4
     assert " where " not in ordinal.conclude(table, 0.99)
+
+
+def test_proportional_odds_are_of_the_same_contrasts(
+    data: reading.Responses, result: exploratory.ExploratoryResult
+) -> None:
+    """Catches thresholds of another condition: a common odds ratio lies between those at each threshold, which are near
+    those of the responses that were simulated with proportional odds."""
+    made = exploratory.compute("proportional_odds", AnalysedStudy(data))
+    compared = result.table.dropna(subset=["odds_ratio"])
+    assert list(made.table["odds_ratio"]) == list(compared["odds_ratio"])
+    assert (made.table["lowest"] < made.table["odds_ratio"]).all()
+    assert (made.table["odds_ratio"] < made.table["highest"]).all()
+    assert made.table["df"].eq(7 * 2).all()
+    assert made.conclusion.startswith("No evidence against proportional odds (χ²(14) = ")
+    rare = data.frame[(data.frame["condition"] != "none") | (data.frame["choice"] != CHOICES[0])]
+    with pytest.raises(ForetellError, match="a level never occurs in one of the combinations"):
+        exploratory.compute("proportional_odds", AnalysedStudy(replace(data, frame=rare)))

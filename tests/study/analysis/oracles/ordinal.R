@@ -1,4 +1,4 @@
-# Writes ordinal.json: what R's ordinal::clmm (Laplace approximation) and clm make of data with ordered levels, so that
+# Writes ordinal.json: what R's ordinal::clmm and clmm2 (Laplace approximation) and clm make of data with ordered levels, so that
 # a test compares coefficients, thresholds, standard errors, standard deviations and log-likelihoods.
 # Run in this folder:  Rscript ordinal.R   (R 4.2.2, ordinal 2022.11.16)
 suppressMessages({library(ordinal); library(jsonlite)})
@@ -32,9 +32,17 @@ cases <- list(
   list(name = "wine", data = wines, formula = rating ~ temp + contact + (1 | judge)),
   list(name = "wine_two_groupings", data = transform(wine, rating = as.integer(rating))[c("rating", "temp", "contact", "judge", "bottle")],
        formula = rating ~ temp * contact + (1 | judge) + (1 | bottle)),
+  list(name = "wine_contact", data = wines[c("rating", "contact", "judge")], formula = rating ~ contact + (1 | judge)),
   list(name = "wine_fixed", data = wines, formula = rating ~ temp + contact),
   list(name = "agreement", data = agreement, formula = level ~ condition * wrong + (1 | participant) + (1 | item)),
   list(name = "confidence", data = confidence, formula = step ~ difficulty + (1 + difficulty | participant)))
+
+# The model with thresholds of its own for each level of contact, by the older function, which alone has them.
+nominal <- function(data) {
+  fit <- clmm2(rating ~ 1, nominal = ~ contact, random = judge, data = data, nAGQ = 1, Hess = FALSE,
+               control = clmm2.control(grtol = 1e-8))
+  list(loglik = as.numeric(logLik(fit)), thresholds = unname(fit$Theta))
+}
 
 describe <- function(case) {
   data <- case$data; response <- all.vars(case$formula)[1]
@@ -46,7 +54,7 @@ describe <- function(case) {
   list(name = case$name, formula = paste(deparse(case$formula, width.cutoff = 500), collapse = ""), data = case$data,
        levels = lapply(Filter(is.factor, case$data), levels), terms = terms, estimate = unname(fit$beta),
        se = unname(table[terms, 2]), thresholds = unname(fit$alpha), thresholds_se = unname(table[cuts, 2]),
-       loglik = as.numeric(logLik(fit)), df = attr(logLik(fit), "df"), random = spread)
+       nominal = if (case$name == "wine_contact") nominal(data), loglik = as.numeric(logLik(fit)), df = attr(logLik(fit), "df"), random = spread)
 }
 
 write_json(lapply(cases, describe), "ordinal.json", digits = 10, auto_unbox = TRUE, dataframe = "columns", null = "null")
