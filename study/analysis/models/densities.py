@@ -143,7 +143,7 @@ class CumulativeLogit(Density):
         """(S (K - 1), S (K - 1)) derivatives of each threshold (a row) by the own parameters."""
         ones = np.ones((len(self.thresholds), 1))
         distances = np.hstack([ones, np.diff(self.thresholds, axis=1)])
-        return block_diag(*(np.tril(np.tile(row, (len(row), 1))) for row in distances))
+        return np.asarray(block_diag(*(np.tril(np.tile(row, (len(row), 1))) for row in distances)), dtype=np.float64)
 
     def differentiate_own(self, eta: Floats, y: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (S (K - 1), n) by its own parameters: of the log-density, its first by eta, minus its second."""
