@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
 from study.analysis.exploratory import analysis as exploratory
@@ -133,3 +134,21 @@ def test_proportional_odds_are_of_the_same_contrasts(
     rare = data.frame[(data.frame["condition"] != "none") | (data.frame["choice"] != CHOICES[0])]
     with pytest.raises(ForetellError, match="a level never occurs in one of the combinations"):
         exploratory.compute("proportional_odds", AnalysedStudy(replace(data, frame=rare)))
+
+
+def _draw() -> None:
+    import pandas as pd
+
+    from dashboard.results.exploratory import _measure
+    from study.analysis.exploratory.analysis import ExploratoryResult
+
+    _measure(
+        ExploratoryResult("ordinal", "Title", "How to read it.", pd.DataFrame({"p": [0.5]}), None, "What changed.")
+    )
+
+
+def test_the_page_says_what_a_measure_concludes() -> None:
+    """Catches a conclusion that only the report has."""
+    app = AppTest.from_function(_draw).run()
+    assert not app.exception
+    assert [text.value for text in app.markdown] == ["What changed."]
