@@ -205,9 +205,8 @@ of a level up to k are the threshold k less the linear predictor (McCullagh, 198
 [doi:10.1111/j.2517-6161.1980.tb01109.x](https://doi.org/10.1111/j.2517-6161.1980.tb01109.x)). Thresholds take the place
 of the intercept, and each coefficient is the logarithm of one odds ratio of a higher level, the same at each threshold
 (proportional odds). Random intercepts and slopes, `||`, offsets, weights, profile intervals and the check of
-convergence are those of logistic models, by the same Laplace approximation. There are no
-quadrature points and no other link. Coefficients are tested with z; `--means` compares on the link scale, with slopes
-by t.
+convergence are those of logistic models, by the same Laplace approximation. There are no quadrature points and no
+other link. Coefficients are tested with z; `--means` compares on the link scale, with slopes by t.
 
 Coefficients, thresholds, standard errors and standard deviations are within 1e-4 of R's `ordinal::clmm`, and
 log-likelihoods within 1e-5, for its wine data (one and two groupings), simulated agreement with two crossed groupings,
@@ -219,13 +218,13 @@ of condition by whether the AI was wrong, with the random effects of the default
 each condition against the first, where the AI was right and where it was wrong, the mean levels, and a sentence on what
 changed (Holm's method). Its tests are t with Satterthwaite's degrees of freedom, computed with an intercept for the
 thresholds: of two levels they are those of the logistic model. Confidence with more than ten values is taken in tenths.
-In 150 simulated studies of 40 participants and 8 categories without an effect of conditions, some p (Holm) was below
-.05 in 5%; in 150 more whose categories differ in that effect (SD .4), also in 5%.
+Bias, coverage and false positives in simulated studies are
+[measured](../benchmarks/README.md#ordinal-models-of-conditions).
 
 **Proportional odds.** "Levels by condition: proportional odds", and a line of `glmm`, compare the model with one
 in which each combination of the fixed effects has thresholds of its own, by their likelihood ratio. With contact as the
-only effect on the wines, both models are those of R's `clmm2`; 6% of 150 simulated studies with proportional odds had
-p below .05. It needs factors with all their interactions, and every level in each combination.
+only effect on the wines, both models are those of R's `clmm2`. It needs factors with all their interactions, and every
+level in each combination.
 """
 
 FEW = """\

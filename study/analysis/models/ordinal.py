@@ -42,6 +42,7 @@ FIRST_SD = 0.5
 """Standard deviation (log-odds) of the random effects at which the search starts."""
 MORE_SDS = (1.5, 5.0)
 """Standard deviations of further starts where responses are few."""
+_UNFINISHED = "The search ended before the maximum: do not rely on these numbers; simplify the random effects."
 _INTERCEPT = "(Intercept)"
 
 
@@ -233,6 +234,7 @@ def _record(
         n=len(data.level),
         converged=maximum.arrived,
         messages=(
+            *(() if maximum.arrived else (_UNFINISHED,)),
             *sentences.describe_aliased_columns(data.dropped, equal),
             *sentences.boundary(random),
             *sentences.describe_outsized_estimates(coefficients),

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
 from study.analysis.means.means import estimate_means
-from study.analysis.models import intervals, laplace, mixed, proportional
+from study.analysis.models import denominators, intervals, laplace, mixed, proportional
 from study.analysis.models.densities import CumulativeLogit
 from study.analysis.models.records import MixedModel
 
@@ -80,6 +80,9 @@ def test_two_levels_are_a_logistic_model() -> None:
     assert (-threshold.estimate, threshold.se) == pytest.approx((intercept.estimate, intercept.se), abs=1e-3)
     for one, other in zip(ordinal.coefficients, others, strict=True):
         assert (one.estimate, one.se) == pytest.approx((other.estimate, other.se), abs=1e-3)
+    weights = np.eye(len(others))
+    df = denominators.compute_df(logistic.parts, np.hstack([np.zeros((len(others), 1)), weights]))
+    np.testing.assert_allclose(denominators.compute_df(ordinal.parts, weights), df, rtol=1e-2)
     for effect, other in zip(ordinal.random, logistic.random, strict=True):
         assert effect.sd == pytest.approx(other.sd, abs=1e-3)
 
