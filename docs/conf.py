@@ -108,6 +108,7 @@ SECTIONS = {
         "debug-a-model",
         "choose-among-classes",
         "measure-reliance",
+        "analyse-a-scale",
         "add-*",
     ],
     "docs/background": [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def glmm(
     csv: Annotated[Path, typer.Argument(help="A CSV file.")],
     formula: Annotated[str, typer.Option(help="Formula as in lme4.")],
-    family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
+    family: Annotated[str, typer.Option(help="binomial, ordinal (levels 1, 2, 3), gaussian or poisson.")] = "binomial",
     link: Annotated[str | None, typer.Option(help="For a binomial model: logit or probit.")] = None,
     factor: Annotated[list[str] | None, typer.Option(help="A numeric column to treat as a factor. Repeatable.")] = None,
     reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
@@ -81,6 +81,8 @@ def glmm(
 
     Means are estimated marginal means, as of R's emmeans: --means "explanation | trial_type" --adjust mvt.
 
+    Of an ordinal model (cumulative logit), the response is a column of whole numbers, the levels of a scale.
+
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
     from study.analysis.means import bayes_factors
@@ -133,8 +135,9 @@ def _estimate(
     from study.analysis.means import effects as average
     from study.analysis.means import printing
 
-    lines: list[str] = []
-    values: dict[str, Any] = {"means": []} if means else {}
+    lines, values = _describe_odds(frame, model) if model.thresholds else ([], {})
+    if means:
+        values["means"] = []
     for one in means:
         said, value = _estimate_means(frame, model, one, asked)
         lines += said
@@ -144,6 +147,20 @@ def _estimate(
         lines += ["", *printing.write_effects(tables, asked.scale or "population")]
         values["effects"] = [printing.list_rows(table) for table in tables]
     return lines, values
+
+
+def _describe_odds(frame: pd.DataFrame, model: MixedModel) -> tuple[list[str], dict[str, Any]]:
+    """Return an ordinal model's odds ratios as values, and say whether they hold at each threshold."""
+    from study.analysis.means import printing
+    from study.analysis.models import intervals, proportional
+
+    values: dict[str, Any] = {"odds_ratios": printing.list_rows(intervals.odds_ratios(model))}
+    try:
+        made = proportional.check(frame, model)
+    except ForetellError as error:
+        return [str(error)], values
+    values["proportional_odds"] = {"chisq": made.chisq, "df": made.df, "p": made.p}
+    return [proportional.describe(made)], values
 
 
 def _estimate_means(

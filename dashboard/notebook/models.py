@@ -228,7 +228,7 @@ def glmm(
     frame
         A row for each response. Grouping columns are read as factors.
     family, link
-        "binomial" (link "logit" or "probit"), "gaussian" or "poisson".
+        "binomial" (link "logit" or "probit"), "ordinal" (cumulative logit), "gaussian" or "poisson".
     reference
         Reference levels by column.
     weights

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.results import jobs as work
 from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
+from dashboard.shared.messages import escape_markdown
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.words.wording import IN_WORDS
@@ -24,6 +25,8 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
 
 def _measure(measure: ExploratoryResult) -> None:
     st.caption(measure.says)
+    if measure.conclusion:
+        st.markdown(escape_markdown(measure.conclusion))
     if measure.figure is None:
         numbers.table(measure.table, f"exploratory_{measure.name}", IN_WORDS)
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
-from generators import counterfactuals, exact, readers, reanalysis, training, zoo
+from generators import counterfactuals, exact, ordinal, readers, reanalysis, training, zoo
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
 
@@ -194,6 +194,16 @@ BENCHMARKS = (
         "",
         tables.tabulate_null_studies,
         tables.plot_null_studies,
+    ),
+    Benchmark(
+        "ordinal_studies",
+        "Ordinal models of conditions",
+        "Bias and coverage of the odds ratios of levels by condition, and how often tests reject at .05, in simulated "
+        "studies of 60 participants and 12 categories that differ in the effect of conditions "
+        "([details](../docs/statistics.md#ordinal-models)). Odds are proportional.",
+        "--studies 150",
+        ordinal.tabulate,
+        ordinal.plot,
     ),
     Benchmark(
         "power",

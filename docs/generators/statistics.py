@@ -212,6 +212,34 @@ expected ones, and so has another log-likelihood.
 
 Signal detection is a probit model with the random effects of the default analysis: participants' own d' and criterion,
 and effects of each condition by category and by image, reduced where singular.
+
+## Ordinal models
+
+`glmm --family ordinal` takes a column of whole numbers, the levels of a scale, and fits cumulative logits: the log-odds
+of a level up to k are the threshold k less the linear predictor (McCullagh, 1980,
+[doi:10.1111/j.2517-6161.1980.tb01109.x](https://doi.org/10.1111/j.2517-6161.1980.tb01109.x)). Thresholds take the place
+of the intercept, and each coefficient is the logarithm of one odds ratio of a higher level, the same at each threshold
+(proportional odds). Random intercepts and slopes, `||`, offsets, weights, profile intervals and the check of
+convergence are those of logistic models, by the same Laplace approximation. There are no quadrature points and no
+other link. Coefficients are tested with z; `--means` compares on the link scale, with slopes by t.
+
+Coefficients, thresholds, standard errors and standard deviations are within 1e-4 of R's `ordinal::clmm`, and
+log-likelihoods within 1e-5, for its wine data (one and two groupings), simulated agreement with two crossed groupings,
+and simulated confidence with a random slope (`tests/study/analysis/test_ordinal.py`). A level that never occurs is
+named and changes nothing. An estimate that would be infinite is refused with the name of its term.
+
+"Levels by condition" (Results, Exploratory, and every report of a study with a scale or with confidence) is the model
+of condition by whether the AI was wrong, with the random effects of the default analysis. It gives the odds ratio of
+each condition against the first, where the AI was right and where it was wrong, the mean levels, and a sentence on what
+changed (Holm's method). Its tests are t with Satterthwaite's degrees of freedom, computed with an intercept for the
+thresholds: of two levels they are those of the logistic model. Confidence with more than ten values is taken in tenths.
+Bias, coverage and false positives in simulated studies are
+[measured](../benchmarks/README.md#ordinal-models-of-conditions).
+
+**Proportional odds.** "Levels by condition: proportional odds", and a line of `glmm`, compare the model with one
+in which each combination of the fixed effects has thresholds of its own, by their likelihood ratio. With contact as the
+only effect on the wines, both models are those of R's `clmm2`. It needs factors with all their interactions, and every
+level in each combination.
 """
 
 FEW = """\

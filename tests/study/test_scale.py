@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import ForetellError
-from study.analysis.exploratory import levels
+from study.analysis.exploratory import levels, ordinal
 from study.analysis.exploratory.analysis import AnalysedStudy, list_analyses
 from study.analysis.responses import reading
 from study.bundle import Bundle
@@ -118,6 +118,7 @@ def test_levels_of_simulated_participants_follow_their_log_odds(service: Service
     assert frame["correct"].mean() > 0.75
     assert ((frame["level"] > 2) == (frame["correct"] == frame["ai_correct"])).all()
     assert set(frame["level"]) >= {1, 4}
+    assert list(ordinal.rate(AnalysedStudy(reading.prepare(frame)))["rank"]) == list(frame["level"])
 
 
 def test_the_correct_side_stays_on_one_end_for_three_trials_at_most(bundle: MakeBundle) -> None:

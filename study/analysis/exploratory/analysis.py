@@ -45,6 +45,8 @@ EXPLORATORY = Registry(
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
+        "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",
+        "proportional_odds": "study.analysis.exploratory.proportional_odds:ANALYSIS",
         "calibration": "study.analysis.exploratory.calibration:ANALYSIS",
         "calibration_scores": "study.analysis.exploratory.calibration:SCORES",
         "categories": "study.analysis.exploratory.items:CATEGORIES",

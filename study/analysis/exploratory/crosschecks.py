@@ -20,6 +20,7 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from core.errors import ForetellError
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
+from study.analysis.models import coding
 from study.analysis.models import formula as formulas
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.models.sentences import words
@@ -83,7 +84,7 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     if model.family != "binomial" or any(len(block.terms) > 1 for block in model.blocks):
         raise ForetellError("Robustness checks need a binomial model without correlated random effects.")
     design = model.design(frame)
-    hits, responses = formulas.response(frame, model.formula)
+    hits, responses = coding.read_response(frame, model.formula)
     if (responses != 1).any():
         raise ForetellError("Robustness checks need one response per row, not counts.")
     finite = np.array([c.term not in model.diverging for c in model.coefficients])

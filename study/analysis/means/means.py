@@ -243,7 +243,7 @@ def _explain(grid: Grid, request: MeansRequest, model: MixedModel, scale: Scale)
     link = marginal.get_link(model)
     quantity = {"binomial": "probabilities", "poisson": "rates"}.get(model.family, "means")
     scales = {
-        "link": "Means of the response." if link == "identity" else f"Link scale ({link}).",
+        "link": "Means of the response." if link == "identity" else f"Link scale ({link}).{_explain_zero(model)}",
         "response": f"Response scale: {quantity} where every random effect is 0.",
         "population": f"Population scale: {quantity} averaged over the random effects.",
     }
@@ -261,6 +261,15 @@ def _explain(grid: Grid, request: MeansRequest, model: MixedModel, scale: Scale)
             "opposite effects."
         )
     return notes
+
+
+def _explain_zero(model: MixedModel) -> str:
+    """Say what the zero of an ordinal model's scale is, which has no intercept."""
+    return (
+        " Only differences have a meaning: 0 is where each predictor is 0 or at its reference level."
+        if model.thresholds
+        else ""
+    )
 
 
 def _explain_tests(

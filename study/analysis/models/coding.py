@@ -1,14 +1,18 @@
-"""The response of a model: two words as 0 and 1, as R reads a factor, and no value that its family does not know."""
+"""The response of a model: words as 0 and 1 or as levels in order, and no value that its family does not know."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from core.errors import ForetellError
 
+_NAME = re.compile(r"[A-Za-z_.][\w.]*")
+_FUNCTION = re.compile(r"[A-Za-z_.][\w.]*\s*\(")
 _RESPONSE = re.compile(r"^\s*([A-Za-z_.][\w.]*)\s*~")
 
 ValueTest = Callable[["pd.Series[float]"], "pd.Series[bool]"]
@@ -25,6 +29,8 @@ OUTCOMES: Mapping[str, float] = {
     **dict.fromkeys(("false", "no", "incorrect", "wrong", "miss", "failure", "nein", "falsch", "unwahr"), 0.0),
 }
 """Words for 1 and 0, in small letters."""
+MOST_LEVELS = 50
+"""Most levels of an ordinal response: each but the last has a threshold to estimate."""
 
 
 def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -41,6 +47,88 @@ def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tupl
         return frame, ()
     coded = frame[name].map({values[0]: 0, values[1]: 1})
     return frame.assign(**{name: coded}), (f"{name}: {values[0]!r} counts as 0 and {values[1]!r} as 1.",)
+
+
+def code_levels(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Code an ordinal response as a categorical of the levels that occur, and name those that do not in a sentence.
+
+    The likelihood of the other levels is the same without a level that never occurs: its thresholds fall together.
+
+    Raises
+    ------
+    ForetellError
+        The response is no single column, has no order, a level that is no whole number, one level, or too many.
+    """
+    name = _single(frame, formula)
+    if name is None:
+        raise ForetellError(
+            f"The response of {formula!r} is no column of the data: an ordinal model needs the levels in one column, "
+            "as in 'level ~ condition + (1|participant)'."
+        )
+    coded, absent = _order_levels(frame[name], name)
+    count = len(coded.categories)
+    if count < 2:
+        raise ForetellError(
+            f"Column {name!r} has one level only, {coded.categories[0]}: an ordinal model compares at least two."
+        )
+    if count > MOST_LEVELS:
+        raise ForetellError(
+            f"Column {name!r} has {count:,} levels, too many for an ordinal model (at most {MOST_LEVELS}): join "
+            "neighbouring levels, or take the gaussian family."
+        )
+    said = f"Levels of {name} that never occur have no threshold of their own: {', '.join(absent)}."
+    return frame.assign(**{name: coded}), (said,) if absent else ()
+
+
+def _order_levels(column: pd.Series[float], name: str) -> tuple[pd.Categorical, list[str]]:
+    """Return a column as a categorical of the levels that occur, the lowest first; and the levels that do not."""
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
+        used = column.cat.remove_unused_categories()
+        every = [str(level) for level in column.cat.categories]
+        return used.array, [level for level in every if level not in {*map(str, used.cat.categories)}]
+    if not _is_number(column):
+        raise ForetellError(
+            f"Column {name!r} has words, such as {str(column.iloc[0])!r}, whose order an ordinal model cannot know: "
+            "number the levels from the lowest, 1, 2, 3, or make the column an ordered categorical."
+        )
+    values = column.to_numpy(dtype=np.float64)
+    broken = np.flatnonzero(values != np.round(values))
+    if len(broken):
+        raise ForetellError(
+            f"Column {name!r} must have whole numbers as the levels of an ordinal model, but row {broken[0] + 1} has "
+            f"{values[broken[0]]:g}: number the levels from the lowest, 1, 2, 3."
+        )
+    whole = values.astype(np.int64)
+    used_levels = sorted({*whole.tolist()})
+    span = used_levels[-1] - used_levels[0]
+    absent = [str(level) for level in range(used_levels[0], used_levels[-1]) if level not in used_levels]
+    return pd.Categorical(whole, categories=used_levels, ordered=True), absent if span < 2 * MOST_LEVELS else []
+
+
+def read_levels(frame: pd.DataFrame, formula: str) -> list[str]:
+    """List the levels of an ordinal response that occur, the lowest first."""
+    name = _single(frame, formula)
+    return [str(level) for level in code_levels(frame, formula)[0][name].cat.categories]
+
+
+def read_response(
+    frame: pd.DataFrame, formula: str, weights: str | None = None, family: str = "binomial"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (n,) successes and (n,) trials of each row of a binomial response, single or ``cbind(hits, misses)``.
+
+    With `weights` the response is the share of successes among so many. Of an ordinal response: the level, from 1, and
+    the weight. Of another family: y times weight, and weight.
+    """
+    names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
+    responses = np.ones(len(frame)) if weights is None else frame[weights].to_numpy(dtype=np.float64)
+    if family == "ordinal":
+        levels = code_levels(frame, formula)[0][names[0]].cat.codes
+        return levels.to_numpy(dtype=np.float64) + 1.0, responses
+    if family != "binomial":
+        return frame[names[0]].to_numpy(dtype=np.float64) * responses, responses
+    hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
+    misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
+    return hits * responses, (hits + misses) * responses
 
 
 def _rank_outcome(value: object) -> tuple[float, str]:

@@ -33,12 +33,15 @@ def gain(frame: pd.DataFrame, model: MixedModel) -> float:
     """Compute the log-likelihood that one Newton step from the estimates would add, to second order."""
     likelihood, parameters = laplace.of(frame, model)
     gradient = likelihood.at(parameters).gradient
-    fixed = len(model.coefficients)
-    finite = np.array([c.term not in model.diverging for c in model.coefficients])
-    by_coefficients = gradient[:fixed][finite]
+    finite = np.array([c.term not in model.diverging for c in model.coefficients], dtype=bool)
+    by_coefficients = gradient[: len(finite)][finite]
     total = float(by_coefficients @ model.covariance[np.ix_(finite, finite)] @ by_coefficients)
     if all(len(block.terms) == 1 for block in model.blocks):  # then each factor is a standard deviation
-        total += sum((g * r.se) ** 2 for g, r in zip(gradient[fixed:], model.random, strict=True) if r.se is not None)
+        total += sum(
+            (g * r.se) ** 2
+            for g, r in zip(gradient[likelihood.fixed_size :], model.random, strict=True)
+            if r.se is not None
+        )
     return total / 2
 
 

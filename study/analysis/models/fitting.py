@@ -22,6 +22,8 @@ MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
 a second for a study of the paper's size, which takes `glmm` ten."""
 
+FAMILIES = ("binomial", "ordinal", "poisson", "gaussian", "gamma", "negativebinomial", "inversegaussian")
+"""Families of responses; all but the ordinal one are those of `glmm`."""
 SEARCHED = {"binomial", "gaussian", "poisson"}
 """Families that are searched from several starts where responses are few."""
 

@@ -13,14 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from study.analysis.models.coding import code_response
 
 NOTHING = 1e-3
 """A standard deviation (link scale) below this is a variance estimated as zero."""
 RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
 _DIFFERENCE = re.compile(r",\s*([A-Za-z_.][\w.]*)\s*-\s*([A-Za-z_.][\w.]*)\s*\)")
 _NAME = re.compile(r"[A-Za-z_.][\w.]*")
-_FUNCTION = re.compile(r"[A-Za-z_.][\w.]*\s*\(")
 _OFFSET = re.compile(r"\boffset\s*\(\s*([\w.]+)\s*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
 _FUNCTION_OF_NAME = r"(log|log2|log10|sqrt)\s*\(\s*([A-Za-z_.][\w.]*)\s*\)"
@@ -278,22 +276,6 @@ def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
     for name in _OFFSET.findall(formula):
         total = total + frame[name].to_numpy(dtype=np.float64)
     return total
-
-
-def response(
-    frame: pd.DataFrame, formula: str, weights: str | None = None, family: str = "binomial"
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (n,) successes and (n,) trials of each row of a binomial response, single or ``cbind(hits, misses)``.
-
-    With `weights` the response is the share of successes among so many. Of another family: y times weight, and weight.
-    """
-    names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
-    responses = np.ones(len(frame)) if weights is None else frame[weights].to_numpy(dtype=np.float64)
-    if family != "binomial":
-        return frame[names[0]].to_numpy(dtype=np.float64) * responses, responses
-    hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
-    misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
-    return hits * responses, (hits + misses) * responses
 
 
 def effects(frame: pd.DataFrame, term: RandomTerm) -> tuple[list[str], NDArray[np.float64]]:

@@ -48,6 +48,14 @@ def wald(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["term", "estimate", "low", "high"])
 
 
+def odds_ratios(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:
+    """Tabulate term, odds_ratio, low, high of each coefficient of a logit model: `wald`, exponentiated."""
+    table = wald(model, level)
+    with np.errstate(over="ignore"):
+        made = np.exp(table[["estimate", "low", "high"]])
+    return table[["term"]].join(made.rename(columns={"estimate": "odds_ratio"}))
+
+
 @one_blas_thread()
 def profile(
     frame: pd.DataFrame,
@@ -75,7 +83,7 @@ def profile(
     Raises
     ------
     ForetellError
-        The model is not binomial, was fitted by quadrature, or a term is unknown.
+        The model is not binomial, ordinal or Poisson, was fitted by quadrature, or a term is unknown.
     """
     _check(level)
     known = [c.term for c in model.coefficients]
@@ -96,8 +104,8 @@ def profile(
 def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float = LEVEL) -> pd.DataFrame:
     """Tabulate group, term, sd, low, high, method: the standard deviations with their intervals.
 
-    ``profile`` where the likelihood is known at every value (binomial or Poisson, Laplace); else ``wald``, on the
-    logarithm of the standard deviation, missing where it has no standard error (linear models). A lower bound of 0
+    ``profile`` where the likelihood is known at every value (binomial, ordinal or Poisson, Laplace); else ``wald``, on
+    the logarithm of the standard deviation, missing where it has no standard error (linear models). A lower bound of 0
     means that the data are as likely without any variance there.
     """
     _check(level)
@@ -220,7 +228,7 @@ def _profile_sd(frame: pd.DataFrame, model: MixedModel, effect: RandomEffect, le
     first = [effect.term if k == number else None for k in range(len(model.blocks))]
     top = _Top.of(frame, model, first)
     widths = [len(block.terms) for block in model.blocks[:number]]
-    j = len(model.coefficients) + sum(laplace.triangle_size(q) for q in widths)
+    j = top.likelihood.fixed_size + sum(laplace.triangle_size(q) for q in widths)
     quantile = float(norm.ppf((1 + level) / 2))
     sd = float(top.parameters[j])
     low = 0.0

@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from study.analysis.models import densities
+from study.analysis.models import coding, densities
 from study.analysis.models import formula as formulas
 from study.analysis.models.arrow import Arrow, Layout
-from study.analysis.models.densities import Density
+from study.analysis.models.densities import CumulativeLogit, Density
 from study.analysis.models.records import MixedModel
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,8 @@ class Point:
     loglik
         Log-likelihood, with the binomial coefficients, as lme4 and `glmm` count it.
     gradient
-        (p + t,) its derivative by the coefficients, then by the entries of each block's factor, column by column.
+        (p + s + t,) its derivative by the coefficients, the density's own parameters (thresholds), and the entries of
+        each block's factor, column by column.
     modes
         (q,) spherical modes u.
     eta
@@ -99,18 +100,19 @@ class Point:
 
 @dataclass
 class Laplace:
-    """The likelihood as a function of coefficients and factors.
+    """The likelihood as a function of coefficients, the density's own parameters, and factors.
 
     Attributes
     ----------
     design
         (n, p) fixed-effects design.
     successes, responses
-        (n,) counts of each row; of Poisson models the count times its prior weight, and that weight.
+        (n,) counts of each row; of Poisson models the count times its prior weight, and that weight; of ordinal ones
+        the level, from 1, and the prior weight.
     blocks
         The random terms.
     density
-        Of the responses.
+        Of the responses, at its own parameters of the last evaluation.
     offset
         (n,) or 0: added to each row's linear predictor.
     """
@@ -146,14 +148,22 @@ class Laplace:
         self.layout = Layout(np.hstack(at), largest, places, sum(sizes), columns)
 
     @property
+    def fixed_size(self) -> int:
+        """Number of coefficients and own parameters of the density, which come first."""
+        own = self.density.count_own(self.successes) if isinstance(self.density, CumulativeLogit) else 0
+        return int(self.design.shape[1]) + own
+
+    @property
     def parameters(self) -> int:
-        """Coefficients and entries of the factors."""
-        return int(self.design.shape[1]) + sum(triangle_size(block.width) for block in self.blocks)
+        """Number of coefficients, own parameters of the density, and entries of the factors."""
+        return self.fixed_size + sum(triangle_size(block.width) for block in self.blocks)
 
     def at(self, parameters: Floats) -> Point:
         """Return the likelihood and its gradient; the search for the mode starts at the mode found last."""
         p = self.design.shape[1]
-        values = self._apply_factors(self.factors(parameters[p:]))
+        values = self._apply_factors(self.factors(parameters[self.fixed_size :]))
+        if isinstance(self.density, CumulativeLogit):
+            self.density = self.density.at(parameters[p : self.fixed_size])
         modes, eta, factor = self._mode(self.design @ parameters[:p] + self.offset, values)
         self._modes = modes
         loglik = self._joint(eta, modes) - factor.half_log_determinant + self._constant
@@ -219,16 +229,26 @@ class Laplace:
         at = self.layout.at
         residual, weight, change = self.density.differentiate(eta, self.successes, self.responses)
         inner = factor.rows_times_inverse(values)
-        bend = np.sum(values * inner, axis=1) * change
+        spread = np.sum(values * inner, axis=1)
+        bend = spread * change
         pull = factor.solve(self.layout.collect(values, bend))
         # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
-        through = bend - weight * self.layout.spread_out(values, pull)
+        moved_by = self.layout.spread_out(values, pull)
+        through = bend - weight * moved_by
+        by_own = self._differentiate_own(eta, spread, moved_by)
         by_factors = []
         for z, column in self._entries():
             shift = z * modes[at[:, column]]
             moved = through @ shift + (z * residual) @ pull[at[:, column]]
             by_factors.append(residual @ shift - 0.5 * moved - (z * weight) @ inner[:, column])
-        return np.concatenate([self.design.T @ (residual - 0.5 * through), by_factors])
+        return np.concatenate([self.design.T @ (residual - 0.5 * through), by_own, by_factors])
+
+    def _differentiate_own(self, eta: Floats, spread: Floats, moved_by: Floats) -> Floats:
+        """Return d log L by the density's own parameters, which change the residuals and weights, not eta."""
+        if not isinstance(self.density, CumulativeLogit):
+            return np.zeros(0)
+        log, first, second = self.density.differentiate_own(eta, self.successes, self.responses)
+        return np.asarray(log.sum(axis=1) - 0.5 * (second @ spread + first @ moved_by))
 
     def _entries(self) -> Iterator[tuple[Floats, int]]:
         """List of each entry (i, j) of each factor the values it multiplies, and the place of what it feeds."""
@@ -260,7 +280,7 @@ def curvature(likelihood: Laplace, at: Floats, free: Sequence[int]) -> Floats:
 
 
 def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ()) -> tuple[Laplace, Floats]:
-    """Return the likelihood of a fitted model, and its parameters (coefficients, then factors).
+    """Return the likelihood of a fitted model, and its parameters (coefficients, the density's own, factors).
 
     Parameters
     ----------
@@ -277,8 +297,8 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
     density = densities.find(model.family, model.link)
     if density is None or not model.is_laplace or not model.blocks:
         raise ForetellError(
-            "Only a binomial or Poisson model with random terms, fitted by the Laplace approximation, can be followed "
-            "away from its maximum: take Wald intervals for this one."
+            "Only a binomial, ordinal or Poisson model with random terms, fitted by the Laplace approximation, can be "
+            "followed away from its maximum: take Wald intervals for this one."
         )
     data, text = formulas.prepare_formula(frame, model.formula)
     columns = formulas.slopes(data, text)
@@ -290,9 +310,10 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
         codes, names = levels[block.group]
         blocks.append(Block(codes, np.column_stack([columns[block.terms[k]] for k in order]), names))
         theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
-    counts, responses = formulas.response(data, text, model.weights, model.family)
+    counts, responses = coding.read_response(data, text, model.weights, model.family)
     likelihood = Laplace(model.design(data, text), counts, responses, blocks, density, formulas.offset(data, text))
-    return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), *theta])
+    own = CumulativeLogit(np.array([[c.estimate for c in model.thresholds]])).own if model.thresholds else np.zeros(0)
+    return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), own, *theta])
 
 
 def root(covariance: Floats) -> Floats:

@@ -19,14 +19,14 @@ from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis.models import estimability
+from study.analysis.models import coding, estimability
 from study.analysis.models import formula as formulas
 from study.analysis.models.records import Floats, MixedModel
 
 NODES = 41
 Scale = Literal["link", "response", "population"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
-LINKS = {"binomial": "logit", "poisson": "log", "gaussian": "identity"}
+LINKS = {"binomial": "logit", "ordinal": "logit", "poisson": "log", "gaussian": "identity"}
 """Of the families whose predictions are known."""
 
 
@@ -57,6 +57,11 @@ def predict(frame: pd.DataFrame, model: MixedModel, scale: Scale = "population")
 
 def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale: Scale) -> tuple[Floats, Floats]:
     """Return what `predict` does, of data and a formula that are prepared."""
+    if model.family == "ordinal" and scale != "link":
+        raise ForetellError(
+            "An ordinal model predicts each level and no single probability: take the link scale (--scale link), whose "
+            "differences are logarithms of odds ratios of a higher level."
+        )
     weights = model.design_with_dropped(data, formula)
     design = weights[:, : len(model.coefficients)]
     eta = design @ _estimates(model) + formulas.offset(data, formula)
@@ -153,14 +158,14 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
         (1 / (p (1 - p)), p the share of successes); r2_marginal (fixed effects), r2_conditional (with the random
         ones), icc (random among random and residual; of random slopes the mean over rows, Johnson 2014).
     """
-    if get_link(model) != "logit":
+    if model.family != "binomial" or get_link(model) != "logit":
         raise ForetellError(f"The explained variance is known of a logistic model; this one is {model.family}.")
     data, text = formulas.prepare_formula(frame, model.formula)
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
     random = float(np.mean(_variance(data, text, model)))
-    hits, responses = formulas.response(data, text, model.weights)
+    hits, responses = coding.read_response(data, text, model.weights)
     share = float(hits.sum() / responses.sum())
     rows = []
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (share * (1 - share)))):

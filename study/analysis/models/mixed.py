@@ -24,12 +24,13 @@ from study.analysis.models import (
     estimability,
     fitting,
     laplace,
+    ordinal,
     raw_fits,
     sentences,
     separation,
 )
 from study.analysis.models import formula as formulas
-from study.analysis.models.coding import check_response, code_response
+from study.analysis.models.coding import check_response, code_levels, code_response
 from study.analysis.models.fitting import FitSettings
 from study.analysis.models.records import EffectColumns, MixedModel, VariancePart
 from study.analysis.models.separation import Floats, Mask, Separation
@@ -73,7 +74,7 @@ def fit(
         ``(x || id)`` gives each column of ``x`` a variance of its own and no correlations, also the columns of a
         factor (lme4 correlates those).
     family
-        ``"binomial"``, ``"poisson"``, ``"gaussian"``, ...
+        ``"binomial"``, ``"ordinal"`` (cumulative logit), ``"poisson"``, ``"gaussian"``, ...
     link
         The family's own if None; ``"probit"`` of a binomial model.
     agq
@@ -93,11 +94,12 @@ def fit(
         The formula cannot be read, a column is missing or has missing values, or no fit was possible.
     """
     settings = FitSettings(family, link, agq, reml, weights)
+    _check_settings(settings)
     _check_formula(frame, formula)
     data, text = formulas.prepare_formula(frame, formula)
     _check(data, text, weights)
+    data, coded = _code(data, text, family)
     data = formulas.drop_unused_levels(data, text)
-    data, coded = code_response(data, text) if family == "binomial" else (data, ())
     check_response(data, text, family)
     model = replace(
         _fit_model(data, text, settings, cell_name, near),
@@ -117,6 +119,8 @@ def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart
     if not (model.is_laplace and model.blocks and formulas.has_slopes(model.formula)):
         return ()
     likelihood, parameters = laplace.of(frame, model)
+    if model.family == ordinal.FAMILY:
+        return ordinal.split_variance(likelihood, parameters)
     return denominators.split_variance(likelihood, likelihood.at(parameters))
 
 
@@ -133,6 +137,8 @@ def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:
 def _fit_model(
     frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName, near: EffectColumns
 ) -> MixedModel:
+    if settings.family == ordinal.FAMILY:
+        return ordinal.fit(frame, formula, settings)
     raw = fitting.run(frame, formula, settings, near=near)
     design, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
@@ -158,6 +164,20 @@ def _explain_rank(design: Floats, names: Sequence[str]) -> str:
         "its fixed effects are rank-deficient, because other columns determine these; leave their terms out: "
         f"{', '.join(determined)}. "
     )
+
+
+def _code(frame: pd.DataFrame, formula: str, family: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Code words as the values that the family knows, with sentences on it."""
+    if family == ordinal.FAMILY:
+        return code_levels(frame, formula)
+    return code_response(frame, formula) if family == "binomial" else (frame, ())
+
+
+def _check_settings(settings: FitSettings) -> None:
+    if settings.family not in fitting.FAMILIES:
+        raise ForetellError(f"There is no family {settings.family!r}; choose {', '.join(fitting.FAMILIES)}.")
+    if settings.family == ordinal.FAMILY:
+        ordinal.check_settings(settings)
 
 
 def _check_formula(frame: pd.DataFrame, formula: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isinf, isnan, sqrt
 
+from study.analysis.models import intervals
 from study.analysis.models.records import Coefficient, MixedModel
 from study.analysis.models.sentences import p_text
 
@@ -13,11 +14,14 @@ SMALL = 1e-3
 
 
 def lines(model: MixedModel) -> list[str]:
-    """Return coefficients, random effects with their correlations, the likelihood, and the warnings."""
+    """Return coefficients, thresholds, random effects with their correlations, the likelihood, and the warnings."""
     statistic = "t" if any(c.df is not None for c in model.coefficients) else "z"
     head = ["term", "estimate", "SE", *(["df"] if statistic == "t" else []), statistic, "p"]
     rows = [_coefficient(model, c, statistic) for c in model.coefficients]
+    if model.thresholds:
+        head, rows = [*head, "odds ratio", "95% CI"], _add_odds_ratios(model, rows)
     text = align_columns([head, *rows])
+    text += [f"threshold {c.term}: {write_number(c.estimate)} (SE {write_number(c.se)})" for c in model.thresholds]
     for effect in model.random:
         se = "" if effect.se is None else f" (SE {write_number(effect.se)})"
         text.append(f"SD {effect.group} {effect.term}: {write_number(effect.sd)}{se}")
@@ -28,7 +32,18 @@ def lines(model: MixedModel) -> list[str]:
         text.append(f"SD residual: {write_number(sqrt(model.dispersion))}")
     name = "REML criterion" if model.reml else "logLik"
     text.append(f"{name} {model.loglik:.4f}, df {model.df}, n {model.n}, AIC {model.aic:.2f}, BIC {model.bic:.2f}")
+    if model.thresholds:
+        text.append("An odds ratio is that of a higher level, the same at each threshold (proportional odds).")
     return [*text, *model.messages]
+
+
+def _add_odds_ratios(model: MixedModel, rows: Sequence[list[str]]) -> list[list[str]]:
+    """Add the odds ratio of each coefficient and its interval to its row."""
+    ratios = intervals.odds_ratios(model).itertuples(index=False)
+    return [
+        [*row, f"{one.odds_ratio:.3f}", f"[{one.low:.3f}, {one.high:.3f}]"]
+        for row, one in zip(rows, ratios, strict=True)
+    ]
 
 
 def _coefficient(model: MixedModel, c: Coefficient, statistic: str) -> list[str]:

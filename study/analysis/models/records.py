@@ -130,6 +130,8 @@ class MixedModel:
         Column of prior weights.
     parts
         Of a binomial or Poisson model with random slopes: what the coefficients' covariance is the sum of.
+    thresholds
+        Of an ordinal model: log-odds of a level up to each but the last where all predictors are 0; ``"1|2"`` first.
     """
 
     formula: str
@@ -154,6 +156,7 @@ class MixedModel:
     link: str | None = None
     weights: str | None = None
     parts: tuple[VariancePart, ...] = field(default=(), compare=False, repr=False)
+    thresholds: tuple[Coefficient, ...] = ()
 
     @property
     def is_laplace(self) -> bool:
@@ -217,6 +220,7 @@ class MixedModel:
         """
         return {
             "coefficients": [self._coefficient(c) for c in self.coefficients],
+            **({"thresholds": [self._coefficient(c) for c in self.thresholds]} if self.thresholds else {}),
             "random": [_random(r) for r in self.random],
             **({"correlations": pairs} if (pairs := self.correlations()) else {}),
             **({"residual_sd": sqrt(self.dispersion)} if self.family == "gaussian" else {}),

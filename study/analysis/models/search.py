@@ -73,7 +73,7 @@ def climb(likelihood: Laplace, start: Floats, scale: Floats, *, lengthen: bool =
     best: list[Point] = []
     at_best: list[Floats] = []
     trace: list[float] = []
-    stride = _lengthen(scale, start, likelihood.design.shape[1]) if lengthen else scale
+    stride = _lengthen(scale, start, likelihood.fixed_size) if lengthen else scale
 
     def loss(z: Floats) -> tuple[float, Floats]:
         at = start + stride @ z
@@ -137,11 +137,11 @@ def fit(
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
     _move_near(start, likelihood, terms, near)
     maximum, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
-    maximum = _on_boundary(likelihood, maximum)
+    maximum = settle_on_boundary(likelihood, maximum)
     spread = np.full((len(start), len(start)), math.nan)
     if errors:
-        spread = _spread(likelihood, maximum)
-        maximum = _take_newton_step(likelihood, maximum, spread)
+        spread = compute_spread(likelihood, maximum)
+        maximum = take_newton_step(likelihood, maximum, spread)
     made = _build_result(plain, kept, maximum, likelihood, [(group, names) for group, names, _ in terms], spread)
     return starts.with_maxima(made, maxima)
 
@@ -163,15 +163,15 @@ def _best(
 
 
 def _end(likelihood: Laplace, maximum: Maximum) -> starts.End:
-    p = likelihood.design.shape[1]
+    p = likelihood.fixed_size
     beta, theta = maximum.parameters[:p], maximum.parameters[p:]
     sds = tuple(float(np.linalg.norm(factor[0])) for factor in likelihood.factors(theta))
     return starts.End(maximum.point.loglik, sds, beta, theta, maximum.arrived, maximum)
 
 
-def _on_boundary(likelihood: Laplace, maximum: Maximum) -> Maximum:
+def settle_on_boundary(likelihood: Laplace, maximum: Maximum) -> Maximum:
     """Set each small standard deviation to 0 where that is as likely: near 0 the likelihood is flat."""
-    at = likelihood.design.shape[1]
+    at = likelihood.fixed_size
     for block in likelihood.blocks:
         if block.width == 1 and 0 < abs(maximum.parameters[at]) < SMALL:
             parameters = maximum.parameters.copy()
@@ -206,7 +206,7 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
 def _move_near(start: Floats, likelihood: Laplace, terms: starts.Blocks, near: EffectColumns) -> None:
     """Move the factors of the start to those of a similar fit, but away from 0, where the gradient would be 0."""
     known = {(group, tuple(names)): covariance for group, names, covariance in near}
-    at = likelihood.design.shape[1]
+    at = likelihood.fixed_size
     for (group, names, _), block in zip(terms, likelihood.blocks, strict=True):
         size = triangle_size(block.width)
         if (covariance := known.get((group, tuple(names)))) is not None:
@@ -217,16 +217,16 @@ def _move_near(start: Floats, likelihood: Laplace, terms: starts.Blocks, near: E
         at += size
 
 
-def _take_newton_step(likelihood: Laplace, maximum: Maximum, spread: Floats) -> Maximum:
+def take_newton_step(likelihood: Laplace, maximum: Maximum, spread: Floats) -> Maximum:
     """Take one Newton step from where the search ended, if it leads up."""
     parameters = maximum.parameters + np.nan_to_num(spread) @ maximum.point.gradient
     point = likelihood.at(parameters)
     return replace(maximum, parameters=parameters, point=point) if point.loglik > maximum.point.loglik else maximum
 
 
-def _spread(likelihood: Laplace, maximum: Maximum) -> Floats:
+def compute_spread(likelihood: Laplace, maximum: Maximum) -> Floats:
     """Return the covariance of the parameters; NaN of factors at 0, where the likelihood has no parabola."""
-    fixed = likelihood.design.shape[1]
+    fixed = likelihood.fixed_size
     free = [k for k in range(likelihood.parameters) if k < fixed or abs(maximum.parameters[k]) > formulas.NOTHING]
     whole = np.full((likelihood.parameters, likelihood.parameters), math.nan)
     whole[np.ix_(free, free)] = curvature(likelihood, maximum.parameters, free)
@@ -256,15 +256,15 @@ def _build_result(
         df=p + sum(triangle_size(len(c)) for c in covariances),
         re_groups=[(group, list(names)) for group, names in terms],
         varcorr=[c.T[np.triu_indices(len(c))] for c in covariances],
-        stddev_se=np.concatenate(_sd_errors(factors, spread[p:, p:])),
-        ranef_blocks=_modes(likelihood, maximum, factors, terms),
+        stddev_se=np.concatenate(compute_sd_errors(factors, spread[p:, p:])),
+        ranef_blocks=list_modes(likelihood, maximum, factors, terms),
         diagnostics={**plain.diagnostics, "converged": maximum.arrived, "singular": singular},
         warnings=[w for w in plain.warnings if w["kind"] != "singular"],
         n_eval=maximum.evaluations,
     )
 
 
-def _sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]:
+def compute_sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]:
     """Return standard error of each standard deviation at its place in the triangle: the length of the factor's row."""
     errors, start = [], 0
     for factor in factors:
@@ -283,7 +283,7 @@ def _sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]:
     return errors
 
 
-def _modes(
+def list_modes(
     likelihood: Laplace, maximum: Maximum, factors: Sequence[Floats], terms: Sequence[tuple[str, Sequence[str]]]
 ) -> list[dict[str, Any]]:
     blocks, start = [], 0

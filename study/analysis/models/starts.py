@@ -154,14 +154,14 @@ def _find_best(first: End, maxima: Sequence[End], climb: Climb) -> End | None:
 def points(first: End, blocks: Blocks, sds: Sequence[float] = SDS) -> list[tuple[Floats, Floats]]:
     """Return fixed effects and factors at which the searches start."""
     plain = first.beta / _growth(min(first.spread, FARTHEST))
-    return [(sign * plain * _growth(sd), _factors(sd, blocks)) for sd, sign in product(sds, SIGNS)]
+    return [(sign * plain * _growth(sd), make_factors(sd, blocks)) for sd, sign in product(sds, SIGNS)]
 
 
 def _growth(sd: float) -> float:
     return math.sqrt(1 + sd**2 / _ATTENUATION)
 
 
-def _factors(sd: float, blocks: Blocks) -> Floats:
+def make_factors(sd: float, blocks: Blocks) -> Floats:
     """Return uncorrelated effects that each move the linear predictor by `sd`, whatever the unit of their column."""
     parts = []
     for _, _, values in blocks:
