@@ -26,6 +26,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 from data.scenes.splits import picture
+from study import demo
 from study.plan.studyfiles import copy_study
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +67,7 @@ MADE = {
     PAGES["checks"]: "exploratory_crosschecks.csv",
     PAGES["exploratory"]: "Data table",
     GUIDED["models-and-images"]: "Labels and classes",
-    GUIDED["design"]: "The study can be built",
+    GUIDED["design"]: "Participants do not see",
     GUIDED["results"]: "only, as in the paper",
 }
 """A text that a page shows only when its background jobs are done."""
@@ -74,7 +75,7 @@ MADE = {
 
 @contextmanager
 def serve_workspace(home: Path) -> Iterator[str]:
-    """Start a server over a workspace with the demo study, built first if it is missing; yield its address."""
+    """Start a server over a workspace; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -147,6 +148,12 @@ def fit_window(page: Page) -> None:
     assert page.viewport_size is not None
     page.set_viewport_size({"width": page.viewport_size["width"], "height": max(page.viewport_size["height"], height)})
     wait_until_loaded(page)
+
+
+def wait_for_demo(home: Path) -> None:
+    """Wait until the demo study is built, in the background of the server."""
+    while not (home / demo.DONE).exists():
+        time.sleep(0.5)
 
 
 def log_in(browser: Browser, url: str, home: Path) -> StorageState:
@@ -231,6 +238,7 @@ def main() -> None:
         serve_workspace(home := given.home or Path(scratch)) as url,
         sync_playwright() as playwright,
     ):
+        wait_for_demo(home)
         if given.docs:
             make_material(home)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import streamlit as st
@@ -17,6 +18,8 @@ from study import demo
 from study.collection.access.permissions import Permission
 from study.workspace.workspace import home
 
+HEAD_START_S = 4.0
+"""How long the first page and its first heatmap have the processor to themselves."""
 AGAIN = "Start Foretell again to continue: finished parts are kept."
 
 
@@ -27,6 +30,7 @@ def start() -> Job | None:
         return None
 
     def work(progress: Progress) -> None:
+        time.sleep(HEAD_START_S)
         demo.prepare_apart(folder, progress)
 
     return Task(build_key(folder, demo.NAME), work).ask()  # the page Studies builds a study under the same key
