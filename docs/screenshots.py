@@ -58,7 +58,7 @@ GUIDED = {
     "results": PAGES["results"],
 }
 """Pages of the guides."""
-HEIGHTS = {"results": 1500}
+HEIGHTS = {"results": 1500, "design": 1300}
 """Of a screenshot with more than the first screen, px."""
 
 MADE = {

@@ -228,10 +228,10 @@ def test_a_wrong_multiplier_does_not_stay_in_the_link(researcher: Server, page: 
 
 def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> None:
     """The workers are processes beside the server; the page's link keeps what was asked."""
-    page.goto(f"{researcher.url}/power?sizes=4,6&studies=10")
+    page.goto(f"{researcher.url}/power?sizes=4,6&studies=10&effects=1")
     finished(page)
     page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=6 * PATIENCE_MS)  # 60 simulated studies
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=6 * PATIENCE_MS)  # 20 simulated studies
     expect(page.get_by_text("explanation vs null").first).to_be_visible()
 
 
