@@ -47,7 +47,7 @@ def open_trial(page: Page, address: str) -> None:
         page.click(button, timeout=PATIENCE_MS)
     page.wait_for_selector('#trial[data-phase="shown"]')
     if page.locator("#question").inner_text().startswith("What does"):
-        page.click(".answers button >> nth=0")
+        page.get_by_role("group").get_by_role("button").first.click()
         page.click("#begin", timeout=PATIENCE_MS)
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
 

@@ -63,7 +63,8 @@ def _show_template(name: str, template: Template) -> None:
     """Draw what a template measures, a trial as participants see it, its publication, and what differs from that."""
     st.markdown(escape_markdown(template.measures))
     screenshot = templates.TRIALS / f"{template.trial}.webp"
-    st.image(screenshot, "A trial, as participants see it", width="stretch")
+    shown = "A trial, as participants see it"
+    st.image(screenshot, caption=shown, width="stretch", alt=shown)
     st.caption(escape_markdown(templates.read_note(name)))
 
 
