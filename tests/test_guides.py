@@ -18,12 +18,7 @@ MOST_WORDS = 620
 """In a guide, its tables included: more is a second task, or results, which belong to `docs/results/`."""
 
 LONG = {
-    "add-a-method",
     "add-a-model",
-    "debug-a-model",
-    "find-images",
-    "own-study",
-    "several-researchers",
     "test-your-own-explanation",
 }
 """Guides that are longer than they should be. A new one is not added here but divided."""

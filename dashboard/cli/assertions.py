@@ -31,7 +31,7 @@ def assertions(
 ) -> None:
     """Find the images that break your own rules: writes MODEL.FILE.csv (one row per image) and .json (the report).
 
-    docs/how-to/debug-a-model.md shows such files. Rules may be about the last n images of a stream, whose order --order
+    docs/how-to/write-rules.md shows such files. Rules may be about the last n images of a stream, whose order --order
     gives. After an interruption the same command continues.
 
     Example: python foretell.py assertions rules.py --setting split=adversarial --setting size=200 --out assertions

@@ -318,7 +318,7 @@ BENCHMARKS = (
         "Counterfactuals",
         "How many cells of an image have to be exchanged with those of another until the prediction changes, how often "
         "as many random cells do the same, and how much of the exchanged area is the object, which has 22% of a scene "
-        "([how to](../docs/how-to/find-images.md)). `FOLDER` holds the photographs.",
+        "([how to](../docs/how-to/ask-about-a-prediction.md)). `FOLDER` holds the photographs.",
         "--real FOLDER --threads 1",
         counterfactuals.tabulate,
         counterfactuals.plot,

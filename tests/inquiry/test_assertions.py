@@ -32,7 +32,7 @@ PREDICTION = Prediction(("boat",), np.ones(1, np.float32), None, lambda picture:
 SETTINGS = {"split": "adversarial", "size": 48}
 RULES = re.search(
     r"^`rules\.py`:\n\n```python\n(.*?)^```",
-    (ROOT / "docs" / "how-to" / "debug-a-model.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "how-to" / "write-rules.md").read_text(encoding="utf-8"),
     re.MULTILINE | re.DOTALL,
 )[1]
 """The file of the how-to page."""

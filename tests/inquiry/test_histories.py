@@ -31,7 +31,7 @@ from tests.core.scenes import scene_net
 
 RULES = re.search(
     r"^`stream\.py`:\n\n```python\n(.*?)^```",
-    (ROOT / "docs" / "how-to" / "debug-a-model.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "how-to" / "write-rules-about-a-stream.md").read_text(encoding="utf-8"),
     re.MULTILINE | re.DOTALL,
 )[1]
 """The file of the how-to page."""
