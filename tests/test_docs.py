@@ -311,7 +311,7 @@ def test_the_image_set_of_the_how_to_reads_counts_and_refuses(
 
 
 def test_the_classifier_of_the_how_to_is_opened_and_explained(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(example("add-a-model.md", "mine.py"), encoding="utf-8")
+    (tmp_path / "mine.py").write_text(example("write-a-network.md", "mine.py"), encoding="utf-8")
     classifier = open_classifier("mine.py:build", tmp_path)
     shades = [Image.new("RGB", (50, 40), (level, level, level)) for level in (30, 220)]
     inputs = torch.stack([classifier.preprocess(shade) for shade in shades])
@@ -326,7 +326,7 @@ def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypa
     data = simulated.study(seed=3)
     before = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
     shown: dict[str, Any] = {}
-    exec(example("add-a-model.md", "study/analysis/planned/nested.py"), shown)
+    exec(example("add-a-statistical-model.md", "study/analysis/planned/nested.py"), shown)
     monkeypatch.setattr(nested, "FIXED", shown["FIXED"])
     after = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
     assert list(after) == [("null", "maps"), ("maps", "explanation"), ("explanation", "interaction")]
@@ -338,8 +338,8 @@ def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypa
 def test_the_simulated_person_of_the_how_to_takes_part(
     written: Written, monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
 ) -> None:
-    written("add-a-model.md", "study/plan/simulated_participants.py", "example_people")
-    name = register(monkeypatch, THEORIES, "add-a-model.md", "example_people")
+    written("add-a-simulated-participant.md", "study/plan/simulated_participants.py", "example_people")
+    name = register(monkeypatch, THEORIES, "add-a-simulated-participant.md", "example_people")
     standard = test_conditions.TRIAL
     adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})
     assert compute_expected_accuracy({name: 1}, adversarial, ShownExplanations()) == pytest.approx(0.5)

@@ -68,7 +68,7 @@ POINTS = (
         "simulated participant",
         "study.plan.simulated_participants:THEORIES",
         "a class: the probability of each response",
-        "add-a-model.md",
+        "add-a-simulated-participant.md",
     ),
     Point(
         "question of Layers",

@@ -17,7 +17,8 @@ from data.sets import scenes
 from study.workspace.workspace import ROOT
 from tests.commands import run
 
-GUIDE = (ROOT / "docs" / "how-to" / "test-your-own-explanation.md").read_text(encoding="utf-8")
+GUIDES = ("test-your-own-explanation", "test-a-function-that-explains")
+GUIDE = "\n".join((ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in GUIDES)
 SIZES = {"pool": 96, "standard": 160, "adversarial": 96}
 
 
