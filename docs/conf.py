@@ -54,11 +54,16 @@ napoleon_use_ivar = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Foretell"
+html_logo = html_favicon = "../dashboard/runner/icon.svg"
+html_static_path = ["theme"]
+html_css_files = ["foretell.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_extra_path = ["site"]  # a start page at the site's root
 html_sidebars = {page: [] for page in ("docs/index", "docs/terms", "benchmarks/README", "CHANGELOG")}  # no subpages
 html_theme_options = {
+    "logo": {"text": "Foretell"},
+    "navbar_persistent": ["search-button"],
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
