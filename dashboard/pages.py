@@ -22,6 +22,10 @@ STYLE = """<style>
 .st-key-explore_narrow { max-width: 86rem; }
 @media (min-width: 1000px) { .st-key-explore_wide [data-testid=stColumn]:has(.st-key-explore_controls) {
   flex: 0 0 17rem; min-width: 17rem; } }
+/* The name has the ink of the theme, also when the colour scheme changes while the page is open. */
+:has(> .stLogo) { display: flex; align-items: center; }
+:has(> .stLogo)::after { content: "Foretell"; margin-inline-start: .5rem; color: inherit;
+  font: 700 1.125rem/1 system-ui, sans-serif; }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 /* Else below 4.5. */
 :is(.stApp, [data-testid=stPopoverBody]) [data-testid=stCaptionContainer] { color: inherit; opacity: .75; }
@@ -103,11 +107,6 @@ DOOR = (
     '<nav class="door" aria-label="Help and account"><a href="/help" target="_blank">Help</a>'
     '<a href="/docs/index.html" target="_blank">Docs</a><a href="/login" target="_self">Log out</a></nav>'
 )
-LOGO = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 118 32" font-family="system-ui, sans-serif">
-<rect width="32" height="32" rx="8" fill="#3f51b5"/><circle cx="16" cy="16" r="8" fill="none" stroke="#fff"
-stroke-width="3"/><circle cx="16" cy="16" r="2.5" fill="#fff"/>
-<text x="40" y="22.5" font-size="18" font-weight="700" fill="{ink}">Foretell</text></svg>"""
-INK = {"light": "#1b1f27", "dark": "#e9ebf0"}
 
 
 class Page(NamedTuple):
@@ -195,7 +194,7 @@ def main() -> None:
     st.html(STYLE)
     st.html(DOOR)
     popovers.follow_keyboard()
-    st.logo(LOGO.format(ink=INK.get(st.context.theme.type or "light", INK["light"])), size="large")
+    st.logo(str(ICON), size="large")
     warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
     guide = st.Page(assist, title="Help", url_path="help", visibility="hidden")

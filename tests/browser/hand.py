@@ -108,7 +108,8 @@ class Hand:
         self.page.keyboard.press(end)
 
     def choose(self, field: Locator, option: str) -> None:
-        """Choose an option of a list that opens."""
+        """Choose an option of a list that opens, once its page is drawn to its end: being drawn again closes it."""
+        wait_until_still(self.page)
         if self.visitor.by_keyboard:
             self.reach(field)
             self.page.keyboard.press("ControlOrMeta+a")

@@ -226,6 +226,16 @@ def test_a_wrong_multiplier_does_not_stay_in_the_link(researcher: Server, page: 
     assert parse_qs(urlsplit(page.url).query)["effects"] == ["0.5,1"]
 
 
+def test_the_name_of_the_logo_can_be_read_when_the_colour_scheme_changes(researcher: Server, page: Page) -> None:
+    """Catches dark ink on the dark ground of a page that was opened in the light."""
+    page.goto(f"{researcher.url}/monitor")
+    finished(page)
+    ink = "getComputedStyle(document.querySelector(':has(> .stLogo)'), '::after').color.match(/\\d+/g).map(Number)"
+    assert max(page.evaluate(ink)) < 60
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"Math.min(...{ink}) > 200")
+
+
 def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> None:
     """The workers are processes beside the server; the page's link keeps what was asked."""
     page.goto(f"{researcher.url}/power?sizes=4,6&studies=10&effects=1")
