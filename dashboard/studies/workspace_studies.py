@@ -10,6 +10,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from core.errors import ForetellError
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import build_key
 from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
@@ -17,9 +19,12 @@ from study.conditions import format_condition
 from study.plan import config
 from study.plan.templates import TEMPLATES, templates
 from study.workspace.templates import load_templates
-from study.workspace.workspace import bundle_named, bundles, study_files, study_name
+from study.workspace.workspace import bundle_named, bundles, home, study_files, study_name
 
-COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
+COLOURS = {
+    **{"open": "green", "paused": "orange", "built": "blue", "closed": "gray"},
+    **{"being built": "orange", "not built": "gray"},
+}
 """Of each state's badge."""
 
 
@@ -97,7 +102,10 @@ class Study:
             return self.open_version.state
         if self.last_version is not None:
             return "closed"
-        return "built" if self.bundle is not None else "not built"
+        if self.bundle is not None:
+            return "built"
+        job = pool().find(build_key(home(), self.name))
+        return "not built" if job is None or job.has_ended else "being built"
 
 
 class NextAction(NamedTuple):

@@ -76,6 +76,7 @@ def test_a_build_that_has_ended_is_shown_by_one_run_of_the_page(
     monkeypatch.setattr(building, "build_apart", build)
     app = press(open_studies(study="small"), "Build")
     assert len(app.get("progress")) == 1
+    assert "orange-badge[being built]" in app.title[0].value
     job = pool().find(digest("build", str(workspace), "small"))
     assert job is not None
     runs: list[object] = []
