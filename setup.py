@@ -59,6 +59,7 @@ setup(
             "scenes/relatives/*.safetensors",
             "scenes/relatives/*.json",
             "studies/*.toml",
+            "studies/trials/*.webp",
             "sets/*.txt",
         ],
         "foretell.study": ["locales/**/*.toml", "analysis/report/templates/*"],

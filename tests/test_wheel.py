@@ -102,3 +102,15 @@ def test_no_import_of_a_short_name_is_left(installed: Path) -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and short.fullmatch(node.value):
                 left.append(f"{path.name}: {node.value}")
     assert left == []
+
+
+def test_every_file_of_a_package_is_installed(installed: Path) -> None:
+    """Catches a file next to the code, such as a screenshot that a page shows, of a folder that setup.py omits."""
+    files = {
+        path.relative_to(ROOT)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert {file.suffix for file in files} >= {".webp", ".toml", ".safetensors", ".css"}
+    assert {str(file) for file in files if not (installed / "foretell" / file).is_file()} == set()
