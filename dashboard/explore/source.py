@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,26 +69,7 @@ def choose(
     Progress and warnings are drawn in ``results``. ``other`` is the network to compare with; buttons for the neighbours
     of a single image are drawn ``near`` it.
     """
-    sources = list_sources(model)
-    links.check("source", sources, "image set")
-    linked, first = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0], sources[0]
-    if linked and linked not in [DRAWN.get(name, name) for name in sources]:
-        links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here. {links.INSTEAD}")
-    elif linked and "source" not in st.query_params and "source" not in st.session_state:
-        # A link that names an image names its set too.
-        first = next(name for name in sources if DRAWN.get(name, name) == linked)
-    source = st.segmented_control(
-        "Images",
-        sources,
-        default=first,
-        required=True,
-        key="source",
-        bind="query-params",
-        wrap=True,
-        help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
-        f"Your own sets: {cache.find_sets_folder()}/SET/CATEGORY/IMAGE.",
-    )
-    links.show_link("Add images", "library")
+    source = _choose_source(list_sources(model))
     if source == OWN:
         opened = _own(most)
         drawn = cache.find_drawn_sets(model)
@@ -106,6 +88,30 @@ def choose(
         with results:
             show_no_match()
     return [open_from_set(gallery, name, i) for i in picked]
+
+
+def _choose_source(sources: Sequence[str]) -> str:
+    """Draw the choice of an image set, which begins with that of a linked image, and the link to add one."""
+    links.check("source", sources, "image set")
+    linked, first = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0], sources[0]
+    if linked and linked not in [DRAWN.get(name, name) for name in sources]:
+        links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here. {links.INSTEAD}")
+    elif linked and "source" not in st.query_params and "source" not in st.session_state:
+        # A link that names an image names its set too.
+        first = next(name for name in sources if DRAWN.get(name, name) == linked)
+    source: str = st.segmented_control(
+        "Images",
+        sources,
+        default=first,
+        required=True,
+        key="source",
+        bind="query-params",
+        wrap=True,
+        help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
+        f"Your own sets: {cache.find_sets_folder()}/SET/CATEGORY/IMAGE.",
+    )
+    links.show_link("Add images", "library")
+    return source
 
 
 def warn_unknown_classes(gallery: cache.Gallery, model: str, name: str) -> None:

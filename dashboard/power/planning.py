@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -26,6 +27,7 @@ from study.plan.equivalence import LARGEST_POINTS, Bounds
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
 ADDRESS = "https://arxiv.org/abs/2106.09106"
+MULTIPLIERS = "Effect-size multipliers"
 SIZES, EFFECTS = "10, 20, 40, 60", "1, 0.5"
 MOST_STUDIES = 5000
 MULTIPLE = {"effect": tables.MULTIPLIER}
@@ -101,15 +103,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
     """Choose sizes, number of studies and effect multipliers, which simulated participants do not have."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=200)
-        effects = "1"
-        if scaled:
-            effects = links.text_input(
-                "Effect-size multipliers",
-                EFFECTS,
-                key="effects",
-                width=190,
-                help="1: the assumed effects of explanations; 0.5: half of them. Put commas between several.",
-            )
+        effects = _ask_for_effects() if scaled else ""
         slopes = _slopes() if scaled else {}
         studies = st.number_input(
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
@@ -125,21 +119,23 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
     bounds = _choose_bounds(study) if contrasts else None
     people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
-        links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, "Effect-size multipliers"))
+        links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, MULTIPLIERS))
         if scaled
         else (1.0,)
     )
-    asked = PowerAnalysis(
-        study,
-        people,
-        int(studies),
-        multiples,
-        seed=int(seed),
-        slope_sds=slopes,
-        with_contrasts=contrasts,
-        other_bounds=bounds,
+    options: dict[str, Any] = {"slope_sds": slopes, "with_contrasts": contrasts, "other_bounds": bounds}
+    return PowerAnalysis(study, people, int(studies), multiples, seed=int(seed), **options).with_planned_size()
+
+
+def _ask_for_effects() -> str:
+    """Ask by what the assumed effects are multiplied."""
+    return links.text_input(
+        MULTIPLIERS,
+        EFFECTS,
+        key="effects",
+        width=190,
+        help="1: the assumed effects of explanations; 0.5: half of them. Put commas between several.",
     )
-    return asked.with_planned_size()
 
 
 def _choose_bounds(study: StudyConfig) -> Bounds | None:

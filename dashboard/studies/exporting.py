@@ -26,18 +26,7 @@ def show(study: Study) -> None:
         st.info("No responses have been collected yet.")
         return
     researcher = service.get_acting_researcher()
-    refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study.name)
-    modes: list[Any] = [mode for mode in get_args(Mode) if refusal is None or mode != "live"]
-    if refusal is not None:
-        st.caption(escape_markdown(refusal))
-    chosen = st.pills(
-        "Responses of",
-        modes,
-        selection_mode="multi",
-        default=["live"] if count_finished(study.versions, "live") and "live" in modes else ["sim"],
-        format_func=WORDS.__getitem__,
-        key=f"export_{study.name}",
-    )
+    chosen = _choose_modes(study, researcher)
     frame = researcher.responses(study.name, chosen)
     st.caption(f"{len(frame):,} responses, one row each, pseudonymous. The data dictionary describes every column.")
     if chosen and len(frame):
@@ -56,6 +45,23 @@ def show(study: Study) -> None:
                 on_click="ignore",
                 icon=":material/download:",
             )
+
+
+def _choose_modes(study: Study, researcher: Researcher) -> list[Mode]:
+    """Choose whose responses; those of participants only where the login may see them, else say why not."""
+    refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study.name)
+    modes: list[Any] = [mode for mode in get_args(Mode) if refusal is None or mode != "live"]
+    if refusal is not None:
+        st.caption(escape_markdown(refusal))
+    chosen: list[Mode] = st.pills(
+        "Responses of",
+        modes,
+        selection_mode="multi",
+        default=["live"] if count_finished(study.versions, "live") and "live" in modes else ["sim"],
+        format_func=WORDS.__getitem__,
+        key=f"export_{study.name}",
+    )
+    return chosen
 
 
 def _file(researcher: Researcher, study: str, modes: list[Mode], name: str) -> bytes:
