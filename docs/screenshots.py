@@ -80,7 +80,7 @@ def serve_workspace(home: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port), "--no-browser"]
-    with subprocess.Popen(command, cwd=ROOT, env=_environment(home)) as server:
+    with subprocess.Popen(command, cwd=ROOT, env=make_environment(home)) as server:
         try:
             _wait(server, f"http://127.0.0.1:{port}")
             yield f"http://127.0.0.1:{port}"
@@ -88,7 +88,8 @@ def serve_workspace(home: Path) -> Iterator[str]:
             server.terminate()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def make_environment(home: Path) -> dict[str, str]:
+    """Return the environment of a command over a workspace."""
     return {**os.environ, "FORETELL_HOME": str(home), "PYTHONPATH": str(ROOT)}
 
 
@@ -159,7 +160,9 @@ def wait_for_demo(home: Path) -> None:
 def log_in(browser: Browser, url: str, home: Path) -> StorageState:
     """Log in to the researcher's pages by a login link, and return the cookie."""
     command = [sys.executable, "-m", "dashboard.cli", "login", "--address", url]
-    said = subprocess.run(command, cwd=ROOT, env=_environment(home), check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        command, cwd=ROOT, env=make_environment(home), check=True, capture_output=True, text=True
+    ).stdout
     with browser.new_context() as context:
         context.request.get(said.split()[-1])
         return context.storage_state()

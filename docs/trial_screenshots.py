@@ -13,7 +13,16 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from docs.screenshots import CHROMIUM, PATIENCE_MS, ROOT, _environment, log_in, open_window, save_small, serve_workspace
+from docs.screenshots import (
+    CHROMIUM,
+    PATIENCE_MS,
+    ROOT,
+    log_in,
+    make_environment,
+    open_window,
+    save_small,
+    serve_workspace,
+)
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.studyfiles import copy_study
 from study.plan.templates import TEMPLATES, TRIALS, path_of
@@ -32,7 +41,7 @@ def make_study(home: Path, template: str) -> str:
     draft.set("trials.practice", 0)
     draft.save(path)
     command = [sys.executable, "-m", "dashboard.cli", "build", str(path)]
-    subprocess.run(command, cwd=ROOT, env=_environment(home), check=True)
+    subprocess.run(command, cwd=ROOT, env=make_environment(home), check=True)
     conditions = draft.get("conditions")
     return f"run/{path.stem}?preview={'both' if conditions is MISSING else conditions[-1]}"
 
