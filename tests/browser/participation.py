@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 import httpx
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page, Request
 
 from tests.server import Server
 
@@ -46,6 +46,19 @@ def agree(page: Page) -> None:
     for box in page.locator("#boxes input").all():
         box.check()
     page.click("#accept")
+
+
+def keep_traffic(context: BrowserContext) -> list[str]:
+    """Return a list that grows with what the network carries: each image's address, each other response's text."""
+    carried: list[str] = []
+
+    def keep(request: Request) -> None:
+        response = request.response()
+        is_image = "/assets/" in request.url
+        carried.append(request.url if is_image or response is None else f"{request.url} {response.text()}")
+
+    context.on("requestfinished", keep)
+    return carried
 
 
 def wait_for_trial(page: Page, number: int) -> None:

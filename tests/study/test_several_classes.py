@@ -129,7 +129,7 @@ def _trial(*, is_right: bool, options: int, relevance: float | None = None) -> T
 def test_simulated_participants_choose_by_luces_rule(options: int) -> None:
     """Probabilities by hand: one's own label has the odds 9 to 1 against each other class, and guessing is 1/k.
 
-    Catches a guesser who is right half of the time among five, a sum of probabilities other than 1, and a heatmap that
+    Catches guesses that are right half of the time among five, a sum of probabilities other than 1, and a heatmap that
     tells participants more than that it is not their own label.
     """
     right, wrong = (_trial(is_right=is_right, options=options) for is_right in (True, False))

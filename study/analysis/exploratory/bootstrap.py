@@ -7,7 +7,7 @@ whose ratio is at least that of the responses, which count among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from study.analysis.means.adjustment import holm
 from study.analysis.models.draws import Draws
 from study.analysis.models.records import Floats
 from study.analysis.models.refits import Refits
-from study.analysis.models.sentences import alpha_text
+from study.analysis.models.sentences import alpha_text, describe_p
 from study.analysis.planned.nested import RatioTest
 from study.analysis.words.wording import write_contrast
 
@@ -43,7 +43,12 @@ def measure(study: AnalysedStudy, studies: int) -> pd.DataFrame:
     tests = [test for test in study.fitted_models.tests if test.p is not None]
     if not tests:
         raise ForetellError("No test of the models can be computed, so there is none to repeat by bootstrap.")
-    rows = [_bootstrap(study, tests, k, studies) for k in range(len(tests))]
+    refits = {
+        name: Refits(study.frame, model)
+        for name, model in study.fitted_models.models.items()
+        if any(name in (test.smaller, test.larger) for test in tests)
+    }
+    rows = [_bootstrap(study, refits, tests, k, studies) for k in range(len(tests))]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     if any(test.p_holm is not None for test in tests):
         names = ["p_bootstrap", "p_bootstrap_low", "p_bootstrap_high"]
@@ -53,10 +58,12 @@ def measure(study: AnalysedStudy, studies: int) -> pd.DataFrame:
     return table
 
 
-def _bootstrap(study: AnalysedStudy, tests: list[RatioTest], k: int, studies: int) -> tuple[object, ...]:
+def _bootstrap(
+    study: AnalysedStudy, refits: Mapping[str, Refits], tests: list[RatioTest], k: int, studies: int
+) -> tuple[object, ...]:
     test, total = tests[k], len(tests) * studies
     ratios = []
-    for done, ratio in enumerate(_draw_ratios(study, test, studies)):
+    for done, ratio in enumerate(_draw_ratios(study, refits, test, studies)):
         study.progress(k * studies + done, total, f"Drawing studies for the test of {write_contrast(test.name)}")
         ratios.append(ratio)
     made = np.array([ratio for ratio in ratios if np.isfinite(ratio)])
@@ -72,14 +79,12 @@ def _bootstrap(study: AnalysedStudy, tests: list[RatioTest], k: int, studies: in
     return test.name, test.chisq, test.df, test.decisive_p, p, min(low, p), max(high, p), len(made)
 
 
-def _draw_ratios(study: AnalysedStudy, test: RatioTest, studies: int) -> Iterator[float]:
+def _draw_ratios(study: AnalysedStudy, refits: Mapping[str, Refits], test: RatioTest, studies: int) -> Iterator[float]:
     """Yield the likelihood ratio of each drawn study; NaN where a model could not be fitted to it."""
-    models, frame = study.fitted_models.models, study.frame
-    draws = Draws.of(frame, models[test.smaller])
-    small, large = Refits(frame, models[test.smaller]), Refits(frame, models[test.larger])
+    draws = Draws.of(study.frame, study.fitted_models.models[test.smaller])
     rng = np.random.default_rng([study.seed, *test.name.encode()])
     for _ in range(studies):
-        yield _compute_ratio(small, large, draws.sample(rng))
+        yield _compute_ratio(refits[test.smaller], refits[test.larger], draws.sample(rng))
 
 
 def _compute_ratio(small: Refits, large: Refits, correct: Floats) -> float:
@@ -93,7 +98,8 @@ def describe(table: pd.DataFrame, level: float) -> str:
     """Say whether a verdict changes, and where the drawn studies are too few to tell."""
     changed, open_ = [], []
     for row in table.to_dict("records"):
-        name = f"{write_contrast(row['result'])} (p {_write(row['p'])}, by bootstrap {_write(row['p_bootstrap'])})"
+        by_bootstrap = describe_p(row["p_bootstrap"]).removeprefix("p ")
+        name = f"{write_contrast(row['result'])} ({describe_p(row['p'])}, by bootstrap {by_bootstrap})"
         if (row["p"] < level) != (row["p_bootstrap"] < level):
             changed.append(name)
         if row["p_bootstrap_low"] < level < row["p_bootstrap_high"]:
@@ -106,10 +112,6 @@ def describe(table: pd.DataFrame, level: float) -> str:
         f"The drawn studies are too few to tell on which side p lies for {'; '.join(open_)}." if open_ else "",
     ]
     return " ".join(filter(None, said))
-
-
-def _write(p: float) -> str:
-    return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".")
 
 
 def estimate_seconds(study: AnalysedStudy) -> float:

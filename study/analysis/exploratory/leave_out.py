@@ -26,6 +26,7 @@ from study.analysis.planned import analysis as planned
 from study.analysis.planned import contrasts, nested
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.planned.nested import RatioTest
+from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_contrast, write_whole_contrast
 from study.plan.preregistration import Tests
 
@@ -207,8 +208,8 @@ def describe(table: pd.DataFrame, level: float) -> str:
     name = write_whole_contrast(str(own["result"].iloc[0]))
     lost = len(own) - len(known)
     said = [
-        f"{name}: without any one {word}, the difference stays between {_write(low)} and {_write(high)} percentage "
-        f"points ({_write(own['points_all'].iloc[0])} with all).",
+        f"{name}: without any one {word}, the difference stays between {write_rounded(low, 1)} and "
+        f"{write_rounded(high, 1)} percentage points ({write_rounded(own['points_all'].iloc[0], 1)} with all).",
         _describe_changes(table[table["change"] == "yes"], group, level),
         f"It cannot be estimated without {lost} of the {len(own)} {word}s." if lost else "",
     ]
@@ -222,10 +223,6 @@ def _describe_changes(changed: pd.DataFrame, group: str, level: float) -> str:
     more = f"; and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
     count = f"{len(changed)} verdict{'s change' if len(changed) > 1 else ' changes'}"
     return f"{count}, because p crosses {alpha_text(level)}: {'; '.join(named)}{more}."
-
-
-def _write(value: float) -> str:
-    return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
 
 
 def figure(table: pd.DataFrame, level: float) -> go.Figure | None:

@@ -18,13 +18,15 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from core.names import lower_first
 from study import plots
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.means.adjustment import holm
 from study.analysis.models import random_effects
 from study.analysis.models.draws import Draws
 from study.analysis.models.records import Floats
-from study.analysis.models.sentences import p_text
+from study.analysis.models.sentences import describe_p
+from study.analysis.words.cells import write_rounded
 
 DRAWS = 999
 LOW, HIGH = 0.025, 0.975
@@ -164,22 +166,18 @@ def describe(table: pd.DataFrame, level: float) -> str:
     if lacking.empty:
         return (
             f"The model reproduces all {len(table)} properties of the responses that were compared (smallest corrected "
-            f"p {_with_sign(table['p_holm'].min())})."
+            f"{describe_p(table['p_holm'].min())})."
         )
     named = [
-        f"{row['property'][0].lower()}{row['property'][1:]} ({row['observed']:.3f}; draws {row['drawn_from']:.3f} to "
-        f"{row['drawn_to']:.3f}, corrected p {_with_sign(row['p_holm'])})"
+        f"{lower_first(row['property'])} ({write_rounded(row['observed'], 3)}; draws "
+        f"{write_rounded(row['drawn_from'], 3)} to {write_rounded(row['drawn_to'], 3)}, corrected "
+        f"{describe_p(row['p_holm'])})"
         for row in lacking.to_dict("records")
     ]
     return (
         f"The model does not reproduce {len(lacking)} of {len(table)} properties of the responses: {'; '.join(named)}. "
         "Where responses vary more than the draws, standard errors and p may be too small."
-    ).replace("-", "−")
-
-
-def _with_sign(p: float) -> str:
-    text = p_text(p)
-    return text if text[0] in "<>" else f"= {text}"
+    )
 
 
 def draw_properties(table: pd.DataFrame) -> go.Figure:

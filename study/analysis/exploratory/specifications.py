@@ -26,6 +26,7 @@ from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.responses.reading import Responses
+from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
 CHOICES = ("exclusions", "random_effects", "link")
@@ -178,7 +179,7 @@ def describe(table: pd.DataFrame, omitted: tuple[str, ...] = ()) -> str:
     same = max(more, count - more)
     direction = f"all {count}" if same == count else f"{same} of {count}"
     apart = int(((own["points_low"] > 0) | (own["points_high"] < 0)).sum())
-    low, high = (f"{own['points'].agg(end):.1f}".replace("-", "−") for end in ("min", "max"))
+    low, high = (write_rounded(own["points"].agg(end), 1) for end in ("min", "max"))
     said = (
         f"{name}: {direction} specifications point the same way, with differences from {low} to {high} percentage "
         f"points; {apart} of {count} uncorrected intervals exclude zero."

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
-from tests.browser.participation import agree, newest, query, wait_for_trial
+from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import serve_task
 from tests.server import Server
 
@@ -62,14 +62,8 @@ def test_each_level_is_stored_once_as_it_was_pressed(chromium: Browser, rating: 
     """
     manifest = Bundle(rating.home / "bundle").manifest
     context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
-    page, carried = context.new_page(), []
-
-    def keep(request: Request) -> None:
-        response = request.response()
-        is_image = "/assets/" in request.url
-        carried.append(request.url if is_image or response is None else response.text())
-
-    page.on("requestfinished", keep)
+    carried = keep_traffic(context)
+    page = context.new_page()
     page.goto(f"{rating.url}/run/demo?pid=5f3a9c0d1e2b")
     agree(page)
     page.click("#understood")

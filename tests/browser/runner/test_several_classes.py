@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
-from tests.browser.participation import agree, newest, query, wait_for_trial
+from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import DESKTOP, serve_task
 from tests.browser.runner.test_scale import PHONE, assert_fits
 from tests.server import Server
@@ -45,14 +45,8 @@ def test_each_class_is_stored_once_as_it_was_pressed(chromium: Browser, several:
     """
     manifest = Bundle(several.home / "bundle").manifest
     context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
-    page, carried = context.new_page(), []
-
-    def keep(request: Request) -> None:
-        response = request.response()
-        is_image = "/assets/" in request.url
-        carried.append(request.url if is_image or response is None else response.text())
-
-    page.on("requestfinished", keep)
+    carried = keep_traffic(context)
+    page = context.new_page()
     page.goto(f"{several.url}/run/demo?pid=5f3a9c0d1e2b")
     agree(page)
     expect(page.locator("#instructions .prose")).to_contain_text("even if you would have chosen another one")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
-from tests.browser.participation import agree, newest, query, wait_for_trial
+from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import serve_task
 from tests.server import Server
 
@@ -36,16 +36,10 @@ def test_the_first_response_comes_before_the_ais_label(chromium: Browser, twice:
     manifest = Bundle(twice.home / "bundle").manifest
     trials = {one.assets.target: one for one in (*manifest.trials, *manifest.practice)}
     context = chromium.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
-    carried: list[str] = []
-
-    def keep(request: Request) -> None:
-        response = request.response()
-        is_image = "/assets/" in request.url
-        carried.append(request.url if is_image or response is None else f"{request.url} {response.text()}")
+    carried = keep_traffic(context)
 
     def open_page(address: str) -> Page:
         page = context.new_page()
-        page.on("requestfinished", keep)
         page.goto(address)
         return page
 
