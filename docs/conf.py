@@ -124,6 +124,7 @@ SECTIONS = {
         "choose-among-classes",
         "measure-reliance",
         "analyse-a-scale",
+        "analyse-confidence-and-times",
         "plan-covariates",
         "add-*",
     ],

@@ -206,6 +206,17 @@ BENCHMARKS = (
         ordinal.plot,
     ),
     Benchmark(
+        "observers",
+        "Confidence and response times",
+        "Bias and coverage of meta-d' and its ratio to d', and of the parameters of response times, in simulated "
+        "studies of 20 participants with 60 responses "
+        "([what they are](../docs/how-to/analyse-confidence-and-times.md)). Drift rates are a little too large where "
+        "few responses are wrong.",
+        "--studies 300",
+        tables.tabulate_recovery,
+        tables.plot_recovery,
+    ),
+    Benchmark(
         "power",
         "Power analysis",
         "The time of 1,000 simulated studies of the paper's size with three fits each. The tests decide "

@@ -74,7 +74,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
     each condition, as far as the responses support them and reduced where singular (`random_effects.RULE`).
     """
     order = accuracies.order(frame)
-    said = _code_signals(frame)
+    said = code_signals(frame)
     said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
     if said["signal"].nunique() < 2:
         raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
@@ -120,7 +120,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 def describe_absent(frame: pd.DataFrame) -> str:
     """Say which conditions have no finite d' and why, in a sentence each; empty if all have one."""
-    said = _code_signals(frame).groupby(["condition", "signal"])["said"].mean().unstack("signal")
+    said = code_signals(frame).groupby(["condition", "signal"])["said"].mean().unstack("signal")
     sentences = []
     for name in accuracies.order(frame):
         extremes = [
@@ -135,7 +135,7 @@ def describe_absent(frame: pd.DataFrame) -> str:
     return "".join(sentences)
 
 
-def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
+def code_signals(frame: pd.DataFrame) -> pd.DataFrame:
     """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1.
 
     Raises

@@ -11,6 +11,14 @@ INTERIM = "planned analysis, interim data"
 """Label of results before the collection is complete."""
 DETECTION_MEASURES = ("dprime", "criterion")
 """The measures of signal detection, whose names are headings and values."""
+METACOGNITION_MEASURES = ("auc2", "meta_d", "efficiency")
+"""Those of metacognition: the type 2 AUC, meta-d' and its ratio to d'."""
+DIFFUSION_MEASURES = ("drift", "boundary", "nondecision_s")
+"""The parameters of the diffusion model."""
+EX_GAUSSIAN_MEASURES = ("mu_s", "sigma_s", "tau_s")
+"""The parameters of the ex-Gaussian distribution."""
+MEASURES = (*DETECTION_MEASURES, *METACOGNITION_MEASURES, *DIFFUSION_MEASURES, *EX_GAUSSIAN_MEASURES)
+"""The measures that are headings of one table and values of another."""
 HEADINGS: Mapping[str, str] = {
     # estimates and tests
     "se": "SE",
@@ -42,6 +50,14 @@ HEADINGS: Mapping[str, str] = {
     "log_odds": "Log-odds",
     "dprime": "Sensitivity d'",
     "criterion": "Criterion c",
+    "drift": "Drift rate",
+    "nondecision_s": "Non-decision time (s)",
+    "mu_s": "Mu (s)",
+    "sigma_s": "Sigma (s)",
+    "tau_s": "Tau (s)",
+    "auc2": "Type 2 AUC",
+    "meta_d": "meta-d'",
+    "efficiency": "meta-d' / d'",
     "mixed": "Mixed model",
     "bayes": "Bayesian",
     "gee": "GEE",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from core.names import lower_first, upper_first
 from study.analysis.models.sentences import words
-from study.analysis.words.headings import DETECTION_MEASURES, format_heading
+from study.analysis.words.headings import MEASURES, format_heading
 from study.bundle import TYPE_LABELS
 from study.conditions import CONDITIONS, format_condition
 
@@ -33,6 +33,6 @@ IN_WORDS: Mapping[str, Callable[[str], str]] = {
     "condition": format_condition,
     "trial_type": lambda kind: str(TYPE_LABELS.get(kind, kind)),
     "term": words,
-    "measure": lambda name: format_heading(name) if name in DETECTION_MEASURES else name,
+    "measure": lambda name: format_heading(name) if name in MEASURES else name,
 }
 """The columns whose codes are written in words."""
