@@ -17,22 +17,8 @@ from tests.conftest import ROOT
 
 SOURCES = ("study/analysis", "inquiry", "dashboard/teaching", "dashboard/power", "dashboard/explore")
 """Where the tables of the pages are made."""
-NOTATION = {
-    "p",
-    "z",
-    "t",
-    "x",
-    "y",
-    "df",
-    "to",
-    "from",
-    "χ²",
-    "log p",
-    "p (like relatives)",
-    "x-feature",
-    "meta-d'",
-    "meta-d' / d'",
-}
+NOTATION = {"p", "z", "t", "x", "y", "df", "to", "from", "χ²", "log p", "p (like relatives)", "x-feature"}
+NOTATION |= {"meta-d'", "meta-d' / d'"}
 NOTATION |= {f"p ({which})" for which in ("Holm", "TOST", "TOST, Holm", "difference", "all", "without", "bootstrap")}
 """Headings that start with a small letter, as in articles."""
 SYMBOLS = set("p z t x y s c d df χ² ρ Mu Tau AI CI ID SE SD AIC BIC AUC GEE".split())  # noqa: SIM905
