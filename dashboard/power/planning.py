@@ -194,13 +194,10 @@ def show(question: PowerAnalysis) -> None:
 
 
 def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: str) -> None:
-    table = whole[~power.is_contrast(whole)]
-    conditions, planned = len(question.study.conditions), question.planned_size
-    if planned is not None:
-        cost = tables.describe_cost(planned, conditions, pay, currency)
-        st.markdown(
-            f"**Power with the planned {planned:,} participants per condition** ({escape_markdown(cost)})\n\n"
-            + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
+    table, conditions = whole[~power.is_contrast(whole)], len(question.study.conditions)
+    if question.planned_size is not None:
+        _show_planned(
+            table, question.planned_size, tables.describe_cost(question.planned_size, conditions, pay, currency)
         )
     st.markdown("**Participants needed for a power of 80%**")
     st.table(
@@ -216,14 +213,27 @@ def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: s
     if question.with_contrasts:
         _show_contrasts(whole[power.is_contrast(whole)], question)
     if table["effect"].nunique() > 1:
-        st.markdown(
-            "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants "
-            "per condition"
-        )
-        st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
-        st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
+        _show_smallest_effects(table)
     if int(whole["failed"].sum()):
         st.warning(f"{int(whole['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
+
+
+def _show_smallest_effects(table: pd.DataFrame) -> None:
+    """Show the smallest effect that each sample size can detect."""
+    st.markdown(
+        "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants per "
+        "condition"
+    )
+    st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
+    st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
+
+
+def _show_planned(table: pd.DataFrame, planned: int, cost: str) -> None:
+    """Show the power with the planned number of participants per condition."""
+    st.markdown(
+        f"**Power with the planned {planned:,} participants per condition** ({escape_markdown(cost)})\n\n"
+        + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
+    )
 
 
 def _show_contrasts(table: pd.DataFrame, question: PowerAnalysis) -> None:

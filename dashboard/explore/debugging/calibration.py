@@ -59,17 +59,7 @@ def figure(results: CalibrationResults) -> go.Figure:
     """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
     table = results.bins()
     drawn = plots.curves(table, x="confidence", y="accuracy", by="predictions", title="Accuracy", x_title="Confidence")
-    for k, (_, part) in enumerate(table.groupby("predictions", sort=False)):
-        wide = (part["to"] - part["from"]) / len(results.predictions)
-        drawn.add_bar(
-            x=part["from"] + wide * (k + 0.5),
-            y=part["images"],
-            width=wide * 0.9,
-            marker={"color": plots.PALETTE[k]},
-            yaxis="y2",
-            showlegend=False,
-            hovertemplate="%{y:,} images<extra></extra>",
-        )
+    _draw_counts(drawn, table, len(results.predictions))
     shared = {"range": [-0.02, 1.02], "showgrid": False, "zeroline": False, "tickformat": ".0%"}
     drawn.update_layout(
         xaxis={**shared, "anchor": "y2"},
@@ -85,6 +75,21 @@ def figure(results: CalibrationResults) -> go.Figure:
         margin={"l": 0, "r": 24, "t": 10, "b": 0},
     )
     return plots.diagonal(drawn)
+
+
+def _draw_counts(drawn: go.Figure, table: pd.DataFrame, groups: int) -> None:
+    """Draw the number of predictions in each bin, those of the groups next to each other."""
+    for k, (_, part) in enumerate(table.groupby("predictions", sort=False)):
+        wide = (part["to"] - part["from"]) / groups
+        drawn.add_bar(
+            x=part["from"] + wide * (k + 0.5),
+            y=part["images"],
+            width=wide * 0.9,
+            marker={"color": plots.PALETTE[k]},
+            yaxis="y2",
+            showlegend=False,
+            hovertemplate="%{y:,} images<extra></extra>",
+        )
 
 
 def make_measure_table(results: CalibrationResults) -> pd.DataFrame:
