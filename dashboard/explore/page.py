@@ -18,7 +18,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import counterfactual, grid, intervention, prototypes, region, single
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.layers import choice
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods

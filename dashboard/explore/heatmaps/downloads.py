@@ -73,6 +73,8 @@ def _certificates(made: list[tuple[Column, Cell]]) -> str:
     facts = []
     for column, cell in made:
         assert cell.certificate is not None
-        category = column.classifier.names.short[cell.request.target]
-        facts.append({"image": column.source.name} | json.loads(certificate.as_json(cell.certificate, category)))
+        facts.append(
+            {"image": column.image.chosen.name}
+            | json.loads(certificate.as_json(cell.certificate, cell.request.class_name))
+        )
     return json.dumps(facts[0] if len(facts) == 1 else facts, indent=1, ensure_ascii=False) + "\n"

@@ -11,7 +11,7 @@ from torch import Tensor
 from core.network.classifier import Classifier
 from core.robustness.manifold import GeneratedCounterfactual, Manifold, find_on_manifold
 from core.types import Progress
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready, get_result

@@ -114,7 +114,7 @@ def _draw_stacked_pair(table: HeatmapTable, palette: Palette) -> Sheet:
 
 def _legend(table: HeatmapTable) -> str:
     scale = SCALINGS[table.scaling]
-    notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
+    notes = " ".join(["", *sorted({column.image.view.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
         return f"Inside the orange line: the {table.look.percent:g}% of pixels with the strongest evidence.{notes}"
     clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
@@ -160,7 +160,7 @@ class _Drawing:
     def draw_image(self, column: Column, x: float, y: float) -> float:
         """Draw the network's input."""
         side, height = self.side, _height(column, self.side)
-        self.items.append(ImageItem(x, y, side, height, column.seen.draw((2 * side, 2 * height))))
+        self.items.append(ImageItem(x, y, side, height, column.image.view.draw((2 * side, 2 * height))))
         return y + height + 5
 
     def write_lines(self, column: Column, x: float, y: float) -> float:
@@ -213,7 +213,7 @@ class _Drawing:
             self.items.append(Rectangle(x, y, side, height, self.palette.blank))
             self.write(cell.note, x + 8, y + 8, side - 16, size=SMALL, colour=self.palette.faint)
             return y + height
-        drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
+        drawing = HeatmapDrawing(column.image.view, cell.explanation, column.image.chosen.mask, scale)
         self.items.append(ImageItem(x, y, side, height, drawing.draw(self.table.look)))
         y = self._write_facts(cell, scale, x, y + height + 4)
         return self._draw_measures(cell.faithfulness, x, y) if cell.faithfulness else y
@@ -275,5 +275,5 @@ def _place_curve(curve: Curve, x: float, y: float, side: int) -> tuple[tuple[flo
 
 
 def _height(column: Column, side: int) -> int:
-    height, width = column.classifier.input_shape[1:]
+    height, width = column.image.classifier.input_shape[1:]
     return round(side * height / width)
