@@ -19,11 +19,11 @@ from dashboard.shared.keys import STARTED_KEY
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
-from study.analysis.means.equivalence import read_bounds, write_bounds
+from study.analysis.means.equivalence import read_points, write_bounds
 from study.analysis.power import simulation as power
 from study.analysis.responses.notices import MODES
 from study.plan.config import StudyConfig
-from study.plan.equivalence import LARGEST_POINTS, Bounds
+from study.plan.equivalence import Bounds
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
 ADDRESS = "https://arxiv.org/abs/2106.09106"
@@ -150,12 +150,7 @@ def _choose_bounds(study: StudyConfig) -> Bounds | None:
         help="The largest difference that would not matter. Power is then also the share of simulated studies that "
         "show a contrast to lie within. In the study file it is `[analysis] equivalence = 5`.",
     )
-    return links.accept(
-        "equivalence",
-        given,
-        "",
-        lambda text: read_bounds(text, largest=LARGEST_POINTS) if text.strip() else None,
-    )
+    return links.accept("equivalence", given, "", read_points)
 
 
 def _slopes() -> dict[str, float]:

@@ -137,7 +137,7 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapT
     one = made.rows["rise"][0]
     certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
     explanation = replace(one.explanation, certificates=(certificate,))
-    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].mask).compute(
+    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].image.chosen.mask).compute(
         lambda *_: None
     )
     shown = replace(
