@@ -19,8 +19,9 @@ from core.robustness.boundary import directions_between
 from core.robustness.boundary import margins as margins_of
 from core.shares import Share, share_of
 from core.types import Progress, silent
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import count_listed, read_numbers
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
 from study.workspace.blocks import Blocks
@@ -94,7 +95,7 @@ def attacks(
         Largest changes of a pixel in grey levels (black to white is 255), separated by commas.
     """
     shown, classes = select_labelled(inspected)
-    chosen = [(name.strip(), radius) for name in names.split(",") for radius in parse_numbers("radii", radii)]
+    chosen = [(name.strip(), radius) for name in names.split(",") for radius in read_numbers("radii", radii)]
     for name, radius in chosen:
         ATTACKS[name]  # refuse an unknown name or a wrong radius before searching
         if not 0 < radius <= LEVELS:
@@ -223,13 +224,6 @@ def select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     return shown, classes[shown]
-
-
-def parse_numbers(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ForetellError(f"{name}={text!r} is not a list of numbers separated by commas, such as 1,2,4.") from None
 
 
 def _share(chosen: NDArray[np.bool_]) -> Share:

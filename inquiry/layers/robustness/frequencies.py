@@ -15,10 +15,11 @@ from core.robustness.bands import band_margins, dct_bands
 from core.robustness.frequencies import accuracy_by_radius
 from core.shares import share_of
 from core.types import Progress
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import count_listed, read_numbers
 from inquiry.layers.record import TableWords, Topic, layer_question
-from inquiry.layers.robustness.attacks import WALK, ImageCount, parse_numbers, select_labelled
+from inquiry.layers.robustness.attacks import WALK, ImageCount, select_labelled
 from study import plots
 from study.workspace.blocks import Blocks
 
@@ -72,7 +73,7 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
         Cut-offs between low and high frequencies in cycles per image, separated by commas.
     """
     shown, classes = select_labelled(inspected)
-    chosen = parse_numbers("radii", radii)
+    chosen = read_numbers("radii", radii)
     curve = accuracy_by_radius(
         inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
     )
