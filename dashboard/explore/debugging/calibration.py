@@ -25,6 +25,7 @@ from inquiry.debugging.calibration import (
 )
 from inquiry.debugging.debugging import DebuggingResults
 from study import plots
+from study.analysis.words.cells import write_rounded
 
 NONE = "–"
 COUNTS = 0.2
@@ -152,4 +153,4 @@ def _verdict(gap: Gap) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:.1f}".replace("-", "−")
+    return write_rounded(100 * share, 1)
