@@ -9,7 +9,6 @@ from scipy.stats import t
 from study.analysis.means import equivalence
 from study.analysis.means.adjustment import holm
 from study.analysis.means.equivalence import DIFFERENT, EQUIVALENT, SMALL, UNTESTABLE, write_bounds
-from study.analysis.models.records import Floats
 from study.analysis.models.sentences import coverage_text, describe_p
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
@@ -91,8 +90,3 @@ def explain(level: float) -> str:
         "the number of contrasts. p (difference) is that of the contrasts in log-odds, corrected likewise. That no "
         "difference was found is no evidence of equivalence: undecided means that the data show neither."
     )
-
-
-def compute_corrected_p(contrasts: pd.DataFrame, bounds: Bounds, level: float) -> Floats:
-    """Compute the corrected p of equivalence of each contrast (m,); NaN where there is none."""
-    return np.asarray(tabulate(contrasts, bounds, level)["p_equivalence_holm"], dtype=np.float64)
