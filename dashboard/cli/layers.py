@@ -56,7 +56,7 @@ def layers(
     _say_result(question, files)
 
 
-def _say_result(question: str, files: list[Path]) -> None:
+def _say_result(question: str, files: tuple[Path, ...]) -> None:
     """Print the table of a question, if it is short, with its notes and the names of its files."""
     import pandas as pd
 

@@ -22,7 +22,7 @@ SAME_PLACE_PX = 1.0
 
 
 @dataclass(frozen=True)
-class Column:
+class HeatmapColumn:
     """An image as one network sees it, the class to explain there (None: it has no such class), and what is written."""
 
     image: ClassifiedImage
@@ -52,7 +52,7 @@ class HeatmapTable:
     """Cells of each method by column, and how to draw them."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[HeatmapColumn, ...]
     rows: dict[str, tuple[Cell, ...]]
     scaling: Scaling
     look: HeatmapStyle
@@ -69,7 +69,7 @@ class HeatmapTable:
         return all(abs(a - b) < SAME_PLACE_PX for a, b in zip(*filter(None, boxes), strict=True))
 
     @property
-    def cells(self) -> list[tuple[Column, Cell]]:
+    def cells(self) -> list[tuple[HeatmapColumn, Cell]]:
         """Return all cells with their columns, row by row."""
         return [pair for row in self.rows.values() for pair in zip(self.columns, row, strict=True)]
 

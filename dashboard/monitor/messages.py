@@ -40,7 +40,7 @@ def show_messages(study: str, participants: Sequence[str]) -> None:
             st.dataframe(sent.rename(columns=str.capitalize), hide_index=True, key="monitor_messages")
 
 
-def _send(study: str, text: str, participant: str | None, *, confirmed: bool) -> None:
+def _send(study: str, text: str, participant: str, *, confirmed: bool) -> None:
     if not confirmed:
         raise ForetellError("Confirm that the message says nothing about the task.")
     count = service.get_acting_researcher().send_message(study, text, participant)

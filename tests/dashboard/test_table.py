@@ -29,7 +29,7 @@ from dashboard.explore.heatmaps import sheet as table
 from dashboard.explore.heatmaps.grid import MOST_COLUMNS
 from dashboard.explore.images import ChosenImage, ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.pages import SHEET_WIDTHS
 from study.workspace.workspace import ROOT
 from tests.contrast import LEAST, measure_contrast
@@ -51,7 +51,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> HeatmapTable:
     patch = pytest.MonkeyPatch()
     patch.setenv("FORETELL_HOME", str(tmp_path_factory.mktemp("home")))
     pictures = [seen("adversarial", 3), seen("standard", 8)]
-    columns = tuple(Column(s, s.predicted_class, (f"says {s.format_confidence(s.predicted_class)}",)) for s in pictures)
+    columns = tuple(
+        HeatmapColumn(s, s.predicted_class, (f"says {s.format_confidence(s.predicted_class)}",)) for s in pictures
+    )
     rows = {method: tuple(cell(s, method, given) for s in pictures) for method, given in METHODS.items()}
     patch.undo()
     return HeatmapTable("scenes: two methods", columns, rows, "Shared", HeatmapStyle())
@@ -215,7 +217,7 @@ def own_pictures(workspace: Path, folder: Path, model: str) -> HeatmapTable:
     file = open_upload((folder / "file.png").read_bytes(), "file.png")
     pictures = [ClassifiedImage("models/mine.py", chosen) for chosen in (own, file)]
     rows = {"gradient": tuple(cell(s, "gradient", {}) for s in pictures)}
-    return HeatmapTable("", tuple(Column(s, None, ()) for s in pictures), rows, "Own", HeatmapStyle())
+    return HeatmapTable("", tuple(HeatmapColumn(s, None, ()) for s in pictures), rows, "Own", HeatmapStyle())
 
 
 def test_the_program_finds_ones_own_classifier_images_and_files(workspace: Path, tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def see_planted(workspace: Path, made: str, image: Image.Image, mask: np.ndarray
 def one_heatmap(s: ClassifiedImage) -> HeatmapTable:
     request = s.request_heatmap(0, "input_x_gradient", {}, 0)
     made = {"input_x_gradient": (Cell(request, request.compute(silent)),)}
-    return HeatmapTable("", (Column(s, 0, ("",)),), made, "Own", HeatmapStyle())
+    return HeatmapTable("", (HeatmapColumn(s, 0, ("",)),), made, "Own", HeatmapStyle())
 
 
 @pytest.mark.parametrize("made_by", MADE.values(), ids=MADE)
@@ -316,7 +318,7 @@ def test_legends_say_what_the_colours_mean_under_the_parameters(
     """Catches a legend of the method's default: blue that is not there, or blue that nothing explains."""
     one = seen("standard", 8)
     made = HeatmapTable(
-        "", (Column(one, None, ("a",)),), {method: (cell(one, method, parameters),)}, "Own", HeatmapStyle()
+        "", (HeatmapColumn(one, None, ("a",)),), {method: (cell(one, method, parameters),)}, "Own", HeatmapStyle()
     )
     assert (made.rows[method][0].explanation.evidence.min() < 0) == has_blue
     tiles = replace(made, rows=made.rows | dict.fromkeys(list(ALL_METHODS)[:6], made.rows[method]))

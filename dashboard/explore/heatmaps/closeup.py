@@ -12,7 +12,7 @@ from PIL import Image
 from core.drawing.rendering import Scale
 from core.names import format_name
 from dashboard.explore.figures import HeatmapDrawing
-from dashboard.explore.table import Column, HeatmapTable
+from dashboard.explore.table import HeatmapColumn, HeatmapTable
 
 MOST_LARGE = 40
 """Cells that are sent at full size: more of them are half as wide."""
@@ -165,7 +165,7 @@ def _tell_colours(method: str, shown: HeatmapTable) -> str:
     return shown.describe_colours(method)
 
 
-def _describe(column: Column, source: str) -> dict[str, Any]:
+def _describe(column: HeatmapColumn, source: str) -> dict[str, Any]:
     own = column.image.view.own
     return {"lines": list(column.lines), "source": source, "ratio": own.width / own.height}
 

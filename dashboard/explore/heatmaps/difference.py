@@ -13,7 +13,7 @@ from core.names import format_name
 from dashboard.explore.figures import SIDE
 from dashboard.explore.heatmaps.appearance import find_palette
 from dashboard.explore.heatmaps.sheet import Palette
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.messages import escape_markdown
 
 HIGHER = np.array([118, 42, 131], dtype=np.float32)
@@ -81,7 +81,7 @@ def subtract_heatmaps(row: tuple[Cell, ...], quantile: float, size: tuple[int, i
     return difference
 
 
-def draw_difference(column: Column, row: tuple[Cell, ...], quantile: float) -> Image.Image:
+def draw_difference(column: HeatmapColumn, row: tuple[Cell, ...], quantile: float) -> Image.Image:
     """Draw the difference over the grey image."""
     size = column.image.view.size(SIDE)
     difference = subtract_heatmaps(row, quantile, size)[..., None]

@@ -13,7 +13,7 @@ from dashboard.explore import figures
 from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.source import OWN
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared import files, links
 
 
@@ -69,7 +69,7 @@ def _files(shown: HeatmapTable, stem: str) -> None:
     )
 
 
-def _certificates(made: list[tuple[Column, Cell]]) -> str:
+def _certificates(made: list[tuple[HeatmapColumn, Cell]]) -> str:
     facts = []
     for column, cell in made:
         assert cell.certificate is not None

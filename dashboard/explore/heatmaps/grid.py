@@ -21,7 +21,7 @@ from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.heatmaps.sheet import Palette, draw_sheet, draw_stacked_sheet
 from dashboard.explore.images import ClassifiedImage
-from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable, Scaling
 from dashboard.shared import links
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
@@ -62,11 +62,11 @@ def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed
         name = target_box(seen[0].classifier)
         options = _choose_options(any(s.chosen.mask is not None for s in seen))
 
-    def column(s: ClassifiedImage) -> Column:
+    def column(s: ClassifiedImage) -> HeatmapColumn:
         target = target_of(s, name)
         explained = "" if target in (None, s.predicted_class) else f"explained: {s.format_confidence(target)}"
         lines = (f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
-        return Column(s, target, tuple(filter(None, lines)))
+        return HeatmapColumn(s, target, tuple(filter(None, lines)))
 
     _show([column(s) for s in seen], methods, seed, options, "images")
 
@@ -77,11 +77,11 @@ def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> 
     chosen = _choose_classes(seen)
     with _controls():
         options = _choose_options(seen.chosen.mask is not None)
-    columns: dict[int, Column] = {}
+    columns: dict[int, HeatmapColumn] = {}
     for name in chosen:
         k = _find_class(seen, name)
         if k is not None and k not in columns:
-            columns[k] = Column(seen, k, (seen.format_confidence(k), name if name not in names else ""))
+            columns[k] = HeatmapColumn(seen, k, (seen.format_confidence(k), name if name not in names else ""))
     if columns:
         _show(list(columns.values()), methods, seed, options, "classes")
 
@@ -122,11 +122,11 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
     if name == PREDICTION and len(predicted) > 1:
         _offer_same_class(pair, predicted)
 
-    def column(s: ClassifiedImage) -> Column:
+    def column(s: ClassifiedImage) -> HeatmapColumn:
         target = target_of(s, name)
         explained = "" if target is None or name == PREDICTION else f"explained: {s.format_confidence(target)}"
         lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
-        return Column(s, target, tuple(filter(None, lines)))
+        return HeatmapColumn(s, target, tuple(filter(None, lines)))
 
     _show([column(s) for s in pair], methods, seed, options, CLASSIFIERS)
 
@@ -161,7 +161,7 @@ def _choose_options(object_known: bool, default: Scaling = "Shared") -> SheetOpt
     )
 
 
-def _show(columns: list[Column], methods: MethodSettings, seed: int, options: SheetOptions, kind: str) -> None:
+def _show(columns: list[HeatmapColumn], methods: MethodSettings, seed: int, options: SheetOptions, kind: str) -> None:
     """Draw the heatmaps of all methods and columns as far as they are computed."""
     if not methods:
         st.info("Choose a method.")
@@ -190,7 +190,7 @@ def _show(columns: list[Column], methods: MethodSettings, seed: int, options: Sh
 
 
 def _collect_row(
-    asking: JobCollector, columns: Sequence[Column], requests: Sequence[HeatmapRequest], options: SheetOptions
+    asking: JobCollector, columns: Sequence[HeatmapColumn], requests: Sequence[HeatmapRequest], options: SheetOptions
 ) -> tuple[Cell, ...]:
     return tuple(
         Cell(request, note=f"{column.image.classifier.name} has no such class.")
@@ -200,7 +200,7 @@ def _collect_row(
     )
 
 
-def _show_predictions(columns: Sequence[Column]) -> None:
+def _show_predictions(columns: Sequence[HeatmapColumn]) -> None:
     """Draw the likeliest classes of each network, side by side."""
     st.header(TOP_HEADING, anchor=False)
     for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
@@ -209,14 +209,14 @@ def _show_predictions(columns: Sequence[Column]) -> None:
             show_top_predictions(column.image, column.target)
 
 
-def title_of(columns: Sequence[Column], methods: Iterable[str]) -> str:
+def title_of(columns: Sequence[HeatmapColumn], methods: Iterable[str]) -> str:
     """Name every network of a sheet, and its methods unless they are many: each heatmap has its name."""
     named = list(map(format_name, methods))
     said = ", ".join(named) if len(named) <= MOST_NAMED else f"{len(named)} methods"
     return f"{' and '.join(_networks(columns))}: {said}"
 
 
-def _networks(columns: Sequence[Column]) -> list[str]:
+def _networks(columns: Sequence[HeatmapColumn]) -> list[str]:
     return list(dict.fromkeys(column.image.classifier.name for column in columns))
 
 
@@ -266,7 +266,7 @@ def _draw_sheet(shown: HeatmapTable) -> None:
             st.image(png, width=PIXELS * width, alt=f"Heatmaps: {told}", output_format="PNG")
 
 
-def _name(column: Column, cell: Cell) -> str:
+def _name(column: HeatmapColumn, cell: Cell) -> str:
     return f"{format_name(cell.request.method)}, {column.lines[0]}"
 
 
@@ -286,7 +286,7 @@ def _digest(shown: HeatmapTable) -> str:
     return digest(shown.title, shown.scaling, repr(shown.look), str(shown.is_pair), *cells)
 
 
-def _numbers(column: Column, cell: Cell) -> dict[str, Any]:
+def _numbers(column: HeatmapColumn, cell: Cell) -> dict[str, Any]:
     certificate, measures = cell.certificate, cell.faithfulness
     row: dict[str, Any] = {
         "method": cell.request.method,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dashboard.explore.methods import FOLDER
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from study.workspace.workspace import home
 
 SCRIPT = '''"""Reproduce the heatmaps of maps.npz. Run it in the folder of Foretell: python {name}"""
@@ -109,7 +109,7 @@ def build_script(table: HeatmapTable, name: str) -> str:
     )
 
 
-def _list_computed_cells(table: HeatmapTable) -> list[tuple[Column, Cell]]:
+def _list_computed_cells(table: HeatmapTable) -> list[tuple[HeatmapColumn, Cell]]:
     return [(column, cell) for column, cell in table.cells if cell.explanation is not None]
 
 

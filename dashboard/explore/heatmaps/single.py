@@ -20,7 +20,7 @@ from dashboard.explore.heatmaps.cells import cell_of, target_box, target_of, wit
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.parameters import is_refined
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.live import JobCollector, begin, draw_live
 from dashboard.shared.messages import escape_markdown
 
@@ -41,7 +41,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
     request = seen.request_heatmap(target, method, parameters, seed)
     if is_refined():
         begin([request.key])
-    column = Column(seen, target, (seen.format_confidence(seen.predicted_class),))
+    column = HeatmapColumn(seen, target, (seen.format_confidence(seen.predicted_class),))
 
     def collect(asking: JobCollector) -> HeatmapTable:
         cell = with_robustness(asking, cell_of(asking, request, seen, measured=measured))
