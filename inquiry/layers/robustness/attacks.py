@@ -24,7 +24,6 @@ from inquiry.layers.inspection import LayerInspection
 from inquiry.layers.lists import count_listed, read_numbers
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 ImageCount = Annotated[int, "Largest number of images that are measured."]
 LEVELS = 255
@@ -121,12 +120,11 @@ def attacks(
             )
             return {"fooled": search.fooled.numpy()}
 
-        kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
         step = f"{format_name(name)}, {radius:g} grey level{'' if radius == 1 else 's'}"
-        fooled = kept.join(attack_block, progress, step)["fooled"]
+        columns = inspected.compute_blocks(attack_block, len(shown), BLOCK, progress, step, f"{name}.{radius:g}")
+        fooled = columns["fooled"]
         right = correct & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
-        kept.forget()
     parts = ("", "_low", "_high")
     columns = ["attack", "grey_levels", *(f"right{part}" for part in parts), *(f"critical{part}" for part in parts)]
     return pd.DataFrame(rows, columns=columns)
@@ -204,9 +202,7 @@ def margins(
             distances.append(walks + [np.nan] * (3 - len(walks)))
         return {"margins": np.array(distances)}
 
-    kept = Blocks(inspected.parts, inspected.key, count, 1)
-    distances = kept.join(walk_block, progress, "walking to the boundary")["margins"]
-    kept.forget()
+    distances = inspected.compute_blocks(walk_block, count, 1, progress, "walking to the boundary")["margins"]
     table = pd.DataFrame(distances, columns=["anywhere", "discriminative", "random"])
     table.insert(0, "image", [inspected.images.ids[int(i)] for i in shown[:count]])
     table.insert(1, "right", (predictions == classes).numpy()[:count])

@@ -26,7 +26,6 @@ from inquiry.layers.inspection import LayerInspection
 from inquiry.layers.lists import choose_names, count_listed
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 LEVELS = 255
 """Grey levels from black to white, the unit of the radius."""
@@ -155,9 +154,7 @@ def memorisation(
         moments = record_training(inspected.classifier, *own, settings, generator=generator, progress=silent)
         return {"moments": np.array([astuple(moment) for moment in moments])[None]}
 
-    kept = Blocks(inspected.parts, inspected.key, len(chosen), 1)
-    records = kept.join(train_kind, progress, "trainings")["moments"]
-    kept.forget()
+    records = inspected.compute_blocks(train_kind, len(chosen), 1, progress, "trainings")["moments"]
     counts = {"trained": len(training.labels), "judged": len(held_out.labels)}
     tables = [_tabulate(kind, record, counts, len(classes)) for kind, record in zip(chosen, records, strict=True)]
     return pd.concat(tables, ignore_index=True)
