@@ -125,8 +125,5 @@ def _enter_folder(editor: Editor, place: str, key: str) -> None:
             change(editor.path, {place: {"set": "folder", "path": text}})
 
     st.text_input(
-        "or a folder on this machine",
-        key=key,
-        on_change=write,
-        placeholder="with one subfolder per category",
+        "or a folder on this machine", key=key, on_change=write, placeholder="with one subfolder per category"
     )

@@ -46,9 +46,7 @@ WORDS = {
     ),
 }
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
-HELP = {
-    "Pause": "New participants are asked to come back later. Participants who have started can finish.",
-}
+HELP = {"Pause": "New participants are asked to come back later. Participants who have started can finish."}
 OUTCOMES: dict[str, Any] = {
     "condition": "Condition",
     "begun": "Started",

@@ -50,11 +50,7 @@ class VisualisationSettings:
         return bool(PARAMETERISATIONS[self.how].READS_IMAGES)
 
     def make(
-        self,
-        classifier: Classifier,
-        unit: Unit,
-        progress: Progress = silent,
-        images: ImageCollection | None = None,
+        self, classifier: Classifier, unit: Unit, progress: Progress = silent, images: ImageCollection | None = None
     ) -> MaximisedImages:
         """Maximise images for a unit; ``images`` are read only by what `reads_images`."""
 

@@ -65,13 +65,7 @@ def figure(results: CalibrationResults) -> go.Figure:
     drawn.update_layout(
         xaxis={**shared, "anchor": "y2"},
         yaxis={"range": [-0.02, 1.02], "domain": [COUNTS + 0.05, 1]},
-        yaxis2={
-            "domain": [0, COUNTS],
-            "title": "images",
-            "gridcolor": plots.GRID,
-            "nticks": 3,
-            "rangemode": "tozero",
-        },
+        yaxis2={"domain": [0, COUNTS], "title": "images", "gridcolor": plots.GRID, "nticks": 3, "rangemode": "tozero"},
         barmode="overlay",
         margin={"l": 0, "r": 24, "t": 10, "b": 0},
     )

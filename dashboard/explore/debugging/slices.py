@@ -38,10 +38,7 @@ def show(results: DebuggingResults, gallery: Gallery, name: str, picked: Callabl
     )
     st.caption("95% intervals. Dotted: all images that were measured.")
     chosen = st.selectbox(
-        "Slice",
-        range(len(slices)),
-        format_func=lambda k: format_slice(k + 1, slices[k], tell(slices[k])),
-        key="slice",
+        "Slice", range(len(slices)), format_func=lambda k: format_slice(k + 1, slices[k], tell(slices[k])), key="slice"
     )
     ranked = sorted(slices[chosen].members, key=lambda i: bool(results.predictions.correct[i]))  # errors first
     picker.show_ranked(gallery, f"{name}_slice_{chosen}", ranked, picked, partial(_describe_image, results))

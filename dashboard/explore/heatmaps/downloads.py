@@ -47,12 +47,7 @@ def make_link() -> str:
 def _files(shown: HeatmapTable, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
-    files.offer_download(
-        "Image (PNG)",
-        lambda: encode_png(render_png(draw_sheet(shown))),
-        f"{stem}.png",
-        "image/png",
-    )
+    files.offer_download("Image (PNG)", lambda: encode_png(render_png(draw_sheet(shown))), f"{stem}.png", "image/png")
     files.offer_download("Image (SVG)", lambda: render_svg(draw_sheet(shown)), f"{stem}.svg", "image/svg+xml")
     if len(made) == 1:
         values = made[0][1].explanation

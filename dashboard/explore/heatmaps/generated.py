@@ -18,14 +18,7 @@ from dashboard.shared.live import draw_when_ready, get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from inquiry.concepts.interventions import draw_rows
-from inquiry.counterfactuals.generated import (
-    EPOCHS,
-    KEPT,
-    LATENT,
-    describe_generated,
-    draw_generated,
-    learn_manifold,
-)
+from inquiry.counterfactuals.generated import EPOCHS, KEPT, LATENT, describe_generated, draw_generated, learn_manifold
 
 BIND: Literal["query-params"] = "query-params"
 MOST = 600

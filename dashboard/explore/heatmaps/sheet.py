@@ -256,10 +256,7 @@ class _Drawing:
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
         self.items.append(Rectangle(x, y + 3, self.side, CURVES, self.palette.pale))
-        curves = (
-            (faithfulness.deletion, self.palette.deletion),
-            (faithfulness.insertion, self.palette.insertion),
-        )
+        curves = ((faithfulness.deletion, self.palette.deletion), (faithfulness.insertion, self.palette.insertion))
         self.items += [Line(_place_curve(curve, x, y + 3, self.side), colour, 1.2) for curve, colour in curves]
         y += CURVES + 6
         for curve, colour in curves:

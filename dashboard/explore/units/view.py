@@ -276,10 +276,7 @@ def _files(shown: UnitJobs, drawn: MaximisedImages, how: VisualisationSettings) 
     )
     if top is not None:
         files.offer_download(
-            "Top images (PNG)",
-            lambda: encode_png(units.draw_exemplar_sheet(of, top)),
-            f"{name}.top.png",
-            "image/png",
+            "Top images (PNG)", lambda: encode_png(units.draw_exemplar_sheet(of, top)), f"{name}.top.png", "image/png"
         )
     files.offer_download("Inputs (NPZ)", lambda: units.npz(drawn, top), f"{name}.npz", "application/octet-stream")
     files.offer_download(

@@ -75,11 +75,7 @@ def search_each_attack(planned: PlannedQuestion, given: Mapping[str, Any]) -> Wo
     cost=search_each_attack,
 )
 def attacks(
-    inspected: LayerInspection,
-    progress: Progress,
-    *,
-    names: str = "fgsm,pgd,langevin",
-    radii: str = "1,2,4,8",
+    inspected: LayerInspection, progress: Progress, *, names: str = "fgsm,pgd,langevin", radii: str = "1,2,4,8"
 ) -> pd.DataFrame:
     """Measure the share of images still predicted correctly when every pixel may change by a few grey levels.
 

@@ -46,11 +46,7 @@ ALL = "all"
 UNLIKE = 0.05
 """P-value below which the note says that a network is unlike the relatives."""
 Queries = Literal["images", "crafted", "single"]
-READABLE: Mapping[Queries, tuple[Output, ...]] = {
-    "images": OUTPUTS,
-    "crafted": OUTPUTS,
-    "single": ("top-1",),
-}
+READABLE: Mapping[Queries, tuple[Output, ...]] = {"images": OUTPUTS, "crafted": OUTPUTS, "single": ("top-1",)}
 """What a network may disclose of its predictions for images of each kind."""
 COLUMNS = ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "by_images", "gain",
            "gain_low", "gain_high", "distance", "usual_distance", "p_like", "note")  # fmt: skip
