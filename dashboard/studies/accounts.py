@@ -82,11 +82,11 @@ def _list_actions(one: AccountEntry) -> Iterator[_Action]:
         _make_link,
     )
     if one.link_until is not None:
-        kept = "Ends their login link at once. A password that they have chosen stays."
-        yield _Action("revoke", "Revoke", kept, _revoke_link)
+        effect = "Ends their login link at once. A password that they have chosen stays."
+        yield _Action("revoke", "Revoke", effect, _revoke_link)
     if one.has_password:
-        kept = "Ends their password, links and logins at once. Roles stay, for a new link."
-        yield _Action("end", "End login", kept, _end_login)
+        effect = "Ends their password, links and logins at once. Roles stay, for a new link."
+        yield _Action("end", "End login", effect, _end_login)
 
 
 def _describe_login(one: AccountEntry) -> str:

@@ -116,9 +116,8 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
     predicted = list(dict.fromkeys(s.classifier.names.short[s.predicted_class] for s in pair))
     with _controls():
         name = target_box(pair[0].classifier, predicted)
-        options = _choose_options(
-            pair[0].chosen.mask is not None, "Own"
-        )  # two networks have logits of different scales
+        # Two networks have logits of different scales.
+        options = _choose_options(pair[0].chosen.mask is not None, "Own")
     if name == PREDICTION and len(predicted) > 1:
         _offer_same_class(pair, predicted)
 
