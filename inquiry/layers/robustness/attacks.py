@@ -117,8 +117,8 @@ def attacks(
             return {"fooled": search.fooled.numpy()}
 
         step = f"{format_name(name)}, {radius:g} grey level{'' if radius == 1 else 's'}"
-        columns = inspected.compute_blocks(attack_block, len(shown), BLOCK, progress, step, f"{name}.{radius:g}")
-        fooled = columns["fooled"]
+        searched = inspected.compute_blocks(attack_block, len(shown), BLOCK, progress, step, f"{name}.{radius:g}")
+        fooled = searched["fooled"]
         right = correct & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
     parts = ("", "_low", "_high")
