@@ -124,6 +124,7 @@ SECTIONS = {
         "choose-among-classes",
         "measure-reliance",
         "analyse-a-scale",
+        "plan-covariates",
         "add-*",
     ],
     "docs/background": [

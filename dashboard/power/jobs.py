@@ -96,9 +96,14 @@ class PowerAnalysis:
         Raises
         ------
         ForetellError
-            The pilot does not determine it, the study of simulated participants is not built, or the paper's accuracies
-            are of fewer options than the study's.
+            The pilot does not determine it, the study of simulated participants is not built, the paper's accuracies
+            are of fewer options than the study's, or the planned models have covariates.
         """
+        if covariates := self.study.plan.covariates:
+            raise ForetellError(
+                f"Simulated studies have no covariates, and the planned models name {', '.join(covariates)}: take them "
+                "out of [analysis.models] in a copy of the study file, for the power of the other tests."
+            )
         if self.mixture is not None and self.slope_sds:
             raise ForetellError(
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "

@@ -27,6 +27,7 @@ from study.network.methods import describe_missing_method
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import read_frozen
+from study.plan.covariates import check_trials
 from study.plan.texts import complete_texts
 from study.workspace.files import gather_results, write_whole
 from study.workspace.provenance import code_digest
@@ -70,6 +71,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         progress,
         "explaining trials",
     )
+    check_trials(sources.config.plan.covariates, made[: len(plan.trials)])
     averaged = compare(planner.prior, material.pool.features, material.pool.truth, sources.config.study.seed)
     manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior, averaged)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())

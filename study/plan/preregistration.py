@@ -16,6 +16,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
 from study.conditions import list_separate_conditions
+from study.plan.covariates import COVARIATES
 from study.plan.equivalence import LARGEST_POINTS, Bounds, parse_bounds
 from study.plan.former import FEWEST
 
@@ -127,11 +128,15 @@ def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
     groups = [group.replace(" ", "").split(":") for _, _, group in terms]
     words = {word for columns, _, _ in terms for word in re.findall(r"[A-Za-z_]\w*", columns)}
     inner = {part for group in groups for part in group[1:]}
-    if not words | inner <= set(PREDICTORS) or not {group[0] for group in groups} <= set(GROUPS):
+    if (
+        not words <= {*PREDICTORS, *COVARIATES}
+        or not inner <= set(PREDICTORS)
+        or not {group[0] for group in groups} <= set(GROUPS)
+    ):
         raise ValueError(
-            f"the random effects of the model {name} may be slopes of {', '.join(PREDICTORS)} by participant, category "
-            "and item (the image), like (trial_type || participant) + (saliency + examples || category) + "
-            "(saliency + examples || item)."
+            f"the random effects of the model {name} may be slopes of {', '.join(PREDICTORS)} and covariates by "
+            "participant, category and item (the image), like (trial_type || participant) + (saliency + examples || "
+            "category) + (saliency + examples || item)."
         )
     if terms and not {group[0] for group in groups} >= set(GROUPS[:2]):
         raise ValueError(
@@ -142,6 +147,11 @@ def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
 
 def _random_of(model: str) -> tuple[str, ...]:
     return tuple(sorted("".join(term).replace(" ", "") for term in _RANDOM.findall(model)))
+
+
+def _list_names(model: str) -> set[str]:
+    """List the predictors in a model's fixed effects."""
+    return set(re.findall(r"[A-Za-z_]\w*", _RANDOM.sub("", model)))
 
 
 def _expand(model: str) -> frozenset[frozenset[str]]:
@@ -159,9 +169,10 @@ class AnalysisPlan(PlanSection):
 
     ``models`` are nested, in any order, name = fixed and random effects in lme4's notation, the same random effects
     in each; without any, participants and categories are crossed random intercepts, as in the paper. ``item`` is the
-    image. A singular fit is reduced by `study.analysis.models.random_effects.RULE`. ``tests`` of neighbouring models
-    are ``"corrected"``: by the F distribution where there are slopes, and together by Holm's method; or
-    ``"chi_square"``, each at alpha, as in the paper and in plans frozen without this setting.
+    image. Fixed effects may also be of `study.plan.covariates.COVARIATES`, in SDs from their mean. A singular fit is
+    reduced by `study.analysis.models.random_effects.RULE`. ``tests`` of neighbouring models are ``"corrected"``: by the
+    F distribution where there are slopes, and together by Holm's method; or ``"chi_square"``, each at alpha, as in the
+    paper and in plans frozen without this setting.
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     ``equivalence``, in percentage points, 5 or [-5, 10], adds to each contrast a test that the difference in accuracy
@@ -192,13 +203,27 @@ class AnalysisPlan(PlanSection):
     def _check_models(self) -> AnalysisPlan:
         for name, model in self.models.items():
             fixed = _RANDOM.sub("", model)
-            unknown = sorted(set(re.findall(r"[A-Za-z_]\w*", fixed)) - set(PREDICTORS))
+            unknown = sorted(_list_names(model) - {*PREDICTORS, *COVARIATES})
             if unknown or not re.fullmatch(r"[\w\s+*:()1-]+", fixed):
-                raise ValueError(f"the model {name} may contain only {', '.join(PREDICTORS)}, with + * and :.")
+                raise ValueError(
+                    f"the model {name} may contain only {', '.join(PREDICTORS)} and the covariates "
+                    f"{', '.join(COVARIATES)}, with + * and :."
+                )
             _check_random(name, _RANDOM.findall(model))
         if len({_random_of(model) for model in self.models.values()}) > 1:
             raise ValueError("the models must have the same random effects: their tests compare fixed effects.")
+        self._check_covariates()
         return self
+
+    def _check_covariates(self) -> None:
+        """Require the slopes without which participants who differ in a covariate's effect are taken for evidence."""
+        terms = _RANDOM.findall(next(iter(self.models.values())))
+        sloped = {word for columns, _, group in terms if group.strip() == GROUPS[0] for word in columns.split()}
+        if lost := [name for name in self.covariates if name not in sloped]:
+            raise ValueError(
+                f"the models name {' and '.join(lost)}, in whose effect participants may differ: give each model "
+                f"slopes by participant, like (trial_type + {' + '.join(lost)} || participant)."
+            )
 
     @field_validator("models", mode="after")
     @classmethod
@@ -234,6 +259,12 @@ class AnalysisPlan(PlanSection):
                     f"analysis.models: {large} must have every term of {small} and more, because their test compares "
                     "the two."
                 )
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """The covariates that its models name."""
+        named = set().union(*map(_list_names, self.models.values()))
+        return tuple(name for name in COVARIATES if name in named)
 
     def with_quota(self, per_condition: int) -> AnalysisPlan:
         """Return the plan, with the quota as its participants per condition if it sets none."""

@@ -16,19 +16,13 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalys
 from study.analysis.means.adjustment import holm
 from study.analysis.responses.accuracies import order
 from study.bundle import Trial
+from study.plan.covariates import TRIAL_COVARIATES
 
 SCORES: Mapping[str, str] = {
-    "p_learner": "the learner's probability of the AI's prediction",
-    "gain": "effect of the examples on the learner (log-odds)",
-    "insertion": "insertion area of the saliency map",
-    "deletion": "deletion area of the saliency map",
-    "relevance": "share of the evidence on the object (per pixel)",
-    "effective_samples": "effective samples of the saliency map",
-    "ai_probability": "the AI's confidence",
+    **{name: one.meaning for name, one in TRIAL_COVARIATES.items()},
     "stratum": "the measure that defines its stratum",
 }
-"""The properties of a trial and its explanations in words, by their names in the manifest. A faithful saliency map has
-a large insertion area and a small deletion area."""
+"""The properties of a trial and its explanations in words, by their names in the manifest."""
 
 
 def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *, level: float = 0.95) -> pd.DataFrame:
@@ -51,9 +45,8 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
 def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
     """Tabulate item and each of `SCORES` that was frozen with the study and differs between its trials."""
     rows = [
-        {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability}
-        | t.teaching.model_dump()
-        | t.saliency.model_dump()
+        {"item": t.id}
+        | {name: one.read(t) for name, one in TRIAL_COVARIATES.items()}
         | ({} if t.stratum is None else {"stratum": t.stratum.value})
         for t in trials
     ]

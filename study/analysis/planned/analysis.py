@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study import conditions
 from study.analysis.means import bayes_factors
-from study.analysis.planned import equivalence, nested, placebos
+from study.analysis.planned import covariates, equivalence, nested, placebos
 from study.analysis.planned.bounds import bounds
 from study.analysis.planned.contrasts import Contrast, describe_untestable
 from study.analysis.planned.nested import NestedAnalysis
@@ -130,6 +130,7 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
     ForetellError
         A rule needs a column that the responses do not have, or nobody is left.
     """
+    data = covariates.attach(data, plan.covariates)
     every, counts = exclude(data.every, plan.exclusions)
     misled = every["condition"].isin(conditions.list_separate_conditions())
     kept = every[~misled]
@@ -139,10 +140,11 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
             f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
         )
     true, placebos_kept = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
-    stayed = replace(data, frame=true, placebos=placebos_kept)
+    stayed = covariates.standardise(replace(data, frame=true, placebos=placebos_kept), plan.covariates)
     counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
     final, sentence = _stopping(every, plan, looks)
-    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks), data)
+    given = covariates.standardise(data, plan.covariates)
+    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks), given)
 
 
 def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:

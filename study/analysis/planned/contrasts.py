@@ -18,6 +18,7 @@ from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
+from study.plan.covariates import COVARIATES
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
 """The two factors' values of each condition."""
@@ -177,7 +178,7 @@ def _place(
     _check(contrasts, cells)
     sides = [(find(one.more, one), find(one.less, one)) for one in contrasts]
     frame = pd.concat([pd.DataFrame({"trial_type": [kind], **cells[name]}) for name, kind in rows], ignore_index=True)
-    return frame, sides
+    return frame.assign(**dict.fromkeys(COVARIATES, 0.0)), sides  # at the mean of what is standardised
 
 
 def _check(contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]) -> None:

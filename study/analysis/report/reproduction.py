@@ -18,13 +18,14 @@ from study.analysis.planned.analysis import PlannedAnalysis, list_contrasts
 from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_types
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.reading import Responses
+from study.plan.covariates import COVARIATES
 from study.workspace.jinja import load_templates
 from study.workspace.spreadsheets import csv_text
 
 ROWS = "rows.csv"
 SCRIPTS = ("analysis.R", "analysis.py")
 COLUMNS = ("participant", "category", "item", "trial_type", "condition", "saliency", "examples", "correct")
-"""Of the analysed rows; images only where they are known."""
+"""Of the analysed rows, before the covariates of the plan's models; images only where they are known."""
 _FACTORS = ("trial_type", "saliency", "examples")
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 
@@ -81,6 +82,7 @@ def describe(
         "cells": cells,
         "left_out": left_out,
         "factors": factors,
+        "covariates": [] if plan is None else list(plan.plan.covariates),
         "contrasts": _write_contrasts(cells, factors),
         "level": level,
         "bounds": bounds,
@@ -96,7 +98,7 @@ def tabulate_rows(data: Responses) -> pd.DataFrame:
     codes, people = pd.factorize(every["participant"])
     width = len(str(len(people)))
     numbers = [f"p{code + 1:0{width}d}" for code in codes]
-    return every[[name for name in COLUMNS if name in every]].assign(participant=numbers)
+    return every[[name for name in (*COLUMNS, *COVARIATES) if name in every]].assign(participant=numbers)
 
 
 def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame) -> tuple[list[Cell], list[str]]:

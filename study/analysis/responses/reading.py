@@ -23,6 +23,7 @@ from study.analysis.responses.faults import (
     name_task,
 )
 from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
+from study.analysis.responses.optional import find_dates, read_covariates
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -67,6 +68,8 @@ class Responses:
         rule, people, `responses` that researchers excluded during the collection: not among the rows.
     dates
         Of the first and the last row (ISO 8601, UTC), where the server recorded them.
+    covariates
+        item and the columns of `study.plan.covariates.TRIAL_COVARIATES` that the responses have, as they were read.
     """
 
     frame: pd.DataFrame
@@ -75,6 +78,7 @@ class Responses:
     placebos: pd.DataFrame = field(default_factory=pd.DataFrame)
     excluded: pd.DataFrame = field(default_factory=pd.DataFrame)
     dates: tuple[str, str] | None = None
+    covariates: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def every(self) -> pd.DataFrame:
@@ -205,15 +209,9 @@ def prepare(
     used = {(columns or {}).get(ours, ours) for ours in renamed}
     words = describe_missing_words({column: n for column, n in (missing_words or {}).items() if column in used})
     messages = (*stripped, *words, *list_notices(renamed, complete))
-    return Responses(true, len(renamed) - len(complete), messages, placebo, dates=_find_dates(frame))
-
-
-def _find_dates(frame: pd.DataFrame) -> tuple[str, str] | None:
-    """Find the days of the first and the last row; None unless every row has one."""
-    days = sorted(set(frame["received_at"].astype(str).str[:10])) if "received_at" in frame else []
-    if not days or pd.to_datetime(pd.Series(days), format="%Y-%m-%d", errors="coerce").isna().any():
-        return None
-    return days[0], days[-1]
+    lost = len(renamed) - len(complete)
+    measured = read_covariates(frame, (columns or {}).get("item", "item"))
+    return Responses(true, lost, messages, placebo, dates=find_dates(frame), covariates=measured)
 
 
 def _refusal(name: str, problems: list[str]) -> ForetellError:

@@ -15,6 +15,7 @@ from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
 from study.participation.screens import find_order
+from study.plan.covariates import TRIAL_COVARIATES, Covariate
 from study.tasks import find_task
 from study.tasks.task import Task
 
@@ -51,6 +52,12 @@ WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
 def pseudonym(row: Mapping[str, Any]) -> str:
     """Return the pseudonym of a participant in exported tables."""
     return f"P{row['participant_id'][:16]}"
+
+
+def _read_covariate(name: str, covariate: Covariate) -> Column[StoredResponse]:
+    """Return the column of what was measured of each trial, the same for all participants and conditions."""
+    meaning = f"of the trial: {covariate.meaning}; empty where it was not measured"
+    return Column(name, meaning, lambda one: covariate.read(one.trial), dtype=float)
 
 
 COLUMNS: tuple[Column[StoredResponse], ...] = (
@@ -185,6 +192,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="classes with | between them",
         dtype=TEXT,
     ),
+    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
 )
 
 

@@ -24,6 +24,7 @@ from tests.study.analysis.simulated import study, study_with_images
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOPES = " + (trial_type || participant) + (saliency | category) + (1 | item)"
+OWN = " + (ai_probability + position || participant) + (1 | category)"
 PLANS = {
     "intercepts": AnalysisPlan(
         models={"null": "trial_type", "explanation": "trial_type + saliency * examples"},
@@ -39,13 +40,22 @@ PLANS = {
         alpha=0.1,
         equivalence=20,
     ),
+    "covariates": AnalysisPlan(
+        models={
+            "explanation": f"trial_type + saliency + ai_probability + position{OWN}",
+            "moderation": f"trial_type + saliency * ai_probability + position{OWN}",
+        },
+        contrasts=({"more": "saliency"},),
+        equivalence=20,
+    ),
 }
 
 
 @pytest.fixture(scope="module", params=PLANS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a planned report, but for exploratory analyses. One of 25 participants is excluded by a plan."""
-    frame = study(25, 8, 8, seed=11) if request.param == "intercepts" else study_with_images(4, people=20, categories=5)
+    frame = study_with_images(4, people=20, categories=5) if request.param == "slopes" else study(25, 8, 8, seed=11)
+    frame = frame if request.param != "covariates" else with_confidence(frame)
     frame = frame[(frame["participant"] != "p3") | (frame.index % 3 == 0)]
     done = planned.execute(responses.prepare(frame), PLANS[request.param])
     made = Report(done.analysis, done.data, compute_headline(done.analysis, done.data, done), done)
@@ -53,6 +63,16 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     for name, text in made.describe_models().items():
         (out / name).write_text(text, encoding="utf-8")
     return out
+
+
+def with_confidence(frame: pd.DataFrame) -> pd.DataFrame:
+    """Name an image by category, trial type and trial, and give each the AI's confidence."""
+    item = frame["category"] + " " + frame["trial_type"].astype(str) + " " + (frame["trial"] % 4).astype(str)
+    confidence = 0.4 + (pd.factorize(item)[0] % 13) / 25
+    own = pd.factorize(frame["participant"])[0] % 2 == 0  # every other participant is right where the AI is confident
+    return frame.assign(
+        item=item, ai_probability=confidence, correct=np.where(own & (confidence > 0.7), 1, frame["correct"])
+    )
 
 
 def read_expected(folder: Path) -> dict[str, float]:

@@ -19,6 +19,7 @@ from study.analysis.responses.accuracies import order
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
 from study.conditions import format_condition
+from study.plan.covariates import COVARIATES
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 
 RECRUITED = "[Add where and how participants were recruited, their age and gender, what they were paid, and consent.]"
@@ -156,6 +157,7 @@ def _describe_analysis(
     return " ".join(
         [
             _describe_models(analysis),
+            *_describe_covariates(plan),
             *analysis.reduction,
             *_describe_tests(analysis, level),
             f"Contrasts of the largest model are differences in accuracy, averaged over its random effects. Their "
@@ -174,6 +176,14 @@ def _describe_models(analysis: NestedAnalysis) -> str:
         f"Whether a response was correct was analysed by logistic mixed models{slopes}, fitted by maximum likelihood "
         f"with the Laplace approximation: {fixed}."
     )
+
+
+def _describe_covariates(plan: PlannedAnalysis | None) -> list[str]:
+    names = () if plan is None else plan.plan.covariates
+    if not names:
+        return []
+    each = _join([f"{name} ({COVARIATES[name]})" for name in names])
+    return [f"Covariates were standardised over the analysed responses: {each}."]
 
 
 def _describe_tests(analysis: NestedAnalysis, level: float) -> list[str]:
