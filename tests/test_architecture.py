@@ -19,6 +19,9 @@ from dashboard.cli import installation
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "data", "study", "inquiry", "dashboard")
 LONGEST = 350
+LONGEST_BODY = 25
+LONG_BODIES = {"dashboard/cli/glmm.py:glmm"}
+"""A command reads each of its options once: in two functions, all of them would be handed over in between."""
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 TOOLS = [path for folder in ("benchmarks", "scripts", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -70,6 +73,22 @@ def test_no_file_is_too_long() -> None:
     files = [path for path in [*everything(), *TESTS] if path.is_file()]
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {str(path): count for path, count in lengths.items() if count > LONGEST} == {}
+
+
+def test_no_function_of_the_dashboard_is_too_long() -> None:
+    """Catches a page drawn by one function, whose parts have no names and cannot be read or reused alone."""
+    long_bodies = {f"{path.relative_to(ROOT)}:{name}" for path, name, count in bodies() if count > LONGEST_BODY}
+    assert long_bodies == LONG_BODIES
+    assert sum(1 for _ in bodies()) > 1000
+
+
+def bodies() -> Iterator[tuple[Path, str, int]]:
+    """Every function of the dashboard with the lines of its body, without its docstring."""
+    for path in sorted((ROOT / "dashboard").rglob("*.py")):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[ast.get_docstring(node) is not None :]
+                yield path, node.name, (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def everything() -> list[Path]:

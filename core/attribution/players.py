@@ -60,7 +60,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Game:
+class CoalitionGame:
     """v(S) = the target's output when only the cells in S are shown, of B images at once."""
 
     classifier: Classifier

@@ -65,7 +65,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Part:
+class ImagePart:
     """A rectangle of an image, as shares of its width and height."""
 
     left: float
@@ -123,16 +123,16 @@ def find_matches(classifier: Classifier, inputs: Tensor, k: int, *, count: int =
     )
 
 
-def locate_part(row: int, column: int, grid: tuple[int, int], span: int = SPAN) -> Part:
+def locate_part(row: int, column: int, grid: tuple[int, int], span: int = SPAN) -> ImagePart:
     """Return the part around a patch that is shown, cut at the image's edges."""
     (top, bottom), (left, right) = (
         (max(0, middle - span // 2) / count, min(count, middle + span // 2 + 1) / count)
         for middle, count in zip((row, column), grid, strict=True)
     )
-    return Part(left, top, right, bottom)
+    return ImagePart(left, top, right, bottom)
 
 
-def show_match(classifier: Classifier, match: Match) -> tuple[Image.Image, Part]:
+def show_match(classifier: Classifier, match: Match) -> tuple[Image.Image, ImagePart]:
     """Return the training image of a prototype, and its part there."""
     with use_prototypes(classifier) as network:
         image, row, column = network.show_prototype(match.prototype)

@@ -12,7 +12,7 @@ from core.distillation.tree import Leaf
 
 
 @dataclass(frozen=True)
-class Column:
+class FactorColumn:
     """A feature: whether a factor has a value or, with an empty value, a number."""
 
     factor: str
@@ -40,17 +40,17 @@ class Clause:
     high: float = np.inf
 
 
-def encode_factors(known: Mapping[str, Sequence[str]]) -> tuple[NDArray[np.float64], tuple[Column, ...]]:
+def encode_factors(known: Mapping[str, Sequence[str]]) -> tuple[NDArray[np.float64], tuple[FactorColumn, ...]]:
     """Return one feature (N, D) of 0 and 1 for each value of each factor, and what each column is."""
     columns, features = [], []
     for factor, values in known.items():
         for value in sorted(set(values)):
-            columns.append(Column(factor, value))
+            columns.append(FactorColumn(factor, value))
             features.append([float(one == value) for one in values])
     return np.array(features, dtype=np.float64).T, tuple(columns)
 
 
-def simplify_rule(leaf: Leaf, columns: Sequence[Column]) -> tuple[Clause, ...]:
+def simplify_rule(leaf: Leaf, columns: Sequence[FactorColumn]) -> tuple[Clause, ...]:
     """Return what a rule says of each factor, in the order in which the tree asks.
 
     Bounds of a number are merged. Of the values that a factor may have or may not have, the shorter list is given.
@@ -70,7 +70,7 @@ def simplify_rule(leaf: Leaf, columns: Sequence[Column]) -> tuple[Clause, ...]:
     return tuple(clauses.values())
 
 
-def _choose_shorter(factor: str, left: Sequence[str], columns: Sequence[Column]) -> Clause:
+def _choose_shorter(factor: str, left: Sequence[str], columns: Sequence[FactorColumn]) -> Clause:
     excluded = [one.value for one in columns if one.factor == factor and one.value not in left]
     if len(left) <= len(excluded):
         return Clause(factor, tuple(left))

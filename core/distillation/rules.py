@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.distillation.factors import Clause, Column, simplify_rule
+from core.distillation.factors import Clause, FactorColumn, simplify_rule
 from core.distillation.tree import Floats, Integers, Tree, fit_tree
 from core.errors import ForetellError
 from core.shares import Share, share_of
@@ -39,7 +39,7 @@ class Rules:
     """
 
     tree: Tree
-    columns: tuple[Column, ...]
+    columns: tuple[FactorColumn, ...]
     fitted: Integers
     judged: Integers
     counts: Integers
@@ -53,7 +53,7 @@ class Rules:
 
 def fit_rules(
     features: Floats,
-    columns: Sequence[Column],
+    columns: Sequence[FactorColumn],
     classes: Integers,
     *,
     leaves: int,

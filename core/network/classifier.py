@@ -179,6 +179,12 @@ class Classifier:
         return self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), colours[kind]))
 
     @cached_property
+    def black_and_white(self) -> tuple[Tensor, Tensor]:
+        """Return the inputs (C, H, W) of a black and of a white image: between them lie all images."""
+        white = Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255))
+        return self.fill("black"), self.preprocess(white)
+
+    @cached_property
     def transforms_digest(self) -> str:
         """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
 
@@ -219,8 +225,8 @@ class Classifier:
     @cached_property
     def _range(self) -> tuple[Tensor, Tensor]:
         """Return the input for black and its distance to white, (C, 1, 1) each: of the photograph, not of padding."""
-        low = self.fill("black")
-        span = self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255))) - low
+        low, high = self.black_and_white
+        span = high - low
         place = span.abs().sum(0).argmax()
         return low.flatten(1)[:, place][:, None, None], span.flatten(1)[:, place][:, None, None]
 

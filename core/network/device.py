@@ -49,7 +49,7 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def arithmetic(device: torch.device) -> str:
+def describe_arithmetic(device: torch.device) -> str:
     """Describe the processor and threads, as far as torch reports them: others round differently."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from PIL import Image
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.network.classifier import PROBE_SIDE, Classifier
+from core.network.classifier import Classifier
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,5 @@ def around(classifier: Classifier, images: Tensor, radius: float, *, pixels: boo
 
 def find_pixel_range(classifier: Classifier) -> tuple[Tensor, Tensor]:
     """Return the least and the largest input (C, H, W) that pixels can be, between black and white."""
-    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
-    black = classifier.fill("black")
-    return torch.minimum(black, white), torch.maximum(black, white)
+    ends = classifier.black_and_white
+    return torch.minimum(*ends), torch.maximum(*ends)

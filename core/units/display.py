@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import torch
-from PIL import Image
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.network.classifier import PROBE_SIDE, Classifier
+from core.network.classifier import Classifier
 
 
 def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
-    """Return the inputs (C, H, W) of a black and of a white image: between them lie all images.
+    """Return `Classifier.black_and_white` of a network whose inputs can be shown as images.
 
     Raises
     ------
     ForetellError
         A network of neither one nor three channels, or whose transforms make black and white the same.
     """
-    black, white = (
-        classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (level,) * 3)) for level in (0, 255)
-    )
+    black, white = classifier.black_and_white
     if len(black) not in (1, 3) or bool((white == black).any()):
         raise ForetellError(
             f"Inputs of {classifier.name} cannot be shown as images: its transforms must give 1 or 3 channels "

@@ -54,7 +54,6 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis.exploratory import crosschecks
     from study.analysis.report import results
     from study.analysis.responses.reading import read
     from study.workspace.files import shared_files
@@ -77,6 +76,13 @@ def analyze(
                 )
         else:
             headline = _analyze_study(responses, out, seed, progress, simulated=simulated, robustness=robustness)
+    _say_results(headline, out)
+
+
+def _say_results(headline: HeadlineResult, out: Path) -> None:
+    """Print the results in sentences, with the warnings of the models, and where they were written."""
+    from study.analysis.exploratory import crosschecks
+
     analysis = headline.analysis
     before = (*analysis.data_messages, *filter(None, [headline.interim]))
     for line in (*before, *headline.sentences, *headline.equivalence, *analysis.reduction, *headline.conclusions):

@@ -30,13 +30,10 @@ def layers(
 
     Example: python foretell.py layers dissection --setting size=160 --layer features.4 --out layers
     """
-    import pandas as pd
-
     from core.errors import ForetellError
     from inquiry.layers import QUESTIONS
     from inquiry.layers.inspection import LayerQuery
-    from inquiry.layers.question_files import inspect_files, shorten_table
-    from inquiry.layers.record import record_of
+    from inquiry.layers.question_files import inspect_files
 
     if list_questions:
         _list_questions()
@@ -56,6 +53,16 @@ def layers(
     )
     with Bars() as progress:
         files = inspect_files(request, out, progress)
+    _say_result(question, files)
+
+
+def _say_result(question: str, files: tuple[Path, ...]) -> None:
+    """Print the table of a question, if it is short, with its notes and the names of its files."""
+    import pandas as pd
+
+    from inquiry.layers.question_files import shorten_table
+    from inquiry.layers.record import record_of
+
     table = pd.read_csv(files[0], keep_default_na=False)
     if record_of(question).table.printed:
         say(shorten_table(question, table).to_string(index=False))

@@ -44,15 +44,7 @@ def prior(
     source = ImageSource.model_validate({"set": images, **parse_settings(setting or [])})
     with Bars() as progress:
         classifier, pool = open_classifier(model, Path.cwd()), open_set(source, Path.cwd())
-        stored = learn_prior(
-            classifier,
-            pool,
-            out,
-            tau=tau,
-            damping=damping,
-            resume=resume,
-            progress=progress,
-        )
+        stored = learn_prior(classifier, pool, out, tau=tau, damping=damping, resume=resume, progress=progress)
     averaged = compare_on(classifier, pool, stored.prior)
     features, classes = stored.prior.conditions
     say(f"{stored.prior.images} images; condition numbers: features {features:.2g}, classes {classes:.2g}")

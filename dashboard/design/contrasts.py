@@ -135,36 +135,49 @@ def _plan_looks(people: int) -> dict[str, Any]:
 
 def _show_schedule(editor: Editor, key: str, rule: Mapping[str, Any]) -> None:
     """Draw the sizes, the rule and the contrast of interim analyses."""
-    sizes, spending = st.columns(2)
-    follow(f"{key}.looks", ", ".join(str(look) for look in rule.get("looks", ())))
+
+    def write(changed: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
+        change(editor.path, {STOPPING: dict(rule) | dict(changed), **(more or {})})
+
+    sizes, bounds = st.columns(2)
+    with sizes:
+        _choose_sizes(f"{key}.looks", rule, write)
+    with bounds:
+        _choose_spending(f"{key}.spending", rule, write)
+    contrast = dict(rule.get("contrast", {"more": "both"}))
+
+    def write_contrast(changed: Mapping[str, Any]) -> None:
+        write({"contrast": contrast | dict(changed)})
+
+    _choose_sides(editor, f"{key}.contrast", contrast, write_contrast, st.columns([2, 2, 3]), factors_only=True)
+
+
+def _choose_sizes(key: str, rule: Mapping[str, Any], write: Callable[..., None]) -> None:
+    """Draw the sizes of the interim analyses; the last is also the planned number of participants."""
+    follow(key, ", ".join(str(look) for look in rule.get("looks", ())))
 
     def write_looks() -> None:
         with keep_errors():
-            looks = _read_looks(st.session_state[f"{key}.looks"])
-            change(editor.path, {STOPPING: dict(rule) | {"looks": looks}, PARTICIPANTS: looks[-1]})
+            looks = _read_looks(st.session_state[key])
+            write({"looks": looks}, {PARTICIPANTS: looks[-1]})
 
-    sizes.text_input(
+    st.text_input(
         "Participants per condition at each analysis",
-        key=f"{key}.looks",
+        key=key,
         on_change=write_looks,
         help="Whole numbers from 2, with commas, in increasing order; the last is the planned end.",
     )
-    follow(f"{key}.spending", rule.get("spending", "obrien_fleming"))
-    spending.selectbox(
+
+
+def _choose_spending(key: str, rule: Mapping[str, Any], write: Callable[..., None]) -> None:
+    follow(key, rule.get("spending", "obrien_fleming"))
+    st.selectbox(
         "Bounds",
         list(SPENDING),
-        key=f"{key}.spending",
+        key=key,
         format_func=lambda name: SPENDING.get(name, name),
-        on_change=lambda: change(
-            editor.path, {STOPPING: dict(rule) | {"spending": st.session_state[f"{key}.spending"]}}
-        ),
+        on_change=lambda: write({"spending": st.session_state[key]}),
     )
-    contrast = dict(rule.get("contrast", {"more": "both"}))
-
-    def write(changed: Mapping[str, Any]) -> None:
-        change(editor.path, {STOPPING: dict(rule) | {"contrast": contrast | dict(changed)}})
-
-    _choose_sides(editor, f"{key}.contrast", contrast, write, st.columns([2, 2, 3]), factors_only=True)
 
 
 def _read_looks(text: str) -> list[int]:

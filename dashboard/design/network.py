@@ -99,28 +99,31 @@ def _choose_role(editor: Editor, role: str) -> None:
     current = value if isinstance(value, dict) else {}
     own = {name: image_settings(name) for name in cache.list_image_sets()}
     named = next((name for name, settings in own.items() if settings == current), None)
-    if named is None and current:
-        named = describe_set(current)
-    offered = list(dict.fromkeys([*([named] if named else []), *own, OTHER]))
+    named = named or (describe_set(current) if current else OTHER)
     key = f"design.{editor.name}.{place}"
-    follow(key, named or OTHER)
+    follow(key, named)
 
     def write() -> None:
         chosen = st.session_state[key]
         if chosen in own:
             change(editor.path, {place: own[chosen]})
 
-    def write_path() -> None:
-        text = st.session_state[f"{key}.path"].strip()
+    left, right = st.columns(2)
+    offered = list(dict.fromkeys([*([named] if current else []), *own, OTHER]))
+    left.selectbox(role.capitalize(), offered, key=key, on_change=write, help=ROLE_HELP[role])
+    with right:
+        _enter_folder(editor, place, f"{key}.path")
+    show_faults(editor, place)
+
+
+def _enter_folder(editor: Editor, place: str, key: str) -> None:
+    """Draw the field for a folder that is no image set of the workspace."""
+
+    def write() -> None:
+        text = st.session_state[key].strip()
         if text:
             change(editor.path, {place: {"set": "folder", "path": text}})
 
-    left, right = st.columns(2)
-    left.selectbox(role.capitalize(), offered, key=key, on_change=write, help=ROLE_HELP[role])
-    right.text_input(
-        "or a folder on this machine",
-        key=f"{key}.path",
-        on_change=write_path,
-        placeholder="with one subfolder per category",
+    st.text_input(
+        "or a folder on this machine", key=key, on_change=write, placeholder="with one subfolder per category"
     )
-    show_faults(editor, place)

@@ -69,7 +69,15 @@ def show_split(editor: Editor) -> None:
         "other half standard."
     )
     key = f"design.{editor.name}.divide"
-    asked = st.session_state.get(f"{key}.asked") == name
+    if _ask_to_divide(editor, name, key):
+        division = get_result(_split_task(editor, name), key)
+        if division is not None:
+            _show_table(editor, name, division)
+
+
+def _ask_to_divide(editor: Editor, name: str, key: str) -> bool:
+    """Draw the button that divides a set; return whether it was clicked for this one."""
+    asked = bool(st.session_state.get(f"{key}.asked") == name)
     needed = not asked and is_one_set(editor) and not is_divided(editor)
     st.button(
         "Divide",
@@ -78,10 +86,7 @@ def show_split(editor: Editor) -> None:
         on_click=st.session_state.update,
         args=({f"{key}.asked": name},),
     )
-    if asked:
-        division = get_result(_split_task(editor, name), key)
-        if division is not None:
-            _show_table(editor, name, division)
+    return asked
 
 
 def _split_task(editor: Editor, name: str) -> Task:

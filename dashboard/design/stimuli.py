@@ -82,9 +82,13 @@ def _choose_method(editor: Editor) -> None:
         width=WIDEST,
         help="A registered method, or type FILE.py:function or heatmaps:FOLDER for your own.",
     )
-    if value not in METHODS or is_external(value):
-        return
-    method = open_registered(value)
+    if value in METHODS and not is_external(value):
+        _show_parameters(editor, value)
+
+
+def _show_parameters(editor: Editor, name: str) -> None:
+    """Draw what a registered method computes, and its parameters."""
+    method = open_registered(name)
     st.caption(escape_markdown(summary(method)))
     with st.expander("Parameters"):
         grid = st.grid(3, min_column_width=180)

@@ -85,6 +85,11 @@ class HeatmapRequest:
         return explanation
 
     @property
+    def class_name(self) -> str:
+        """Return the short name of the class."""
+        return self.classifier.names.short[self.target]
+
+    @property
     def sign(self) -> Sign:
         """Return what the heatmap's values mean."""
         return sign_of(self.method, self.parameters)

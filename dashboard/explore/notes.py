@@ -29,25 +29,9 @@ def show_note(images: str, image: str) -> None:
     """Show the note on an image of a set, to be changed, and offer all notes on the set."""
     notes = read_notes(home(), images)
     note = notes.get(image)
-    with st.expander(
-        "Note" if note is None else f"Note by {escape_markdown(note.author)}", icon=":material/edit_note:"
-    ):
-        with st.form(f"note {images} {image}", border=False):
-            text = st.text_area(
-                "Note on this image",
-                "" if note is None else note.text,
-                max_chars=LONGEST_NOTE,
-                height=80,
-                key=f"note.text.{images}/{image}",
-            )
-            wrong = st.toggle(
-                "Its label is wrong", note is not None and note.label_is_wrong, key=f"note.wrong.{images}/{image}"
-            )
-            saved = st.form_submit_button("Save the note")
-        if saved:
-            with show_errors():
-                write_note(home(), images, image, ImageNote(text.strip(), wrong, _author(), _now()))
-                st.rerun()
+    title = "Note" if note is None else f"Note by {escape_markdown(note.author)}"
+    with st.expander(title, icon=":material/edit_note:"):
+        _edit_note(images, image, note)
         if note is not None:
             st.caption(
                 f"Written {note.written_at[:16].replace('T', ' ')} UTC. All researchers of this workspace see it."
@@ -58,6 +42,26 @@ def show_note(images: str, image: str) -> None:
             files.offer_download(
                 f"{count} on this image set (CSV)", lambda: csv_text(table), f"{images}.notes.csv", "text/csv"
             )
+
+
+def _edit_note(images: str, image: str, note: ImageNote | None) -> None:
+    """Draw the form of a note, and keep what is submitted."""
+    with st.form(f"note {images} {image}", border=False):
+        text = st.text_area(
+            "Note on this image",
+            "" if note is None else note.text,
+            max_chars=LONGEST_NOTE,
+            height=80,
+            key=f"note.text.{images}/{image}",
+        )
+        wrong = st.toggle(
+            "Its label is wrong", note is not None and note.label_is_wrong, key=f"note.wrong.{images}/{image}"
+        )
+        saved = st.form_submit_button("Save the note")
+    if saved:
+        with show_errors():
+            write_note(home(), images, image, ImageNote(text.strip(), wrong, _author(), _now()))
+            st.rerun()
 
 
 def show_saved_views() -> None:

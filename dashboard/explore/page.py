@@ -18,7 +18,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import counterfactual, grid, intervention, prototypes, region, single
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.layers import choice
 from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
@@ -82,35 +82,44 @@ def page() -> None:
 
 def _view(view: str) -> None:
     """Draw the chosen view."""
-    if view in (ALL, DEBUGGING):
+    if view == DEBUGGING:
         with show_errors():
-            _whole_set(view)
+            _show_debugging()
         return
-    left, results = _split(is_wide=view == GRID)
+    left, results = _split(is_wide=view in (GRID, ALL))
     controls = place_controls(left)
-    if view in (UNITS, LAYERS):
-        (_show_units if view == UNITS else _show_layers)(controls, results)
-        return
     with results, show_errors(), controls:  # errors are drawn in the results: a phone folds the controls away
-        model = _classifier()
-        by_class = view == GRID and _columns() == "Classes"
-        several = view == GRID and not by_class
-        other = _other(model, results) if view == PAIR else []
-        if other is None:
-            return
-        models = [model, *other]
-        network = cache.load_classifier(model)
-        methods = _choose_methods(network, view)
-        steps = results.container(horizontal=True, vertical_alignment="center", key="explore_top")
-        most = grid.MOST_COLUMNS if several else 1
-        chosen = source.choose(model, results, most, next(iter(models[1:]), None), steps)
-        settings, seed = parameters.choose_settings(methods, network)
-        with results, show_errors():
-            seen = [ClassifiedImage(name, one) for one in chosen for name in models]
-            if view == ONE and seen:
-                with steps:
-                    _offer_all_methods(seen[0])
-            _show_view(view, seen, settings, seed, by_class=by_class)
+        if view == ALL:
+            _show_gallery(controls, results)
+        elif view == UNITS:
+            _show_units(results)
+        elif view == LAYERS:
+            _show_layers(results)
+        else:
+            _show_images(view, results)
+
+
+def _show_images(view: str, results: DeltaGenerator) -> None:
+    """Choose networks, methods and images, and draw the chosen view of them."""
+    model = _classifier()
+    by_class = view == GRID and _columns() == "Classes"
+    several = view == GRID and not by_class
+    other = _other(model, results) if view == PAIR else []
+    if other is None:
+        return
+    models = [model, *other]
+    network = cache.load_classifier(model)
+    methods = _choose_methods(network, view)
+    steps = results.container(horizontal=True, vertical_alignment="center", key="explore_top")
+    most = grid.MOST_COLUMNS if several else 1
+    chosen = source.choose(model, results, most, next(iter(models[1:]), None), steps)
+    settings, seed = parameters.choose_settings(methods, network)
+    with results, show_errors():
+        seen = [ClassifiedImage(name, one) for one in chosen for name in models]
+        if view == ONE and seen:
+            with steps:
+                _offer_all_methods(seen[0])
+        _show_view(view, seen, settings, seed, by_class=by_class)
 
 
 def _split(*, is_wide: bool) -> list[DeltaGenerator]:
@@ -224,14 +233,8 @@ def _columns() -> str:
     return st.segmented_control("Columns", COLUMNS, default="Images", required=True, key="columns", bind="query-params")
 
 
-def _whole_set(view: str) -> None:
-    """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
-    if view == ALL:
-        left, results = _split(is_wide=True)
-        controls = place_controls(left)
-        with results, show_errors(), controls:
-            _show_gallery(controls, results)
-        return
+def _show_debugging() -> None:
+    """Draw where the network errs on a whole set; a click opens the heatmap of an image."""
     part = debugging.choose_part()
     controls = place_controls()
     with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -283,34 +286,32 @@ def _choose_image_set(model: str) -> str | None:
     return source.DRAWN.get(name, name)
 
 
-def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+def _show_units(results: DeltaGenerator) -> None:
     """Draw what activates a unit: synthesised images, and the images of a set that drive it most."""
-    with results, show_errors(), controls:
-        model = _classifier()
-        classifier = cache.load_classifier(model)
-        unit = units.choose_unit(classifier)
-        settings = units.choose_settings(classifier, unit)
-        of = _choose_image_set(model)
-        with results, show_errors():
-            gallery = None
-            with show_errors():
-                gallery = await_result(cache.start_gallery_job(model, of)) if of else None
-            units.show(classifier, unit, settings, gallery.images if gallery else None)
-
-
-def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
-    """Draw what the layers represent, and how near the decision boundaries are."""
-    with results, show_errors(), controls:
-        model = _classifier()
-        classifier = cache.load_classifier(model)
-        question = choice.choose_question()
-        asked, other = choice.choose_networks(question, model, classifier)
-        of, count, seed = _choose_image_set(model), choice.choose_image_count(question), choice.choose_seed()
+    model = _classifier()
+    classifier = cache.load_classifier(model)
+    unit = units.choose_unit(classifier)
+    settings = units.choose_settings(classifier, unit)
+    of = _choose_image_set(model)
+    with results, show_errors():
         gallery = None
-        with results, show_errors():
+        with show_errors():
             gallery = await_result(cache.start_gallery_job(model, of)) if of else None
-        most_frequent = choice.name_most_frequent(gallery, classifier, seed, count)
-        asked = replace(asked, parameters=choice.choose_parameters(question, classifier, most_frequent), seed=seed)
-        with results, show_errors():
-            if gallery is not None:
-                layers.show(asked, classifier, cache.load_classifier(other), gallery.images, count)
+        units.show(classifier, unit, settings, gallery.images if gallery else None)
+
+
+def _show_layers(results: DeltaGenerator) -> None:
+    """Draw what the layers represent, and how near the decision boundaries are."""
+    model = _classifier()
+    classifier = cache.load_classifier(model)
+    question = choice.choose_question()
+    asked, other = choice.choose_networks(question, model, classifier)
+    of, count, seed = _choose_image_set(model), choice.choose_image_count(question), choice.choose_seed()
+    gallery = None
+    with results, show_errors():
+        gallery = await_result(cache.start_gallery_job(model, of)) if of else None
+    most_frequent = choice.name_most_frequent(gallery, classifier, seed, count)
+    asked = replace(asked, parameters=choice.choose_parameters(question, classifier, most_frequent), seed=seed)
+    with results, show_errors():
+        if gallery is not None:
+            layers.show(asked, classifier, cache.load_classifier(other), gallery.images, count)

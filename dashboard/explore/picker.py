@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -82,22 +82,17 @@ def show_gallery(
         selecting, selected = _show_selection(search, indices.images, act)
     show_class_table(search, row)
     with st.expander("Confusion matrix"):
-        show_confusions(
-            count_confusions(gallery, indices.filter.of_any_class.fits(gallery)),
-            (indices.filter.truth, indices.filter.predicted),
-            any_known=bool(gallery.has_known_label.any()),
-        )
-
-    def select_image(i: int) -> None:
-        toggle(name, selected, i)
-
+        matrix = count_confusions(gallery, indices.filter.of_any_class.fits(gallery))
+        chosen = (indices.filter.truth, indices.filter.predicted)
+        show_confusions(matrix, chosen, any_known=bool(gallery.has_known_label.any()))
     if not indices.images:
         show_no_match()
         return
     st.caption(_describe_accuracy(gallery, indices.images))
     lines = partial(_describe_image, gallery, indices.ranking.notes)
-    options = GridOptions(selected, select_image if selecting else picked, 3 * PER_PAGE, "8.5rem", lines)
-    options = replace(options, heatmaps=make_address(gallery, search.model, name, method))
+    clicked = partial(toggle, name, selected) if selecting else picked
+    address = make_address(gallery, search.model, name, method)
+    options = GridOptions(selected, clicked, 3 * PER_PAGE, "8.5rem", lines, address)
     _page(gallery, name, indices.images, options)
 
 

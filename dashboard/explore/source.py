@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
-from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore import picker, uploads
 from dashboard.explore.find.filters import show_no_match
 from dashboard.explore.find.orders import NETWORKS_DISAGREE
 from dashboard.explore.find.view import Search
-from dashboard.explore.table import Source
+from dashboard.explore.images import ChosenImage
 from dashboard.shared import cache, links, matching
 from dashboard.shared.keys import IMAGE_KEY
 from dashboard.shared.live import await_result
@@ -30,23 +26,6 @@ OWN = "Upload"
 MOST_NAMED = 3
 """Networks that are offered for a set whose classes the chosen one does not know."""
 OPENING = ("from study.network.sources import open_set", "from study.plan.config import ImageSource")
-
-
-@dataclass(frozen=True)
-class ChosenImage:
-    """An image with its known facts; ``code`` is a Python expression that opens it, after ``imports``."""
-
-    image: Image.Image
-    name: str
-    code: str
-    imports: tuple[str, ...]
-    truth: str | None = None
-    context: str | None = None
-    mask: NDArray[np.bool_] | None = None
-
-    def source(self, model: str) -> Source:
-        """Return the origin of the image and of the classifier."""
-        return Source(self.name, self.code, self.imports, *cache.find_model_spec(model))
 
 
 def find_chosen_set() -> str | None:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from core.drawing.rendering import Scale, scale_of, shared_scales
-from core.drawing.views import View
-from core.network.classifier import Classifier
 from core.types import Certificate, Explanation
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
+from dashboard.explore.images import ClassifiedImage
 
 Scaling = Literal["Shared", "Own"]
 SCALINGS: dict[Scaling, str] = {
@@ -27,36 +22,12 @@ SAME_PLACE_PX = 1.0
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where an image and a classifier come from, in Python, for `dashboard.explore.heatmaps.reproduce`.
+class HeatmapColumn:
+    """An image as one network sees it, the class to explain there (None: it has no such class), and what is written."""
 
-    ``code`` is an expression that opens the image, after ``imports``; ``model`` is what `open_classifier` takes,
-    relative to the folder ``base``.
-    """
-
-    name: str
-    code: str
-    imports: tuple[str, ...]
-    model: str
-    base: Path
-
-
-@dataclass(frozen=True)
-class Column:
-    """An image as one classifier sees it; ``lines`` say what is written there."""
-
-    seen: View
-    classifier: Classifier
+    image: ClassifiedImage
+    target: int | None
     lines: tuple[str, ...]
-    source: Source
-    mask: NDArray[np.bool_] | None = None
-
-    @property
-    def object_pixels(self) -> NDArray[np.bool_] | None:
-        """Return the pixels (H, W) of the input that show the object, if known."""
-        if self.mask is None or self.seen.note:
-            return None
-        return self.seen.cut(self.mask, self.classifier.input_shape[:0:-1])
 
 
 @dataclass(frozen=True)
@@ -81,7 +52,7 @@ class HeatmapTable:
     """Cells of each method by column, and how to draw them."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[HeatmapColumn, ...]
     rows: dict[str, tuple[Cell, ...]]
     scaling: Scaling
     look: HeatmapStyle
@@ -91,13 +62,14 @@ class HeatmapTable:
     @property
     def shares_image(self) -> bool:
         """Whether it is a pair of networks that are known to see the same part of the image."""
-        boxes = [None if column.seen.geometry is None else column.seen.geometry.box for column in self.columns]
+        views = [column.image.view for column in self.columns]
+        boxes = [None if one.geometry is None else one.geometry.box for one in views]
         if not self.is_pair or None in boxes:
             return False
         return all(abs(a - b) < SAME_PLACE_PX for a, b in zip(*filter(None, boxes), strict=True))
 
     @property
-    def cells(self) -> list[tuple[Column, Cell]]:
+    def cells(self) -> list[tuple[HeatmapColumn, Cell]]:
         """Return all cells with their columns, row by row."""
         return [pair for row in self.rows.values() for pair in zip(self.columns, row, strict=True)]
 

@@ -14,7 +14,7 @@ from dashboard.shared import demo, service
 from dashboard.shared.messages import show_errors
 from study.collection.access.permissions import Permission
 from study.demo import NAME as DEMO
-from study.workspace.templates import load_templates
+from study.workspace.jinja import load_templates
 from study.workspace.workspace import home
 
 HERE = Path(__file__).parent

@@ -96,20 +96,8 @@ def _form(*, is_busy: bool) -> None:
         f"One folder per class: CLASS/IMAGE. At most {MOST_FILES:,} images and {MOST_BYTES // 2**30} GB; an upload at "
         "most 200 MB."
     )
-    opening: jobs.Opening | None = None
-    if way == WAYS[2]:
-        path = st.text_input("Folder or zip", key="library_path", placeholder="/data/my-images")
-        st.caption(
-            "On the machine that runs Foretell, read with the rights of the user who runs it. The images are copied "
-            "into the workspace."
-        )
-        limits = researcher.find_file_limits()
-        opening, suggested = functools.partial(jobs.open_path, path, limits) if path else None, path
-    else:
-        opening, suggested = _uploads(way)
-    stem = suggested.rstrip("/\\").replace("\\", "/").rpartition("/")[2].removesuffix(".zip")
-    if stem != st.session_state.get("library_stem"):  # suggested once, and free to change
-        st.session_state["library_stem"] = st.session_state["library_name"] = stem
+    opening, suggested = _choose_path() if way == WAYS[2] else _uploads(way)
+    _suggest_name(suggested)
     name = st.text_input("Name of the set", key="library_name", width=420)
     nested = st.checkbox(NESTED, key="library_nested")
     if st.button("Add", type="primary", key="library_add", disabled=is_busy or opening is None or not name.strip()):
@@ -119,6 +107,24 @@ def _form(*, is_busy: bool) -> None:
         st.session_state.pop(FAILED, None)
         st.session_state[ADDING] = task.ask().key
         st.rerun()
+
+
+def _suggest_name(path: str) -> None:
+    """Suggest the name of a file or folder for the set, once: it is free to change."""
+    stem = path.rstrip("/\\").replace("\\", "/").rpartition("/")[2].removesuffix(".zip")
+    if stem != st.session_state.get("library_stem"):
+        st.session_state["library_stem"] = st.session_state["library_name"] = stem
+
+
+def _choose_path() -> tuple[jobs.Opening | None, str]:
+    """Return how to open a folder or zip on this machine, and its path."""
+    path = st.text_input("Folder or zip", key="library_path", placeholder="/data/my-images")
+    st.caption(
+        "On the machine that runs Foretell, read with the rights of the user who runs it. The images are copied into "
+        "the workspace."
+    )
+    limits = service.get_acting_researcher().find_file_limits()
+    return functools.partial(jobs.open_path, path, limits) if path else None, path
 
 
 def _uploads(way: str) -> tuple[jobs.Opening | None, str]:

@@ -78,6 +78,24 @@ def _explain_lack(name: str) -> bool:
 def _show_report(name: str, report: ImageSetReport) -> None:
     """Say what a set holds; a click on a class of the table shows its images."""
     st.header(f"{sum(report.counts.values()):,} images in {len(report.counts):,} classes", anchor=False)
+    _choose_class(name, report)
+    if report.skipped:
+        st.warning(f"Files that cannot be read and are not used: {len(report.skipped):,}.")
+        _list([f"{skipped.id}: {skipped.reason}" for skipped in report.skipped], "Unreadable files")
+    if report.duplicates is None:
+        st.caption("Near-duplicates were not searched for: there are too many images.")
+    elif report.duplicates:
+        st.warning(
+            f"Near-duplicates of other images: {len(report.duplicates):,}. A study does not show one as an example of "
+            "the other."
+        )
+        _list([f"{later} repeats {earlier}" for later, earlier in report.duplicates], "Near-duplicates")
+    else:
+        st.caption("No near-duplicates.")
+
+
+def _choose_class(name: str, report: ImageSetReport) -> None:
+    """Draw the number of images of each class; a click on one shows its images."""
     classes = list(report.counts)
     key = f"library_classes_{name}"
 
@@ -93,19 +111,6 @@ def _show_report(name: str, report: ImageSetReport) -> None:
         on_select=choose_class,
         selection_mode="single-row",
     )
-    if report.skipped:
-        st.warning(f"Files that cannot be read and are not used: {len(report.skipped):,}.")
-        _list([f"{skipped.id}: {skipped.reason}" for skipped in report.skipped], "Unreadable files")
-    if report.duplicates is None:
-        st.caption("Near-duplicates were not searched for: there are too many images.")
-    elif report.duplicates:
-        st.warning(
-            f"Near-duplicates of other images: {len(report.duplicates):,}. A study does not show one as an example of "
-            "the other."
-        )
-        _list([f"{later} repeats {earlier}" for later, earlier in report.duplicates], "Near-duplicates")
-    else:
-        st.caption("No near-duplicates.")
 
 
 def _list(lines: list[str], label: str) -> None:

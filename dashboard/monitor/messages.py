@@ -34,10 +34,14 @@ def show_messages(study: str, participants: Sequence[str]) -> None:
             asked = st.form_submit_button("Send and log")
         if asked:
             with show_errors():
-                if not confirmed:
-                    raise ForetellError("Confirm that the message says nothing about the task.")
-                count = service.get_acting_researcher().send_message(study, text, participant)
-                st.success(escape_markdown(f"Sent to {count} participant{'' if count == 1 else 's'}."))
+                _send(study, text, participant, confirmed=confirmed)
         sent = service.get_acting_researcher().list_messages(study)
         if len(sent):
             st.dataframe(sent.rename(columns=str.capitalize), hide_index=True, key="monitor_messages")
+
+
+def _send(study: str, text: str, participant: str, *, confirmed: bool) -> None:
+    if not confirmed:
+        raise ForetellError("Confirm that the message says nothing about the task.")
+    count = service.get_acting_researcher().send_message(study, text, participant)
+    st.success(escape_markdown(f"Sent to {count} participant{'' if count == 1 else 's'}."))

@@ -31,22 +31,27 @@ def page() -> None:
             return
         study = links.selectbox("Study", names, names[0], key="study", width=420)
         links.show()
-        participants = show_monitor(study)
-        researcher = service.get_acting_researcher()
-        if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
-            watching.show_removal_form(study, participants)
-            withdrawal.show_withdrawal_form(study, participants)
-            withdrawal.show_data_form(study, participants)
-            messages.show_messages(study, participants)
-        interim_analyses.show(study)
-        st.divider()
-        refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study)
-        if refusal is None:
-            watching.show_unblinding_form(study)
-            replay.show_replay(study, participants)
-        else:
-            st.caption(escape_markdown(refusal))
-        show_storage(study)
+        _show_study(study)
+
+
+def _show_study(study: str) -> None:
+    """Draw the collection of a study, and what the account may do with it."""
+    participants = show_monitor(study)
+    researcher = service.get_acting_researcher()
+    if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
+        watching.show_removal_form(study, participants)
+        withdrawal.show_withdrawal_form(study, participants)
+        withdrawal.show_data_form(study, participants)
+        messages.show_messages(study, participants)
+    interim_analyses.show(study)
+    st.divider()
+    refusal = researcher.explain_refusal(Permission.SEE_OUTCOMES, study)
+    if refusal is None:
+        watching.show_unblinding_form(study)
+        replay.show_replay(study, participants)
+    else:
+        st.caption(escape_markdown(refusal))
+    show_storage(study)
 
 
 @st.fragment(run_every=EVERY_S)

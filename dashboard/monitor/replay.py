@@ -74,20 +74,7 @@ def _draw(replay: Replay, key: str) -> None:
 def draw_timeline(replay: Replay) -> go.Figure:
     """Draw each trial as a bar from its onset to its response, as high as the response time, and other events below."""
     figure, timeline = go.Figure(), replay.timeline
-    given = [trial for trial in replay.trials if trial.choice is not None]
-    at = timeline[timeline["event"] == RESPONDED].set_index("trial")["seconds"]
-    for label, colour, wanted in (("Correct", RIGHT, True), ("Not correct", WRONG, False)):
-        mine = [trial for trial in given if trial.correct is wanted]
-        figure.add_bar(
-            x=[(at[trial.number] - trial.response["rt_ms"] / 2000) / 60 for trial in mine],
-            y=[trial.response["rt_ms"] / 1000 for trial in mine],
-            width=[trial.response["rt_ms"] / 60_000 for trial in mine],
-            name=label,
-            marker_color=colour,
-            text=[f"Trial {trial.number}: {describe_response(trial)}" for trial in mine],
-            textposition="none",
-            hovertemplate="%{text}<extra></extra>",
-        )
+    _draw_responses(figure, replay)
     rest = timeline[timeline["event"] != RESPONDED]
     figure.add_scatter(
         x=rest["seconds"] / 60,
@@ -103,6 +90,23 @@ def draw_timeline(replay: Replay) -> go.Figure:
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1}
     figure.update_layout(height=260, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend=legend)
     return figure
+
+
+def _draw_responses(figure: go.Figure, replay: Replay) -> None:
+    given = [trial for trial in replay.trials if trial.choice is not None]
+    at = replay.timeline[replay.timeline["event"] == RESPONDED].set_index("trial")["seconds"]
+    for label, colour, wanted in (("Correct", RIGHT, True), ("Not correct", WRONG, False)):
+        mine = [trial for trial in given if trial.correct is wanted]
+        figure.add_bar(
+            x=[(at[trial.number] - trial.response["rt_ms"] / 2000) / 60 for trial in mine],
+            y=[trial.response["rt_ms"] / 1000 for trial in mine],
+            width=[trial.response["rt_ms"] / 60_000 for trial in mine],
+            name=label,
+            marker_color=colour,
+            text=[f"Trial {trial.number}: {describe_response(trial)}" for trial in mine],
+            textposition="none",
+            hovertemplate="%{text}<extra></extra>",
+        )
 
 
 def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:

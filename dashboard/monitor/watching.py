@@ -46,9 +46,7 @@ WORDS = {
     ),
 }
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
-HELP = {
-    "Pause": "New participants are asked to come back later. Participants who have started can finish.",
-}
+HELP = {"Pause": "New participants are asked to come back later. Participants who have started can finish."}
 OUTCOMES: dict[str, Any] = {
     "condition": "Condition",
     "begun": "Started",
@@ -188,13 +186,8 @@ def show_participants(study: str, seen: Monitor, *, is_open: bool) -> None:
         st.warning(
             f"Participants flagged for review: {len(odd)} of {len(everyone)}. A flag alone excludes no participant."
         )
-    last_seen = pd.Timestamp.now("UTC") - pd.to_timedelta(everyone["minutes"], unit="min")
     st.dataframe(
-        everyone.assign(
-            where=everyone["where"].map({where: label for where, (label, _) in STATUS.items()}),
-            stage=everyone["stage"].map(lambda stage: PAGES.get(stage, stage)),
-            minutes=last_seen,
-        ).drop(columns="of"),
+        _tabulate_participants(everyone),
         hide_index=True,
         key="monitor_people",
         column_config={
@@ -206,6 +199,15 @@ def show_participants(study: str, seen: Monitor, *, is_open: bool) -> None:
             "flags": st.column_config.TextColumn("Flags", width="large"),
         },
     )
+
+
+def _tabulate_participants(everyone: pd.DataFrame) -> pd.DataFrame:
+    """Return participants with the words of their status and page, and the time of their last activity."""
+    return everyone.assign(
+        where=everyone["where"].map({where: label for where, (label, _) in STATUS.items()}),
+        stage=everyone["stage"].map(lambda stage: PAGES.get(stage, stage)),
+        minutes=pd.Timestamp.now("UTC") - pd.to_timedelta(everyone["minutes"], unit="min"),
+    ).drop(columns="of")
 
 
 def _describe_trials(everyone: pd.DataFrame) -> Any:

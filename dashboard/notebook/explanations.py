@@ -196,19 +196,11 @@ def explain(
     chosen = resolve_target(classifier, target)
     targets = [chosen] * len(opened) if chosen is not None else classifier.logits(inputs).argmax(1).tolist()
     names = [one.name for one in opened]
+    made = {}
     with Bars() as bars:
-        made = {
-            name: called(
-                classifier,
-                inputs,
-                targets,
-                generator=torch.Generator().manual_seed(seed),
-                progress=bars,
-                **_records(called, views, names),
-                **given[name],
-            )
-            for name, called in methods.items()
-        }
+        for name, called in methods.items():
+            generator, more = torch.Generator().manual_seed(seed), _records(called, views, names) | given[name]
+            made[name] = called(classifier, inputs, targets, generator=generator, progress=bars, **more)
     drawn = [DrawnImage.of(one) for one in views]
     heatmaps = [
         Heatmap(name, method, classifier.names.short[targets[k]], explanation, k, drawn[k])

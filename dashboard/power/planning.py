@@ -19,11 +19,11 @@ from dashboard.shared.keys import STARTED_KEY
 from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
-from study.analysis.means.equivalence import read_bounds, write_bounds
+from study.analysis.means.equivalence import read_points, write_bounds
 from study.analysis.power import simulation as power
 from study.analysis.responses.notices import MODES
 from study.plan.config import StudyConfig
-from study.plan.equivalence import LARGEST_POINTS, Bounds
+from study.plan.equivalence import Bounds
 
 PAPER, SIMULATED = "Folke et al. (2021), Table 1", "Simulated participants"
 ADDRESS = "https://arxiv.org/abs/2106.09106"
@@ -150,12 +150,7 @@ def _choose_bounds(study: StudyConfig) -> Bounds | None:
         help="The largest difference that would not matter. Power is then also the share of simulated studies that "
         "show a contrast to lie within. In the study file it is `[analysis] equivalence = 5`.",
     )
-    return links.accept(
-        "equivalence",
-        given,
-        "",
-        lambda text: read_bounds(text, largest=LARGEST_POINTS) if text.strip() else None,
-    )
+    return links.accept("equivalence", given, "", read_points)
 
 
 def _slopes() -> dict[str, float]:
@@ -194,13 +189,10 @@ def show(question: PowerAnalysis) -> None:
 
 
 def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: str) -> None:
-    table = whole[~power.is_contrast(whole)]
-    conditions, planned = len(question.study.conditions), question.planned_size
-    if planned is not None:
-        cost = tables.describe_cost(planned, conditions, pay, currency)
-        st.markdown(
-            f"**Power with the planned {planned:,} participants per condition** ({escape_markdown(cost)})\n\n"
-            + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
+    table, conditions = whole[~power.is_contrast(whole)], len(question.study.conditions)
+    if question.planned_size is not None:
+        _show_planned(
+            table, question.planned_size, tables.describe_cost(question.planned_size, conditions, pay, currency)
         )
     st.markdown("**Participants needed for a power of 80%**")
     st.table(
@@ -216,14 +208,27 @@ def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: s
     if question.with_contrasts:
         _show_contrasts(whole[power.is_contrast(whole)], question)
     if table["effect"].nunique() > 1:
-        st.markdown(
-            "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants "
-            "per condition"
-        )
-        st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
-        st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
+        _show_smallest_effects(table)
     if int(whole["failed"].sum()):
         st.warning(f"{int(whole['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")
+
+
+def _show_smallest_effects(table: pd.DataFrame) -> None:
+    """Show the smallest effect that each sample size can detect."""
+    st.markdown(
+        "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants per "
+        "condition"
+    )
+    st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
+    st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
+
+
+def _show_planned(table: pd.DataFrame, planned: int, cost: str) -> None:
+    """Show the power with the planned number of participants per condition."""
+    st.markdown(
+        f"**Power with the planned {planned:,} participants per condition** ({escape_markdown(cost)})\n\n"
+        + "\n".join(f"- {line}" for line in tables.describe_power(table, planned))
+    )
 
 
 def _show_contrasts(table: pd.DataFrame, question: PowerAnalysis) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from core.names import format_probability
 from study.analysis.models.sentences import describe_hypothesis
 from study.analysis.power import simulation as power
+from study.analysis.words.cells import write_rounded
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
 from study.tasks.predict import TASK as PREDICT
@@ -49,7 +50,7 @@ def tabulate_assumptions(accuracy: pd.DataFrame) -> pd.DataFrame:
 def _write_accuracy(cell: pd.Series[float], condition: object) -> str:
     """Write an accuracy and, of a condition that is compared, its difference in percentage points."""
     points = cell["points"]
-    compared = "" if condition == "none" or points != points else f" ({points:+.1f})".replace("-", "−")
+    compared = "" if condition == "none" or points != points else f" ({write_rounded(points, 1, '+')})"
     return f"{cell['accuracy']:.1%}{compared}"
 
 

@@ -8,12 +8,12 @@ from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import numbers
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.analysis.means import bayes_factors
-from study.analysis.means.equivalence import read_bounds, write_bounds
+from study.analysis.means.equivalence import read_points, write_bounds
 from study.analysis.models.sentences import coverage_text, keep_whole
 from study.analysis.planned import equivalence
 from study.analysis.report import captions
 from study.analysis.words.wording import IN_WORDS
-from study.plan.equivalence import LARGEST_POINTS, Bounds
+from study.plan.equivalence import Bounds
 
 LARGEST_SD = 10.0
 
@@ -45,7 +45,7 @@ def _choose_bounds() -> Bounds | None:
         help="The largest difference that would not matter. State it before you see the results: in the study file, "
         "`[analysis] equivalence = 5`.",
     )
-    return read_bounds(given, largest=LARGEST_POINTS) if given.strip() else None
+    return read_points(given)
 
 
 def _choose_prior() -> float | None:

@@ -39,7 +39,7 @@ from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
 from study.service import Ack, Participant
 from study.store import StoreError
-from study.workspace.templates import load_templates
+from study.workspace.jinja import load_templates
 
 RUNNER = Path(__file__).parents[1] / "runner"
 PAGE = load_templates(RUNNER).get_template("run.html")

@@ -20,7 +20,7 @@ from study.collection.access.logins import LOGIN_NS, SHORTEST, WINDOW_NS
 from study.collection.access.tokens import LINK_KEY
 from study.participation.refusals import Refusal
 from study.store import StoreError
-from study.workspace.templates import load_templates
+from study.workspace.jinja import load_templates
 
 PAGE = load_templates(Path(__file__).parents[1] / "runner").get_template("login.html")
 FORMER = "/door"

@@ -65,12 +65,16 @@ async def receive(request: Request, account: str) -> Response:
         return _refuse(400, "The upload did not arrive whole.")
     if stored is None:
         return _refuse(507, "There is no room for this file. Add or remove other files that you have chosen first.")
+    runtime.uploaded_file_mgr.add_file(session, _record(file_id, files[0], stored))  # type: ignore[attr-defined]
+    return Response(status_code=204, headers=FRESH)
+
+
+def _record(file_id: str, upload: UploadFile, stored: StoredFile) -> UploadedFileRec:
+    """Return a stored upload as a page's widget reads it."""
     data = StoredBytes()
     data.file = stored
-    kind = files[0].content_type or "application/octet-stream"
-    record = UploadedFileRec(file_id=file_id, name=files[0].filename or "", type=kind, data=data)
-    runtime.uploaded_file_mgr.add_file(session, record)  # type: ignore[attr-defined]
-    return Response(status_code=204, headers=FRESH)
+    kind = upload.content_type or "application/octet-stream"
+    return UploadedFileRec(file_id=file_id, name=upload.filename or "", type=kind, data=data)
 
 
 class _TooLargeError(Exception):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
 import streamlit as st
 
 from dashboard.shared import links, service
@@ -12,6 +15,15 @@ from study.collection.access.permissions import ROLES
 
 PLACE = "all accounts"
 """Of what is said here; no study has a name with a space."""
+
+
+class _Action(NamedTuple):
+    """A button of an account: its name in the key, label and help, and what it calls with the address."""
+
+    name: str
+    label: str
+    help: str
+    call: Callable[[str], None]
 
 
 def page() -> None:
@@ -45,35 +57,36 @@ def _show_account(one: AccountEntry, *, is_own: bool) -> None:
         with st.container(width="stretch", gap="xsmall", key=f"person_{one.address}"):
             st.markdown(f"**{escape_markdown(one.address)}**{' (you)' if is_own else ''}")
             st.caption(escape_markdown(_describe_login(one)))
-            with st.container(horizontal=True, gap="small"):
-                for study, role in one.roles.items():
-                    here = {"study": study, "section": "Members"}
-                    links.show_link(f"{ROLES[role].title} of {study}", "studies", place=one.address, **here)
-                if not one.roles:
-                    st.caption("No role in any study.")
-        st.button(
-            "Login link" if one.link_until is None else "New link",
-            key=f"account_link_{one.address}",
-            help="Makes a link with which they choose a new password, once, within 7 days. It replaces an earlier one.",
-            on_click=_make_link,
-            args=(one.address,),
-        )
-        if one.link_until is not None:
-            st.button(
-                "Revoke",
-                key=f"account_revoke_{one.address}",
-                help="Ends their login link at once. A password that they have chosen stays.",
-                on_click=_revoke_link,
-                args=(one.address,),
-            )
-        if one.has_password:
-            st.button(
-                "End login",
-                key=f"account_end_{one.address}",
-                help="Ends their password, links and logins at once. Roles stay, for a new link.",
-                on_click=_end_login,
-                args=(one.address,),
-            )
+            _link_roles(one)
+        for action in _list_actions(one):
+            key = f"account_{action.name}_{one.address}"
+            st.button(action.label, key=key, help=action.help, on_click=action.call, args=(one.address,))
+
+
+def _link_roles(one: AccountEntry) -> None:
+    """Draw a link to the members of each study in which an account has a role."""
+    with st.container(horizontal=True, gap="small"):
+        for study, role in one.roles.items():
+            here = {"study": study, "section": "Members"}
+            links.show_link(f"{ROLES[role].title} of {study}", "studies", place=one.address, **here)
+        if not one.roles:
+            st.caption("No role in any study.")
+
+
+def _list_actions(one: AccountEntry) -> Iterator[_Action]:
+    """List what an administrator can do with an account now."""
+    yield _Action(
+        "link",
+        "Login link" if one.link_until is None else "New link",
+        "Makes a link with which they choose a new password, once, within 7 days. It replaces an earlier one.",
+        _make_link,
+    )
+    if one.link_until is not None:
+        effect = "Ends their login link at once. A password that they have chosen stays."
+        yield _Action("revoke", "Revoke", effect, _revoke_link)
+    if one.has_password:
+        effect = "Ends their password, links and logins at once. Roles stay, for a new link."
+        yield _Action("end", "End login", effect, _end_login)
 
 
 def _describe_login(one: AccountEntry) -> str:

@@ -45,14 +45,7 @@ def take_done() -> None:
 
 def show(study: Study, *, has_check: bool = True) -> None:
     """Show whether the study is built as its file is now, with buttons to build and, with ``has_check``, check it."""
-    if study.bundle is None:
-        what = "**Check** first reports what the images allow, what is missing and how long the build takes."
-        st.info(
-            "Not built yet. Building computes every image and heatmap once and freezes them."
-            + (f" {what}" if has_check else "")
-        )
-    elif study.has_changed:
-        st.warning("The study file has changed since this study was built. Build it again to use the changes.")
+    _describe_build(study, has_check=has_check)
     if study.file is None or _explain_lack(study):
         return
     tasks = {"build": _build_task(study), **({"check": _check_task(study)} if has_check else {})}
@@ -73,6 +66,18 @@ def show(study: Study, *, has_check: bool = True) -> None:
             )
     if "check" in jobs and jobs["check"].has_ended:
         _report_check(study, jobs["check"])
+
+
+def _describe_build(study: Study, *, has_check: bool) -> None:
+    """Say that a study is not built, or not as its file is now."""
+    if study.bundle is None:
+        what = "**Check** first reports what the images allow, what is missing and how long the build takes."
+        st.info(
+            "Not built yet. Building computes every image and heatmap once and freezes them."
+            + (f" {what}" if has_check else "")
+        )
+    elif study.has_changed:
+        st.warning("The study file has changed since this study was built. Build it again to use the changes.")
 
 
 def _buttons(study: Study, tasks: dict[str, Task]) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.shared import links, service
 from dashboard.shared.messages import link_guides
 from dashboard.studies.workspace_studies import Study, count_finished
+from study.bundle import Manifest
 from study.plan.preregistration import load_frozen_plan
 from study.plan.procedure import Contact, procedure_of
 from study.plan.studyfiles import is_pilot, name_pilot
@@ -49,11 +50,22 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
         Participants who completed the study's pilot.
     """
     assert study.bundle is not None
-    manifest = study.bundle.manifest
-    procedure = procedure_of(manifest)
     yield _judge(
         not study.has_changed, "The study is built as its file is now", "The study file has changed. Build it again"
     )
+    yield from _judge_design(study, study.bundle.manifest)
+    yield from _judge_rehearsals(study, piloted)
+    yield _judge(
+        bool(ways),
+        "The researchers' pages need a password or your provider's login",
+        "The researchers' pages have no password. On the server, run `python foretell.py password`",
+    )
+    yield _judge_connection(address)
+
+
+def _judge_design(study: Study, manifest: Manifest) -> Iterator[Point]:
+    """Judge what is frozen with the study: its contact, comprehension check and plan."""
+    procedure, plan = procedure_of(manifest), load_frozen_plan(manifest)
     yield _judge_contact(study, procedure.contact)
     yield _judge(
         bool(procedure.check.questions),
@@ -61,13 +73,16 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
         "No question checks whether participants understood the instructions. Add a comprehension check",
         _link_design(study, "Procedure"),
     )
-    plan = load_frozen_plan(manifest)
     yield _judge(
         plan is not None,
         "The analysis plan is frozen with the study" + (f" (SHA-256 {plan.sha256[:12]}…)" if plan else ""),
         "The study has no analysis plan, so every result will be exploratory. Write a plan before you collect",
         _link_design(study, "Plan"),
     )
+
+
+def _judge_rehearsals(study: Study, piloted: int) -> Iterator[Point]:
+    """Judge whether simulated participants, and those of a pilot, have completed the study."""
     yield _judge(
         count_finished(study.versions, "sim") > 0,
         "Simulated participants have completed the study",
@@ -81,12 +96,6 @@ def list_points(study: Study, address: str, ways: tuple[str, ...], piloted: int 
             "No participant has completed a pilot yet. Make one with Pilot, under Actions in Design",
             _link_design(study, "Study"),
         )
-    yield _judge(
-        bool(ways),
-        "The researchers' pages need a password or your provider's login",
-        "The researchers' pages have no password. On the server, run `python foretell.py password`",
-    )
-    yield _judge_connection(address)
 
 
 def show_checklist(study: Study) -> int:

@@ -29,6 +29,7 @@ from study.plan.services import SERVICES
 
 COLLECTION = " collection"
 """After a study's name, the place of what is said here; no study has a name with a space."""
+RAISE, REOPEN, RENEW = "Raise the quota", "Reopen", "Open the new version"
 MOST_PEOPLE = 10_000
 """Participants per condition."""
 
@@ -81,24 +82,17 @@ def _opening(study: Study, bundle: Bundle, missing: int) -> None:
     """Draw the quota and the button that uses it; ``missing`` is the number of points still to do in the checklist."""
     st.header("Collection", anchor=False)
     show_said(study.name + COLLECTION)
-    current = study.open_version
     quota = next((version.quota for version in study.versions if version.study_hash == bundle.study_hash), 0)
-    label = "Raise the quota" if current is not None else "Reopen" if study.last_version else "Open the study"
-    if current is not None and current.study_hash != bundle.study_hash:
-        label = "Open the new version"
-    is_raised = label == "Raise the quota"
+    label = _name_opening(study, bundle)
+    is_raised = label == RAISE
     least = quota + 1 if is_raised else max(quota, 1)
     configured = int(bundle.manifest.config.get("allocation", {}).get("per_condition", Allocation().per_condition))
     key = f"people_{study.name}_{least}"  # another field after each change, which begins at the quota
     asked = f"New quota per condition (now {quota:,})" if is_raised else "Participants per condition"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         people = st.number_input(asked, value=quota or configured, step=1, key=key, width=260)
-        place = st.container(width="content") if is_raised else st.popover(label, type="primary")
-        with place:
-            may_open = is_raised
-            if not is_raised:
-                st.markdown(_ask_to_open(people, len(bundle.manifest.conditions), missing))
-                may_open = _ask_for_contact(study.name, procedure_of(bundle.manifest).contact)
+        with st.container(width="content") if is_raised else st.popover(label, type="primary"):
+            may_open = is_raised or _ask_to_open(study.name, bundle, people, missing)
             st.button(
                 label if is_raised else "Open to participants",
                 type="secondary" if is_raised else "primary",
@@ -107,22 +101,34 @@ def _opening(study: Study, bundle: Bundle, missing: int) -> None:
                 on_click=_open,
                 args=(study.name, bundle.folder, key, quota, least),
             )
-        if current is not None:
+        if study.open_version is not None:
             offer_close(study.name, f"close_{study.name}")
-    if label == "Reopen":
+    _explain_opening(label)
+
+
+def _explain_opening(label: str) -> None:
+    if label == REOPEN:
         st.info("This study is closed: new participants are told that it has ended. Reopen it to go on.")
-    if label == "Open the new version":
+    if label == RENEW:
         st.warning("A newer build is available. Participants who have started will finish the old version.")
 
 
-def _ask_to_open(people: int, conditions: int, missing: int) -> str:
-    """Ask whether to open the study with this quota, and say what cannot be taken back and what is still to do."""
+def _name_opening(study: Study, bundle: Bundle) -> str:
+    """Return what opening this build does to the study."""
+    if study.open_version is None:
+        return REOPEN if study.last_version else "Open the study"
+    return RAISE if study.open_version.study_hash == bundle.study_hash else RENEW
+
+
+def _ask_to_open(name: str, bundle: Bundle, people: int, missing: int) -> bool:
+    """Ask whether to open the study with this quota; return whether the participants' contact allows it."""
     left = f" {count_of(missing, 'point')} of the checklist still to do." if missing else ""
-    total = people * conditions
-    return (
+    total = people * len(bundle.manifest.conditions)
+    st.markdown(
         f"**Open the study to {people:,} participants per condition ({total:,} in total)?** The quota can be raised "
         f"later, not lowered.{left}"
     )
+    return _ask_for_contact(name, procedure_of(bundle.manifest).contact)
 
 
 def _ask_for_contact(name: str, contact: Contact) -> bool:

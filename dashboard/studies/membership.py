@@ -54,27 +54,32 @@ def _show_member(study: str, one: Member, viewer: Account, *, may_change: bool) 
         if not may_change:
             st.markdown(ROLES[one.role].title, width="content")
             return
-        key, account = f"member_role_{study}_{one.account}", one.account
-        st.session_state[key] = one.role  # what is stored, whoever changed it
-        st.selectbox(
-            f"Role of {account}",
-            list(ROLES),
-            key=key,
-            format_func=_title_of,
-            label_visibility="collapsed",
-            on_change=_change,
-            args=(study, account, key),
-            width=200,
-        )
+        _choose_role(study, one)
+        of = (study, one.account)
         if not one.has_login or viewer.is_administrator:
             st.button(
                 "Login link",
-                key=f"member_link_{study}_{account}",
+                key=f"member_link_{study}_{one.account}",
                 help="Makes a link with which this member chooses a password, once, within 7 days.",
                 on_click=_make_link,
-                args=(study, account),
+                args=of,
             )
-        st.button("Remove", key=f"member_remove_{study}_{account}", on_click=_remove, args=(study, account))
+        st.button("Remove", key=f"member_remove_{study}_{one.account}", on_click=_remove, args=of)
+
+
+def _choose_role(study: str, one: Member) -> None:
+    key = f"member_role_{study}_{one.account}"
+    st.session_state[key] = one.role  # what is stored, whoever changed it
+    st.selectbox(
+        f"Role of {one.account}",
+        list(ROLES),
+        key=key,
+        format_func=_title_of,
+        label_visibility="collapsed",
+        on_change=_change,
+        args=(study, one.account, key),
+        width=200,
+    )
 
 
 def _show_adding(study: str, has_members: bool) -> None:

@@ -18,7 +18,7 @@ from study.collection.status import StudyStatus
 from study.conditions import format_condition
 from study.plan import config
 from study.plan.templates import TEMPLATES, templates
-from study.workspace.templates import load_templates
+from study.workspace.jinja import load_templates
 from study.workspace.workspace import bundle_named, bundles, home, study_files, study_name
 
 COLOURS = {

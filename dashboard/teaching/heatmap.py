@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from torch import Tensor
 
 from core.attribution.records import sign_of
 from core.attribution.signs import Sign
@@ -49,11 +50,13 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
             _draw_heatmap_key(sign, drawing)
     if not wanted:
         st.caption(_describe_colours(sign, drawing, trial, is_faded=explanation.error is not None))
-    st.caption(
-        "This method has no standard error."
-        if error is None
-        else f"Standard error of the heatmap: typically {float(error.median()):.3g}, at most {float(error.max()):.3g}."
-    )
+    st.caption(_describe_error(error))
+
+
+def _describe_error(error: Tensor | None) -> str:
+    if error is None:
+        return "This method has no standard error."
+    return f"Standard error of the heatmap: typically {float(error.median()):.3g}, at most {float(error.max()):.3g}."
 
 
 def _draw_heatmap_key(sign: Sign, drawing: HeatmapDrawing) -> None:

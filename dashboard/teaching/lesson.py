@@ -135,21 +135,14 @@ def _beliefs(taught: LessonResult, own: str) -> None:
     table = taught.belief_table()
     st.subheader("How the learner's belief changes with each example", anchor=False)
     policies = list(dict.fromkeys(table["policy"]))
-    shown = st.multiselect(
-        "Policies",
-        policies,
-        list(dict.fromkeys([own, *(name for name in policies if name == "random")])),
-        key="belief_policies",
-        format_func=format_name,
-    )
-    chosen = table[table["policy"].isin(shown)]
+    first = list(dict.fromkeys([own, *(name for name in policies if name == "random")]))
+    shown = st.multiselect("Policies", policies, first, key="belief_policies", format_func=format_name)
     if not shown:
         st.info("Choose a policy.")
         return
-    probability, odds = teachingfigures.beliefs(chosen)
-    left, right = st.columns(2)
-    left.plotly_chart(probability, key="figure_belief_p", config={"displaylogo": False})
-    right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
+    chosen = table[table["policy"].isin(shown)]
+    for place, kind, figure in zip(st.columns(2), ("p", "odds"), teachingfigures.beliefs(chosen), strict=True):
+        place.plotly_chart(figure, key=f"figure_belief_{kind}", config={"displaylogo": False})
     with st.expander("Data table"):
         numbers.table(
             table,

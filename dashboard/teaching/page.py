@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shared import links, service
 from dashboard.shared.messages import format_message, show_errors
 from dashboard.studies import building
-from dashboard.studies.workspace_studies import list_studies
+from dashboard.studies.workspace_studies import Study, list_studies
 from dashboard.teaching import lesson
 from study.collection.access.permissions import Permission
 from study.workspace.workspace import home
@@ -34,15 +35,21 @@ def page() -> None:
             built = next((name for name, study in studies.items() if study.bundle is not None), next(iter(studies)))
             # Not bound to the address: Streamlit takes a bound parameter out of links to other pages, too.
             study = studies[links.selectbox("Study", list(studies), built, key="study")]
-        if study.bundle is not None:
-            with right:
-                trial = lesson.choose_trial(study.bundle)
-        links.show()
-        for fault in study.faults:
-            st.error(format_message(fault))
-        if study.bundle is None:
-            building.show(study)
-            return
-        if study.has_changed:
-            building.show(study, has_check=False)
-        lesson.show(study, study.bundle, trial)
+        _show_study(study, right)
+
+
+def _show_study(study: Study, place: DeltaGenerator) -> None:
+    """Draw the lesson of a trial, chosen in ``place``; of a study that is not built, how to build it."""
+    trial = None
+    if study.bundle is not None:
+        with place:
+            trial = lesson.choose_trial(study.bundle)
+    links.show()
+    for fault in study.faults:
+        st.error(format_message(fault))
+    if study.bundle is None or trial is None:
+        building.show(study)
+        return
+    if study.has_changed:
+        building.show(study, has_check=False)
+    lesson.show(study, study.bundle, trial)

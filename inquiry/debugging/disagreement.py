@@ -20,7 +20,7 @@ from core.class_names import fold, shorten_names
 from core.errors import ForetellError
 from core.faithfulness.agreement import Ranks, correlate_ranks, rank_pixels
 from core.network.classifier import Classifier
-from core.network.device import arithmetic
+from core.network.device import describe_arithmetic
 from core.types import Progress
 from data.types import ImageSet
 from study.network.predictions import probabilities_of
@@ -55,7 +55,7 @@ class MethodComparison:
         self, classifier: Classifier, images: ImageSet, folder: Path, methods: Sequence[str] = QUICK_METHODS
     ) -> None:
         self.classifier, self.images, self.methods = classifier, images, tuple(methods)
-        network = (classifier.fingerprint, classifier.transforms_digest, arithmetic(classifier.device))
+        network = (classifier.fingerprint, classifier.transforms_digest, describe_arithmetic(classifier.device))
         parts = (*network, images.digest, *self.methods, _digest_code())
         self.key = hashlib.sha256("|".join(parts).encode()).hexdigest()
         self._path = folder / "disagreement" / f"{self.key}.npz"

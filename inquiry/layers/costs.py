@@ -51,8 +51,3 @@ def leave_out_each_unit(planned: PlannedQuestion, _: Mapping[str, Any]) -> Work:
     layers = planned.query.layers or [select_layer(planned.classifier, "")]
     units = sum(find_layer_shape(planned.classifier, Unit(0, layer))[0] for layer in layers)
     return Work(planned.image_count * units)
-
-
-def count_listed(listed: str) -> int:
-    """Count what a parameter lists, separated by commas."""
-    return listed.count(",") + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,11 +17,13 @@ from torch import Tensor, nn
 from core.errors import ForetellError
 from core.network.classifier import Classifier
 from core.network.decoding import read_batches
+from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from data.types import ImageSet
 from inquiry.files.facts import facts_of, key_of
 from inquiry.layers import QUESTIONS
 from study.network.sources import class_of_labels
+from study.workspace.blocks import Blocks, Columns
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,15 @@ class LayerInspection:
     def key(self) -> str:
         """Hash `facts`, shortened (SHA-256)."""
         return key_of(self.facts)
+
+    def compute_blocks(
+        self, compute: Callable[[range], Columns], count: int, size: int, progress: Progress, what: str, part: str = ""
+    ) -> dict[str, NDArray[Any]]:
+        """Compute rows in blocks of ``size``, from which a killed run resumes; ``part`` names one of several runs."""
+        kept = Blocks(self.parts, f"{self.key}.{part}" if part else self.key, count, size)
+        columns = kept.join(compute, progress, what)
+        kept.forget()
+        return columns
 
     def generator(self) -> torch.Generator:
         """Make a random generator from the query's seed."""

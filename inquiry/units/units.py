@@ -50,11 +50,7 @@ class VisualisationSettings:
         return bool(PARAMETERISATIONS[self.how].READS_IMAGES)
 
     def make(
-        self,
-        classifier: Classifier,
-        unit: Unit,
-        progress: Progress = silent,
-        images: ImageCollection | None = None,
+        self, classifier: Classifier, unit: Unit, progress: Progress = silent, images: ImageCollection | None = None
     ) -> MaximisedImages:
         """Maximise images for a unit; ``images`` are read only by what `reads_images`."""
 
@@ -108,7 +104,7 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     images = open_images(request.images) if request.images else None
     best_images = exemplars(classifier, unit, images, progress=progress) if images else None
     made = request.settings.make(classifier, unit, progress, images)
-    files, name = contents(classifier, made, request.settings, best_images), stem(classifier, made)
+    files, name = render_files(classifier, made, request.settings, best_images), stem(classifier, made)
     for ending in ("json", "top.png"):
         (out / f"{name}.{ending}").unlink(missing_ok=True)
     paths = tuple(write_whole(out / f"{name}.{ending}", content) for ending, content in files.items())
@@ -165,7 +161,7 @@ def name_file(classifier: Classifier, unit: Unit, how: str) -> str:
     return f"{classifier.file_name}.{words}.{how}"
 
 
-def contents(
+def render_files(
     classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, best_images: Exemplars | None = None
 ) -> dict[str, bytes]:
     """Render the files by their endings, the facts last."""

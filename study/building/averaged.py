@@ -20,6 +20,7 @@ from core.shares import Z, compare_paired
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import RANKS, measure_sampled_accuracy, rank_of_label
 from data.types import ImageSet
+from study.analysis.words.cells import write_rounded
 from study.network.sources import UNMATCHED, class_of_labels
 
 AVERAGED = "averaged classifier"
@@ -86,7 +87,7 @@ class AveragedAccuracy:
         plain, fifth, learner, learner_fifth = (f"{value:.1%}" for value in (*self.plain, *self.averaged))
         _, low, high = self.gap
         limits = (low, high) if self.lost >= self.won else (-high, -low)
-        start, end = (f"{round(100 * limit, 1) + 0.0:.1f}".replace("-", "−") for limit in limits)  # no "-0.0"
+        start, end = (write_rounded(100 * limit, 1) for limit in limits)
         return (
             f"Among the classes of these {self.images:,} images, the network is correct on {plain} of them (top 5: "
             f"{fifth}), and the learner, which has only its prior before it sees any example, on {learner} (top 5: "

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.errors import ForetellError
-from core.network.device import arithmetic, one_thread
+from core.network.device import describe_arithmetic, one_thread
 from core.network.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
@@ -140,7 +140,7 @@ def _manifest(
         },
         environment={
             **_describe_environment(sources.base),
-            ARITHMETIC: arithmetic(classifier.device),
+            ARITHMETIC: describe_arithmetic(classifier.device),
             DRAWING: MEASURED,
             **({AVERAGED: averaged.text} if averaged else {}),
         },

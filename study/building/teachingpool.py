@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.network.classifier import Classifier
-from core.network.device import arithmetic
+from core.network.device import describe_arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augment_image
@@ -76,7 +76,7 @@ class TeachingPool:
 
     def _file(self, index: int) -> Path:
         text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}|"
-        text += arithmetic(self.classifier.device)
+        text += describe_arithmetic(self.classifier.device)
         return self.cache / f"{hashlib.sha256(text.encode()).hexdigest()}.npy"
 
     def _seed(self, index: int) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
-from core.concepts.prototypes import Part
+from core.concepts.prototypes import ImagePart
 from core.drawing.rendering import MARK
 
 Box = tuple[int, int, int, int]
 """Left, top, right and bottom, px."""
 
 
-def scale_part(part: Part, size: tuple[int, int]) -> Box:
+def scale_part(part: ImagePart, size: tuple[int, int]) -> Box:
     """Return the pixels of a part of an image of ``size`` = (width, height)."""
     width, height = size
     return (round(part.left * width), round(part.top * height), round(part.right * width), round(part.bottom * height))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from core.network.classifier import Classifier
 from core.network.decoding import read_batches
-from core.network.device import arithmetic
+from core.network.device import describe_arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
@@ -111,7 +111,7 @@ def count_missing(classifier: Classifier, images: ImageSet, cache: Path, *, feat
 def _folder(classifier: Classifier, images: ImageSet, cache: Path, features: bool) -> Path:
     """Return the folder of the shards, named by everything that they depend on."""
     network = (classifier.fingerprint, classifier.transforms_digest)
-    parts = (*network, images.digest, str(features), arithmetic(classifier.device))
+    parts = (*network, images.digest, str(features), describe_arithmetic(classifier.device))
     return cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 

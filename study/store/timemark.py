@@ -42,7 +42,7 @@ def compute_trusted_time(db: Connection, now: int) -> int:
     return reached
 
 
-def jump(db: Connection, now: int) -> int:
+def measure_clock_jump(db: Connection, now: int) -> int:
     """Measure how far the clock is from the mark (ns); 0 within an hour. Reads only."""
     row = at_most_one(db, _MARK)
     reached = _evidence(db, now) if row is None else int(row["reached"])

@@ -10,8 +10,8 @@ from torch import nn
 from core.attribution.perturbation.occlusion import Windows
 from core.attribution.perturbation.prediction_difference import (
     NUGGET,
+    ImageWindow,
     Odds,
-    Part,
     Texture,
     parts,
     prediction_difference,
@@ -47,7 +47,7 @@ def slow_covariance(image: torch.Tensor) -> np.ndarray:
     return found + np.diag(NUGGET * found.diagonal())
 
 
-def conditional(image: torch.Tensor, part: Part) -> tuple[np.ndarray, np.ndarray]:
+def conditional(image: torch.Tensor, part: ImageWindow) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the window given its surroundings, from the inverse covariance (precision) of both."""
     window = np.zeros(image.shape, bool)
     window[:, part.rows, part.columns] = True
@@ -67,7 +67,7 @@ def conditional(image: torch.Tensor, part: Part) -> tuple[np.ndarray, np.ndarray
 def test_the_conditional_mean_equals_that_of_the_precision_matrix(rows, columns):
     """A field that is the mean colour everywhere is carried to the conditional mean; at the edge too."""
     image = small_picture()
-    part, texture = Part(slice(*rows), slice(*columns), 5, 6, 1), Texture(image)
+    part, texture = ImageWindow(slice(*rows), slice(*columns), 5, 6, 1), Texture(image)
     found = texture.condition_on_surroundings(texture.mean.expand(1, -1, 5, 6), part)
     expected, _ = conditional(image, part)
     np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=0, atol=1e-8)
@@ -76,7 +76,7 @@ def test_the_conditional_mean_equals_that_of_the_precision_matrix(rows, columns)
 def test_draws_have_the_conditional_covariance():
     """4,800 draws against the closed form, within 5 standard errors of each covariance."""
     image = small_picture()
-    part, texture = Part(slice(1, 3), slice(2, 4), 5, 6, 1), Texture(image)
+    part, texture = ImageWindow(slice(1, 3), slice(2, 4), 5, 6, 1), Texture(image)
     draws = torch.cat([texture.condition_on_surroundings(texture.sample(16, stream(3, b)), part) for b in range(300)])
     mean, cov = conditional(image, part)
     spread = np.sqrt(np.outer(cov.diagonal(), cov.diagonal()) + cov**2) / math.sqrt(4800)
@@ -169,7 +169,7 @@ def test_a_image_of_one_colour_and_a_window_without_surroundings_are_drawn():
 
 def test_more_samples_go_on_from_the_first():
     """17 samples need a second block, whose stream is its own."""
-    texture, part = Texture(small_picture()), Part(slice(0, 2), slice(0, 2), 5, 6, 1)
+    texture, part = Texture(small_picture()), ImageWindow(slice(0, 2), slice(0, 2), 5, 6, 1)
     one, two = (texture.condition_on_surroundings(texture.sample(16, stream(1, b)), part) for b in range(2))
     assert (one - two).abs().min() > 1e-9
     found = prediction_difference(awkward(), pictures(1), [0], window=6, samples=17)

@@ -14,7 +14,8 @@ from core.errors import ForetellError
 from core.types import silent
 from dashboard.explore import methods
 from dashboard.explore.heatmap_jobs import HeatmapRequest, estimate, make_faithfulness_task, make_robustness_task
-from dashboard.explore.heatmaps.cells import ClassifiedImage, with_robustness
+from dashboard.explore.heatmaps.cells import with_robustness
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.methods import name_methods
 from dashboard.explore.source import open_upload
 from dashboard.explore.table import Cell

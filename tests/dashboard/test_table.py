@@ -21,17 +21,15 @@ from core.attribution import METHODS as ALL_METHODS
 from core.attribution.records import sign_of
 from core.drawing import sheet as canvas
 from core.drawing.rendering import scale_of
-from core.drawing.views import view
-from core.sources import load
 from core.types import Certificate, Explanation, silent
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_faithfulness_task
 from dashboard.explore.heatmaps import closeup, reproduce
 from dashboard.explore.heatmaps import sheet as table
-from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.heatmaps.grid import MOST_COLUMNS
+from dashboard.explore.images import ChosenImage, ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
-from dashboard.explore.table import Cell, Column, HeatmapTable, Source
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.pages import SHEET_WIDTHS
 from study.workspace.workspace import ROOT
 from tests.contrast import LEAST, measure_contrast
@@ -53,7 +51,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> HeatmapTable:
     patch = pytest.MonkeyPatch()
     patch.setenv("FORETELL_HOME", str(tmp_path_factory.mktemp("home")))
     pictures = [seen("adversarial", 3), seen("standard", 8)]
-    columns = tuple(s.column(f"says {s.format_confidence(s.predicted_class)}") for s in pictures)
+    columns = tuple(
+        HeatmapColumn(s, s.predicted_class, (f"says {s.format_confidence(s.predicted_class)}",)) for s in pictures
+    )
     rows = {method: tuple(cell(s, method, given) for s in pictures) for method, given in METHODS.items()}
     patch.undo()
     return HeatmapTable("scenes: two methods", columns, rows, "Shared", HeatmapStyle())
@@ -139,7 +139,7 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapT
     one = made.rows["rise"][0]
     certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
     explanation = replace(one.explanation, certificates=(certificate,))
-    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].mask).compute(
+    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].image.chosen.mask).compute(
         lambda *_: None
     )
     shown = replace(
@@ -217,7 +217,7 @@ def own_pictures(workspace: Path, folder: Path, model: str) -> HeatmapTable:
     file = open_upload((folder / "file.png").read_bytes(), "file.png")
     pictures = [ClassifiedImage("models/mine.py", chosen) for chosen in (own, file)]
     rows = {"gradient": tuple(cell(s, "gradient", {}) for s in pictures)}
-    return HeatmapTable("", tuple(s.column() for s in pictures), rows, "Own", HeatmapStyle())
+    return HeatmapTable("", tuple(HeatmapColumn(s, None, ()) for s in pictures), rows, "Own", HeatmapStyle())
 
 
 def test_the_program_finds_ones_own_classifier_images_and_files(workspace: Path, tmp_path: Path) -> None:
@@ -235,39 +235,40 @@ def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) ->
         run(own_pictures(workspace, tmp_path, drawn), tmp_path)
 
 
+def see_planted(workspace: Path, made: str, image: Image.Image, mask: np.ndarray | None = None) -> ClassifiedImage:
+    """An image as a network of the workspace sees it, whose transforms give ``made``."""
+    (workspace / "models").mkdir()
+    network_file(workspace / "models", made)
+    return ClassifiedImage("models/network.py", ChosenImage(image, "", "", (), mask=mask))
+
+
+def one_heatmap(s: ClassifiedImage) -> HeatmapTable:
+    request = s.request_heatmap(0, "input_x_gradient", {}, 0)
+    made = {"input_x_gradient": (Cell(request, request.compute(silent)),)}
+    return HeatmapTable("", (HeatmapColumn(s, 0, ("",)),), made, "Own", HeatmapStyle())
+
+
 @pytest.mark.parametrize("made_by", MADE.values(), ids=MADE)
-def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by: str) -> None:
+def test_a_map_of_a_sheet_lies_where_the_network_looked(workspace: Path, made_by: str) -> None:
     """A planted square: the orange of the map lies on the white of the image above it."""
-    network = load(f"{network_file(tmp_path, made_by)}:build")
-    size = (300, 200)
-    image = photograph(size, (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
-    request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
-    column = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path))
-    shown = HeatmapTable(
-        "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()
-    )
+    image = photograph((300, 200), (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
+    shown = one_heatmap(see_planted(workspace, made_by, image))
     pictures = [item for item in table.draw_sheet(shown).items if isinstance(item, canvas.ImageItem)]
     assert misplaced(pictures[0].image, pictures[1].image) < 0.015
 
 
-def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) -> None:
-    network = load(f"{network_file(tmp_path, RANDOM['random crop'])}:build")
+def test_a_sheet_says_where_it_shows_the_networks_input_instead(workspace: Path) -> None:
     image = photograph((200, 200), (0.5, 0.5))
-    request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
-    column = Column(view(network, image, request.inputs), network, ("",), Source("", "", (), "", tmp_path))
-    shown = HeatmapTable(
-        "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()
-    )
-    assert "the network's own input is shown instead" in words(shown).replace(" | ", " ")
-    assert column.object_pixels is None
+    one = see_planted(workspace, RANDOM["random crop"], image, np.ones((200, 200), dtype=bool))
+    assert "the network's own input is shown instead" in words(one_heatmap(one)).replace(" | ", " ")
+    assert one.object_pixels is None
 
 
-def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -> None:
+def test_the_object_is_found_in_the_part_that_the_network_sees(workspace: Path) -> None:
     """The middle 160 x 160 of 300 x 200 px in 64: columns 100 to 140 become 12 to 28 (30 times 64 / 160)."""
-    network = load(f"{network_file(tmp_path, MADE['crop'])}:build")
-    image, mask = photograph((300, 200), (0.5, 0.5)), np.zeros((200, 300), dtype=bool)
+    mask = np.zeros((200, 300), dtype=bool)
     mask[:, 100:140] = True
-    inside = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path), mask).object_pixels
+    inside = see_planted(workspace, MADE["crop"], photograph((300, 200), (0.5, 0.5)), mask).object_pixels
     assert inside is not None
     columns = np.flatnonzero(inside.all(0))
     assert (columns.min(), columns.max()) == (12, 27)
@@ -285,7 +286,7 @@ def test_the_slider_uncovers_each_heatmap_over_its_own_image(made: HeatmapTable)
 
     for k, column in enumerate(made.columns):
         drawn = [
-            HeatmapDrawing(column.seen, row[k].explanation, scale=made.scales(method)[k])
+            HeatmapDrawing(column.image.view, row[k].explanation, scale=made.scales(method)[k])
             for method, row in made.rows.items()
         ]
         assert differ(found["columns"][k]["source"], drawn[0].draw_input()) < 4
@@ -316,7 +317,9 @@ def test_legends_say_what_the_colours_mean_under_the_parameters(
 ) -> None:
     """Catches a legend of the method's default: blue that is not there, or blue that nothing explains."""
     one = seen("standard", 8)
-    made = HeatmapTable("", (one.column("a"),), {method: (cell(one, method, parameters),)}, "Own", HeatmapStyle())
+    made = HeatmapTable(
+        "", (HeatmapColumn(one, None, ("a",)),), {method: (cell(one, method, parameters),)}, "Own", HeatmapStyle()
+    )
     assert (made.rows[method][0].explanation.evidence.min() < 0) == has_blue
     tiles = replace(made, rows=made.rows | dict.fromkeys(list(ALL_METHODS)[:6], made.rows[method]))
     legends = [row["words"] for row in closeup.encode_cells.__wrapped__("key", made)["rows"]]

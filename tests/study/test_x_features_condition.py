@@ -172,8 +172,8 @@ def test_what_is_shown_by_hand() -> None:
     maps[3, 5, 5] = 64 * 1.0  # adds 1, usually 7
     shown = cards.choose_parts(hand_made([1, -2, 1, 1], [1, -1, 8.5, 7], 10), maps)
     assert [(one.adds, one.strength) for one in shown] == [(-4, -0.4), (2, pytest.approx(0.2))]
-    assert shown[1].part == cards.Part(4 / 8, 2 / 8, 6 / 8, 4 / 8)
-    assert shown[0].part == cards.Part(0, 0, 2 / 8, 2 / 8)
+    assert shown[1].part == cards.ImagePart(4 / 8, 2 / 8, 6 / 8, 4 / 8)
+    assert shown[0].part == cards.ImagePart(0, 0, 2 / 8, 2 / 8)
     assert cards.choose_parts(hand_made([1, -2, 1, 1], [4, -6, 9.5, 7], 10), maps) == ()
 
 
@@ -209,7 +209,7 @@ def test_words_have_room_on_a_card(language: str) -> None:
     """White edges. Catches words that are cut, and a card of another size."""
     texts = CATALOGUES[language]
     image = Image.new("RGB", (90, 60), "red")
-    part = cards.ShownPart(cards.Part(0, 0, 0.5, 0.5), -1.0, -0.3)
+    part = cards.ShownPart(cards.ImagePart(0, 0, 0.5, 0.5), -1.0, -0.3)
     for shown in ((part,), ()):
         (drawn,) = cards.draw_cards(image, shown, texts, (180, 120))
         pixels = np.asarray(drawn.convert("L"))[62:]

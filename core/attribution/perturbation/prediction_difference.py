@@ -121,7 +121,7 @@ class Odds:
         return self.images * (1 / ours + 1 / others) / math.log(2)
 
 
-def evidence(parts: Sequence[Part], odds: Odds, whole: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+def evidence(parts: Sequence[ImageWindow], odds: Odds, whole: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
     """Compute the heatmap and its standard error, both (H, W), from probabilities p (windows, samples).
 
     Sample s of every window comes from one texture, so windows are not independent, but samples are: the error is that
@@ -140,7 +140,7 @@ def evidence(parts: Sequence[Part], odds: Odds, whole: Tensor, p: Tensor) -> tup
 
 
 @dataclass(frozen=True)
-class Part:
+class ImageWindow:
     """A window, cut off at the image's edge, and up to ``context`` px around it."""
 
     rows: slice
@@ -172,13 +172,15 @@ class Part:
         )
 
 
-def parts(windows: Windows, context: int) -> list[Part]:
+def parts(windows: Windows, context: int) -> list[ImageWindow]:
     """Return the windows, those alike in their surroundings one after the other."""
-    windows_and_contexts = [Part(*place, windows.height, windows.width, context) for place in windows.places]
+    windows_and_contexts = [ImageWindow(*place, windows.height, windows.width, context) for place in windows.places]
     return sorted(windows_and_contexts, key=lambda part: part.layout)
 
 
-def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> Iterator[tuple[int, slice, Tensor]]:
+def fillings(
+    image: Tensor, parts: Sequence[ImageWindow], samples: int, seed: int
+) -> Iterator[tuple[int, slice, Tensor]]:
     """Yield by window and block of samples: the window's number, the samples, the images (n <= 16, C, H, W)."""
     texture = Texture(image)
     low, high = image.amin((1, 2))[:, None, None], image.amax((1, 2))[:, None, None]
@@ -228,7 +230,7 @@ class Texture:
         grain = grain * self.nugget.sqrt()[:, None, None]
         return self.mean + smooth[:, :, :height, :width] / math.sqrt(self._pixels) + grain
 
-    def condition_on_surroundings(self, fields: Tensor, part: Part) -> Tensor:
+    def condition_on_surroundings(self, fields: Tensor, part: ImageWindow) -> Tensor:
         """Draw the contents of a window given the image around it, one for each of ``fields``: (n, C, rows, columns).
 
         Matheron's rule: a random image, corrected by the regression of the window on the error that it makes around
@@ -238,7 +240,7 @@ class Texture:
         drawn = fields[:, :, part.rows, part.columns]
         return drawn + (wrong @ self.regression(part)).view_as(drawn)
 
-    def regression(self, part: Part) -> Tensor:
+    def regression(self, part: ImageWindow) -> Tensor:
         """Return coefficients (values around, values within) of a window on its surroundings."""
         if part.layout not in self._regressions:
             unknown, known = self._points(part.window_mask), self._points(~part.window_mask)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
 from core.attribution.cost import gradients
@@ -22,7 +21,7 @@ from core.attribution.relevance.network import STABILISER, Composite, Relevance,
 from core.attribution.relevance.rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
 from core.attribution.signs import SUPPORT
 from core.errors import ForetellError
-from core.network.classifier import PROBE_SIDE, Classifier
+from core.network.classifier import Classifier
 from core.network.interception import hides_calls
 from core.types import Explanation
 
@@ -180,17 +179,11 @@ def _uniform(rule: Rule, bias: Bias) -> Composite:
     return Composite(rule, rule, other=other, bias_absorbs=bias == "absorbs")
 
 
-def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
-    """Return the lowest and highest input (C, H, W) that an image can give."""
-    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
-    black = classifier.fill("black")
-    return torch.minimum(black, white), torch.maximum(black, white)
-
-
 def explain_by_relevance(query: Query, composite: Composite, parameters: dict[str, Any]) -> Explanation:
     """Explain by the relevance that a composite of rules gives the pixels; ``parameters`` has its ``bias``."""
     classifier, method = query.classifier, query.method
-    ends = pixel_bounds(classifier)
+    black, white = classifier.black_and_white
+    ends = torch.minimum(black, white), torch.maximum(black, white)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         low, high = (end.to(classifier.device).expand(part.shape) for end in ends)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
-from core.attribution.players import BLOCK, Cells, Game, GridSide
+from core.attribution.players import BLOCK, Cells, CoalitionGame, GridSide
 from core.attribution.records import Family
 from core.errors import ForetellError
 from core.network.device import stream
@@ -60,7 +60,7 @@ def lime(
     cells = Cells(*classifier.input_shape[1:], grid)
     if samples < 2 * cells.players:
         raise ForetellError(f"samples={samples}: {cells.players} cells need at least {2 * cells.players} samples.")
-    game = Game(classifier, query.inputs, query.classes, cells, classifier.fill(fill), output, chunk)
+    game = CoalitionGame(classifier, query.inputs, query.classes, cells, classifier.fill(fill), output, chunk)
     shown = torch.cat(list(coalitions(cells.players, samples, seed)))
     values = game.evaluate_coalitions(shown, query.progress)
     slopes, errors, r2 = local_model(shown, values, proximity(shown, kernel_width), ridge)

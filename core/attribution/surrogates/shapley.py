@@ -15,7 +15,7 @@ from torch import Tensor
 from core.attribution.common import complete
 from core.attribution.cost import Cost
 from core.attribution.method import Query, heatmap_method
-from core.attribution.players import BLOCK, Cells, Game, GridSide, all_coalitions
+from core.attribution.players import BLOCK, Cells, CoalitionGame, GridSide, all_coalitions
 from core.attribution.records import Family
 from core.attribution.surrogates.shapley_values import (
     draw_pairs,
@@ -153,18 +153,20 @@ def kernel_shap(
     return _build_explanation(query, game, shares, error, facts)
 
 
-def _game(query: Query, grid: int, fill: Fill, output: Output, chunk: int) -> Game:
+def _game(query: Query, grid: int, fill: Fill, output: Output, chunk: int) -> CoalitionGame:
     cells = Cells(*query.classifier.input_shape[1:], grid)
-    return Game(query.classifier, query.inputs, query.classes, cells, query.classifier.fill(fill), output, chunk)
+    return CoalitionGame(
+        query.classifier, query.inputs, query.classes, cells, query.classifier.fill(fill), output, chunk
+    )
 
 
-def _orders(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
+def _orders(game: CoalitionGame, pairs: int, seed: int) -> Iterator[Tensor]:
     """Return random orders of the players, each from its own stream."""
     for pair in range(pairs):
         yield torch.randperm(game.cells.players, generator=stream(seed, pair))
 
 
-def _ways(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
+def _ways(game: CoalitionGame, pairs: int, seed: int) -> Iterator[Tensor]:
     """Return the coalitions of each order and of its reverse, (2 (n - 1), n)."""
     for one in _orders(game, pairs, seed):
         yield torch.cat([prefixes(one), prefixes(one.flip(0))])
@@ -178,7 +180,7 @@ def _draw_pair_blocks(players: int, pairs: int, seed: int) -> Tensor:
 
 
 def _build_explanation(
-    query: Query, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]
+    query: Query, game: CoalitionGame, shares: Tensor, error: Tensor | None, facts: dict[str, Any]
 ) -> Explanation:
     """Spread shares (B, players) over the pixels; the residual of their sum is each certificate's completeness."""
     maps = game.cells.spread(shares).float()

@@ -25,6 +25,7 @@ from inquiry.debugging.calibration import (
 )
 from inquiry.debugging.debugging import DebuggingResults
 from study import plots
+from study.analysis.words.cells import write_rounded
 
 NONE = "–"
 COUNTS = 0.2
@@ -59,8 +60,22 @@ def figure(results: CalibrationResults) -> go.Figure:
     """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
     table = results.bins()
     drawn = plots.curves(table, x="confidence", y="accuracy", by="predictions", title="Accuracy", x_title="Confidence")
+    _draw_counts(drawn, table, len(results.predictions))
+    shared = {"range": [-0.02, 1.02], "showgrid": False, "zeroline": False, "tickformat": ".0%"}
+    drawn.update_layout(
+        xaxis={**shared, "anchor": "y2"},
+        yaxis={"range": [-0.02, 1.02], "domain": [COUNTS + 0.05, 1]},
+        yaxis2={"domain": [0, COUNTS], "title": "images", "gridcolor": plots.GRID, "nticks": 3, "rangemode": "tozero"},
+        barmode="overlay",
+        margin={"l": 0, "r": 24, "t": 10, "b": 0},
+    )
+    return plots.diagonal(drawn)
+
+
+def _draw_counts(drawn: go.Figure, table: pd.DataFrame, groups: int) -> None:
+    """Draw the number of predictions in each bin, those of the groups next to each other."""
     for k, (_, part) in enumerate(table.groupby("predictions", sort=False)):
-        wide = (part["to"] - part["from"]) / len(results.predictions)
+        wide = (part["to"] - part["from"]) / groups
         drawn.add_bar(
             x=part["from"] + wide * (k + 0.5),
             y=part["images"],
@@ -70,21 +85,6 @@ def figure(results: CalibrationResults) -> go.Figure:
             showlegend=False,
             hovertemplate="%{y:,} images<extra></extra>",
         )
-    shared = {"range": [-0.02, 1.02], "showgrid": False, "zeroline": False, "tickformat": ".0%"}
-    drawn.update_layout(
-        xaxis={**shared, "anchor": "y2"},
-        yaxis={"range": [-0.02, 1.02], "domain": [COUNTS + 0.05, 1]},
-        yaxis2={
-            "domain": [0, COUNTS],
-            "title": "images",
-            "gridcolor": plots.GRID,
-            "nticks": 3,
-            "rangemode": "tozero",
-        },
-        barmode="overlay",
-        margin={"l": 0, "r": 24, "t": 10, "b": 0},
-    )
-    return plots.diagonal(drawn)
 
 
 def make_measure_table(results: CalibrationResults) -> pd.DataFrame:
@@ -147,4 +147,4 @@ def _verdict(gap: Gap) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:.1f}".replace("-", "−")
+    return write_rounded(100 * share, 1)

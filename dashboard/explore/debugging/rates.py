@@ -24,24 +24,8 @@ def draw_rates(table: pd.DataFrame, title: str, *, of_all: float | None = None, 
     table
         Columns ``name``, ``share``, ``low``, ``high``, ``count`` and ``of``.
     """
-    share = table["share"].to_numpy()
     names = [textwrap.wrap(name, wide) for name in table["name"]]
-    figure = go.Figure(
-        go.Bar(
-            x=share,
-            y=["<br>".join(lines) for lines in names],
-            orientation="h",
-            marker={"color": DELETION},
-            error_x={
-                "symmetric": False,
-                "array": np.maximum(table["high"] - share, 0),
-                "arrayminus": np.maximum(share - table["low"], 0),
-                "color": "#777",
-            },
-            customdata=table[["count", "of"]],
-            hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} images: %{x:.1%}<extra></extra>",
-        )
-    )
+    figure = go.Figure(_draw_bars(table, ["<br>".join(lines) for lines in names]))
     if of_all is not None:
         figure.add_vline(x=of_all, line=plots.DOTTED)
     figure.update_layout(
@@ -51,3 +35,21 @@ def draw_rates(table: pd.DataFrame, title: str, *, of_all: float | None = None, 
         yaxis={"autorange": "reversed"},
     )
     return figure
+
+
+def _draw_bars(table: pd.DataFrame, names: list[str]) -> go.Bar:
+    share = table["share"].to_numpy()
+    return go.Bar(
+        x=share,
+        y=names,
+        orientation="h",
+        marker={"color": DELETION},
+        error_x={
+            "symmetric": False,
+            "array": np.maximum(table["high"] - share, 0),
+            "arrayminus": np.maximum(share - table["low"], 0),
+            "color": "#777",
+        },
+        customdata=table[["count", "of"]],
+        hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} images: %{x:.1%}<extra></extra>",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -37,26 +38,18 @@ def show(results: DebuggingResults, gallery: Gallery, name: str, picked: Callabl
     )
     st.caption("95% intervals. Dotted: all images that were measured.")
     chosen = st.selectbox(
-        "Slice",
-        range(len(slices)),
-        format_func=lambda k: format_slice(k + 1, slices[k], tell(slices[k])),
-        key="slice",
+        "Slice", range(len(slices)), format_func=lambda k: format_slice(k + 1, slices[k], tell(slices[k])), key="slice"
     )
-    members = list(slices[chosen].members)
-    wrong = {i for i in members if not results.predictions.correct[i]}
-    picker.show_ranked(
-        gallery,
-        f"{name}_slice_{chosen}",
-        [i for i in members if i in wrong] + [i for i in members if i not in wrong],
-        picked,
-        lambda i: [
-            f"labelled {results.label_names[i]}",
-            "predicted " + results.class_names[results.predictions.predicted[i]],
-        ],
-    )
+    ranked = sorted(slices[chosen].members, key=lambda i: bool(results.predictions.correct[i]))  # errors first
+    picker.show_ranked(gallery, f"{name}_slice_{chosen}", ranked, picked, partial(_describe_image, results))
     with st.expander("Data table"):
         table = tabulate_slices(results.slices, results.images, results.predictions, names)
         numbers.table(table, f"{name}.slices")
+
+
+def _describe_image(results: DebuggingResults, i: int) -> list[str]:
+    predicted = results.class_names[results.predictions.predicted[i]]
+    return [f"labelled {results.label_names[i]}", f"predicted {predicted}"]
 
 
 def figure(error_slices: ErrorSlices, told: Sequence[str]) -> go.Figure:

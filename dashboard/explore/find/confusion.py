@@ -120,7 +120,10 @@ def show_confusions(matrix: ConfusionMatrix, chosen: tuple[str, str], *, any_kno
         "Click a number to see its images. Orange: errors; grey: right. "
         + (f"The classes with the most errors are shown; {left_out:,} images are in other cells." if left_out else "")
     )
+    _draw_matrix(matrix, chosen)
 
+
+def _draw_matrix(matrix: ConfusionMatrix, chosen: tuple[str, str]) -> None:
     def filter_cell() -> None:
         truth, predicted = st.session_state["explore_confusion"].picked
         if (truth, predicted) == chosen:

@@ -11,6 +11,7 @@ from dashboard.explore.heatmaps.sheet import DARK, LIGHT, Palette
 from dashboard.explore.table import SCALINGS, Scaling
 
 BIND: Literal["query-params"] = "query-params"
+CLIP_HELP = "This share of the strongest pixels gets the full colour. A larger share makes weaker values visible."
 
 
 def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> HeatmapStyle:
@@ -34,17 +35,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
         if style == "Outline":
             percent = st.slider("Outlined area, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND)
         else:
-            clip = st.slider(
-                "Clip, % of pixels",
-                0.0,
-                20.0,
-                clip,
-                0.5,
-                key=clip_key,
-                bind=BIND,
-                help="This share of the strongest pixels gets the full colour. A larger share makes weaker values "
-                "visible.",
-            )
+            clip = st.slider("Clip, % of pixels", 0.0, 20.0, clip, 0.5, key=clip_key, bind=BIND, help=CLIP_HELP)
         if style == "Colours":
             opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND)
         outline = object_known and st.toggle("Object outline", key="outline", bind=BIND)

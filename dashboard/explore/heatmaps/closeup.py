@@ -12,7 +12,7 @@ from PIL import Image
 from core.drawing.rendering import Scale
 from core.names import format_name
 from dashboard.explore.figures import HeatmapDrawing
-from dashboard.explore.table import Column, HeatmapTable
+from dashboard.explore.table import HeatmapColumn, HeatmapTable
 
 MOST_LARGE = 40
 """Cells that are sent at full size: more of them are half as wide."""
@@ -147,7 +147,7 @@ def encode_cells(key: str, _shown: HeatmapTable) -> dict[str, Any]:  # noqa: ARG
                 heats.append({"source": "", "note": cell.note, "ends": ""})
                 continue
             assert scale is not None
-            drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
+            drawing = HeatmapDrawing(column.image.view, cell.explanation, column.image.chosen.mask, scale)
             heats.append({"source": _encode(drawing.draw(_shown.look), share), "note": "", "ends": name_ends(scale)})
             columns.setdefault(k, _encode(drawing.draw_input(outline=_shown.look.outline), share))
         rows.append({"title": format_name(method), "words": _tell_colours(method, _shown), "heats": heats})
@@ -165,8 +165,8 @@ def _tell_colours(method: str, shown: HeatmapTable) -> str:
     return shown.describe_colours(method)
 
 
-def _describe(column: Column, source: str) -> dict[str, Any]:
-    own = column.seen.own
+def _describe(column: HeatmapColumn, source: str) -> dict[str, Any]:
+    own = column.image.view.own
     return {"lines": list(column.lines), "source": source, "ratio": own.width / own.height}
 
 

@@ -14,7 +14,7 @@ from core.robustness.counterfactual import GRID, PLACES, Counterfactual, find_co
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.explore.heatmaps import generated
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared import cache
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest, tensor_digest

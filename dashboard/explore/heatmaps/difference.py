@@ -13,7 +13,7 @@ from core.names import format_name
 from dashboard.explore.figures import SIDE
 from dashboard.explore.heatmaps.appearance import find_palette
 from dashboard.explore.heatmaps.sheet import Palette
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.messages import escape_markdown
 
 HIGHER = np.array([118, 42, 131], dtype=np.float32)
@@ -44,10 +44,8 @@ def show_difference(shown: HeatmapTable) -> None:
 
 def _name_sides(shown: HeatmapTable, row: tuple[Cell, ...]) -> list[str]:
     """Name each network, with the class that its heatmap explains where these differ."""
-    names = [column.source.model for column in shown.columns]
-    classes = [
-        column.classifier.names.short[cell.request.target] for column, cell in zip(shown.columns, row, strict=True)
-    ]
+    names = [column.image.opened_from[0] for column in shown.columns]
+    classes = [cell.request.class_name for cell in row]
     if len(set(classes)) == 1:
         return names
     return [f"{name} ({of})" for name, of in zip(names, classes, strict=True)]
@@ -59,7 +57,7 @@ def draw_difference_sheet(shown: HeatmapTable, row: tuple[Cell, ...], palette: P
     width, height = WIDTH, WIDTH * image.height / image.width
     ramp = np.linspace(-1, 1, image.width, dtype=np.float32)[None, :, None].repeat(BAR * PIXELS, 0)
     bar = _colour(np.full_like(ramp, 128), ramp)
-    first, second = (column.source.model for column in shown.columns)
+    first, second = (column.image.opened_from[0] for column in shown.columns)
     room = width / 2 - 4 * MARGIN
     y = height + MARGIN + BAR + MARGIN
     words = (
@@ -83,11 +81,11 @@ def subtract_heatmaps(row: tuple[Cell, ...], quantile: float, size: tuple[int, i
     return difference
 
 
-def draw_difference(column: Column, row: tuple[Cell, ...], quantile: float) -> Image.Image:
+def draw_difference(column: HeatmapColumn, row: tuple[Cell, ...], quantile: float) -> Image.Image:
     """Draw the difference over the grey image."""
-    size = column.seen.size(SIDE)
+    size = column.image.view.size(SIDE)
     difference = subtract_heatmaps(row, quantile, size)[..., None]
-    return _colour(np.asarray(column.seen.draw(size, "L"), dtype=np.float32)[..., None], difference)
+    return _colour(np.asarray(column.image.view.draw(size, "L"), dtype=np.float32)[..., None], difference)
 
 
 def _colour(grey: NDArray[np.float32], difference: NDArray[np.float32]) -> Image.Image:

@@ -13,7 +13,7 @@ from dashboard.explore import figures
 from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.source import OWN
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared import files, links
 
 
@@ -47,12 +47,7 @@ def make_link() -> str:
 def _files(shown: HeatmapTable, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
-    files.offer_download(
-        "Image (PNG)",
-        lambda: encode_png(render_png(draw_sheet(shown))),
-        f"{stem}.png",
-        "image/png",
-    )
+    files.offer_download("Image (PNG)", lambda: encode_png(render_png(draw_sheet(shown))), f"{stem}.png", "image/png")
     files.offer_download("Image (SVG)", lambda: render_svg(draw_sheet(shown)), f"{stem}.svg", "image/svg+xml")
     if len(made) == 1:
         values = made[0][1].explanation
@@ -69,10 +64,12 @@ def _files(shown: HeatmapTable, stem: str) -> None:
     )
 
 
-def _certificates(made: list[tuple[Column, Cell]]) -> str:
+def _certificates(made: list[tuple[HeatmapColumn, Cell]]) -> str:
     facts = []
     for column, cell in made:
         assert cell.certificate is not None
-        category = column.classifier.names.short[cell.request.target]
-        facts.append({"image": column.source.name} | json.loads(certificate.as_json(cell.certificate, category)))
+        facts.append(
+            {"image": column.image.chosen.name}
+            | json.loads(certificate.as_json(cell.certificate, cell.request.class_name))
+        )
     return json.dumps(facts[0] if len(facts) == 1 else facts, indent=1, ensure_ascii=False) + "\n"

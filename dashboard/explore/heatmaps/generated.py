@@ -11,21 +11,14 @@ from torch import Tensor
 from core.network.classifier import Classifier
 from core.robustness.manifold import GeneratedCounterfactual, Manifold, find_on_manifold
 from core.types import Progress
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared.cache import Gallery
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready, get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from inquiry.concepts.interventions import draw_rows
-from inquiry.counterfactuals.generated import (
-    EPOCHS,
-    KEPT,
-    LATENT,
-    describe_generated,
-    draw_generated,
-    learn_manifold,
-)
+from inquiry.counterfactuals.generated import EPOCHS, KEPT, LATENT, describe_generated, draw_generated, learn_manifold
 
 BIND: Literal["query-params"] = "query-params"
 MOST = 600

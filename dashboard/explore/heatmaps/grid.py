@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,12 +15,13 @@ from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.agreement import show_agreement
-from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, target_box, target_of
+from dashboard.explore.heatmaps.cells import PREDICTION, cell_of, target_box, target_of
 from dashboard.explore.heatmaps.closeup import show_closeup
 from dashboard.explore.heatmaps.difference import show_difference
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.heatmaps.sheet import Palette, draw_sheet, draw_stacked_sheet
-from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
+from dashboard.explore.images import ClassifiedImage
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable, Scaling
 from dashboard.shared import links
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
@@ -40,8 +42,16 @@ RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction
 TRUTH = "True class"
 CLASSIFIERS = "classifiers"
 MethodSettings = dict[str, dict[str, Any]]
-ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
-"""An image as seen by a classifier, the class to explain (None: it has no such class), and its column."""
+
+
+@dataclass(frozen=True)
+class SheetOptions:
+    """How the heatmaps of a grid are drawn, whether they are measured, and whether each is seen ``closer``."""
+
+    look: figures.HeatmapStyle
+    scaling: Scaling
+    measured: bool
+    closer: bool
 
 
 def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
@@ -50,26 +60,38 @@ def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed
         return
     with _controls():
         name = target_box(seen[0].classifier)
-        show = _showing(any(s.chosen.mask is not None for s in seen))
+        options = _choose_options(any(s.chosen.mask is not None for s in seen))
 
-    def column(s: ClassifiedImage) -> ExplainedColumn:
+    def column(s: ClassifiedImage) -> HeatmapColumn:
         target = target_of(s, name)
         explained = "" if target in (None, s.predicted_class) else f"explained: {s.format_confidence(target)}"
-        return (
-            s,
-            target,
-            s.column(*filter(None, (f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained))),
-        )
+        lines = (f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
+        return HeatmapColumn(s, target, tuple(filter(None, lines)))
 
-    show([column(s) for s in seen], methods, seed, "images")
+    _show([column(s) for s in seen], methods, seed, options, "images")
 
 
 def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> None:
     """Show each class of one image as a column."""
     names = seen.classifier.names.short
+    chosen = _choose_classes(seen)
+    with _controls():
+        options = _choose_options(seen.chosen.mask is not None)
+    columns: dict[int, HeatmapColumn] = {}
+    for name in chosen:
+        k = _find_class(seen, name)
+        if k is not None and k not in columns:
+            columns[k] = HeatmapColumn(seen, k, (seen.format_confidence(k), name if name not in names else ""))
+    if columns:
+        _show(list(columns.values()), methods, seed, options, "classes")
+
+
+def _choose_classes(seen: ClassifiedImage) -> list[str]:
+    """Choose classes of one image by name, by their place among its predictions, or as the true one."""
+    names = seen.classifier.names.short
     known = [TRUTH] if seen.truth is not None else []
     links.update_classes("classes", seen.classifier.names, [*RANK_LABELS, TRUTH], several=True)
-    chosen = st.multiselect(
+    return st.multiselect(
         "Classes",
         [*RANK_LABELS[: len(names)], *known, *names],
         [*RANK_LABELS[: min(3, len(names))], *known],
@@ -78,25 +100,15 @@ def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> 
         max_selections=MOST_COLUMNS,
         wrap=True,
     )
-    with _controls():
-        show = _showing(seen.chosen.mask is not None)
 
-    def target(name: str) -> int | None:
-        return (
-            seen.truth
-            if name == TRUTH
-            else seen.ranked_classes[RANK_LABELS.index(name)]
-            if name in RANK_LABELS
-            else names.index(name)
-        )
 
-    columns: dict[int, ExplainedColumn] = {}
-    for name in chosen:
-        k = target(name)
-        if k is not None and k not in columns:
-            columns[k] = (seen, k, seen.column(seen.format_confidence(k), name if name not in names else ""))
-    if columns:
-        show(list(columns.values()), methods, seed, "classes")
+def _find_class(seen: ClassifiedImage, name: str) -> int | None:
+    """Return the class of a name of `_choose_classes`; None if the true class is not known."""
+    if name == TRUTH:
+        return seen.truth
+    if name in RANK_LABELS:
+        return seen.ranked_classes[RANK_LABELS.index(name)]
+    return seen.classifier.names.short.index(name)
 
 
 def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
@@ -104,17 +116,18 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
     predicted = list(dict.fromkeys(s.classifier.names.short[s.predicted_class] for s in pair))
     with _controls():
         name = target_box(pair[0].classifier, predicted)
-        show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
+        # Two networks have logits of different scales.
+        options = _choose_options(pair[0].chosen.mask is not None, "Own")
     if name == PREDICTION and len(predicted) > 1:
         _offer_same_class(pair, predicted)
 
-    def column(s: ClassifiedImage) -> ExplainedColumn:
+    def column(s: ClassifiedImage) -> HeatmapColumn:
         target = target_of(s, name)
         explained = "" if target is None or name == PREDICTION else f"explained: {s.format_confidence(target)}"
         lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
-        return s, target, s.column(*filter(None, lines))
+        return HeatmapColumn(s, target, tuple(filter(None, lines)))
 
-    show([column(s) for s in pair], methods, seed, CLASSIFIERS)
+    _show([column(s) for s in pair], methods, seed, options, CLASSIFIERS)
 
 
 def _offer_same_class(pair: Sequence[ClassifiedImage], predicted: Sequence[str]) -> None:
@@ -137,78 +150,73 @@ def _controls() -> Any:
     return st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="explore_look")
 
 
-def _showing(
-    object_known: bool, default: Scaling = "Shared"
-) -> Callable[[list[ExplainedColumn], MethodSettings, int, str], None]:
-    """Draw the controls of appearance; return the function that draws with them."""
-    look = appearance.choose_style(object_known=object_known, clip=CLIP, clip_key="grid.clip")
-    scaling = appearance.choose_scaling(default, "scale" if default == "Shared" else "pair.scale")
-    measured = appearance.choose_faithfulness()
-    closer = st.toggle("Slider and zoom", key="closer", bind="query-params", help=CLOSER_HELP)
-
-    def show(explained: list[ExplainedColumn], methods: MethodSettings, seed: int, kind: str) -> None:
-        if not methods:
-            st.info("Choose a method.")
-            return
-        title, count = title_of(explained, methods), len(explained) * len(methods)
-        if count > MOST_CELLS:
-            st.info(f"{count} heatmaps are more than {MOST_CELLS}. Choose fewer images or methods.")
-            return
-
-        def collect(asking: JobCollector) -> HeatmapTable:
-            asked = [_request(one, method, given, seed) for method, given in methods.items() for one in explained]
-            asking.hold_together(one.task for one in asked)
-            rows = {
-                method: tuple(_cell(asking, one, method, given, seed, measured=measured) for one in explained)
-                for method, given in methods.items()
-            }
-            columns = tuple(column for _, _, column in explained)
-            return HeatmapTable(title, columns, rows, scaling, look, is_pair=kind == CLASSIFIERS)
-
-        def draw(table: HeatmapTable) -> None:
-            _draw(table, f"{'-'.join(_networks(explained))}-{kind}", closer=closer)
-            if kind == CLASSIFIERS:
-                _show_predictions(explained)
-
-        with st.container(key="explore_heatmap"):  # which a phone shows before its controls
-            draw_live(collect, draw)
-
-    return show
+def _choose_options(object_known: bool, default: Scaling = "Shared") -> SheetOptions:
+    """Draw the controls of appearance."""
+    return SheetOptions(
+        appearance.choose_style(object_known=object_known, clip=CLIP, clip_key="grid.clip"),
+        appearance.choose_scaling(default, "scale" if default == "Shared" else "pair.scale"),
+        appearance.choose_faithfulness(),
+        st.toggle("Slider and zoom", key="closer", bind="query-params", help=CLOSER_HELP),
+    )
 
 
-def _show_predictions(explained: Sequence[ExplainedColumn]) -> None:
+def _show(columns: list[HeatmapColumn], methods: MethodSettings, seed: int, options: SheetOptions, kind: str) -> None:
+    """Draw the heatmaps of all methods and columns as far as they are computed."""
+    if not methods:
+        st.info("Choose a method.")
+        return
+    if (count := len(columns) * len(methods)) > MOST_CELLS:
+        st.info(f"{count} heatmaps are more than {MOST_CELLS}. Choose fewer images or methods.")
+        return
+
+    def collect(asking: JobCollector) -> HeatmapTable:
+        requests = {
+            method: [one.image.request_heatmap(one.target or 0, method, given, seed) for one in columns]
+            for method, given in methods.items()
+        }
+        asking.hold_together(request.task for row in requests.values() for request in row)
+        rows = {method: _collect_row(asking, columns, row, options) for method, row in requests.items()}
+        title, is_pair = title_of(columns, methods), kind == CLASSIFIERS
+        return HeatmapTable(title, tuple(columns), rows, options.scaling, options.look, is_pair)
+
+    def draw(table: HeatmapTable) -> None:
+        _draw(table, f"{'-'.join(_networks(columns))}-{kind}", closer=options.closer)
+        if table.is_pair:
+            _show_predictions(columns)
+
+    with st.container(key="explore_heatmap"):  # which a phone shows before its controls
+        draw_live(collect, draw)
+
+
+def _collect_row(
+    asking: JobCollector, columns: Sequence[HeatmapColumn], requests: Sequence[HeatmapRequest], options: SheetOptions
+) -> tuple[Cell, ...]:
+    return tuple(
+        Cell(request, note=f"{column.image.classifier.name} has no such class.")
+        if column.target is None
+        else cell_of(asking, request, column.image, measured=options.measured)
+        for column, request in zip(columns, requests, strict=True)
+    )
+
+
+def _show_predictions(columns: Sequence[HeatmapColumn]) -> None:
     """Draw the likeliest classes of each network, side by side."""
     st.header(TOP_HEADING, anchor=False)
-    for place, (seen, target, _) in zip(st.columns(len(explained), gap="large"), explained, strict=True):
+    for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
         with place:
-            st.subheader(escape_markdown(seen.model), anchor=False)
-            show_top_predictions(seen, target)
+            st.subheader(escape_markdown(column.image.model), anchor=False)
+            show_top_predictions(column.image, column.target)
 
 
-def title_of(explained: Sequence[ExplainedColumn], methods: Iterable[str]) -> str:
+def title_of(columns: Sequence[HeatmapColumn], methods: Iterable[str]) -> str:
     """Name every network of a sheet, and its methods unless they are many: each heatmap has its name."""
     named = list(map(format_name, methods))
     said = ", ".join(named) if len(named) <= MOST_NAMED else f"{len(named)} methods"
-    return f"{' and '.join(_networks(explained))}: {said}"
+    return f"{' and '.join(_networks(columns))}: {said}"
 
 
-def _networks(explained: Sequence[ExplainedColumn]) -> list[str]:
-    return list(dict.fromkeys(seen.classifier.name for seen, _, _ in explained))
-
-
-def _cell(
-    asking: JobCollector, explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int, *, measured: bool
-) -> Cell:
-    seen, target, column = explained
-    request = _request(explained, method, given, seed)
-    if target is None:
-        return Cell(request, note=f"{seen.classifier.name} has no such class.")
-    return cell_of(asking, request, column, measured=measured)
-
-
-def _request(explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int) -> HeatmapRequest:
-    seen, target, _ = explained
-    return HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given, seen.record)
+def _networks(columns: Sequence[HeatmapColumn]) -> list[str]:
+    return list(dict.fromkeys(column.image.classifier.name for column in columns))
 
 
 def _draw(everything: HeatmapTable, stem: str, *, closer: bool) -> None:
@@ -257,7 +265,7 @@ def _draw_sheet(shown: HeatmapTable) -> None:
             st.image(png, width=PIXELS * width, alt=f"Heatmaps: {told}", output_format="PNG")
 
 
-def _name(column: Column, cell: Cell) -> str:
+def _name(column: HeatmapColumn, cell: Cell) -> str:
     return f"{format_name(cell.request.method)}, {column.lines[0]}"
 
 
@@ -277,13 +285,13 @@ def _digest(shown: HeatmapTable) -> str:
     return digest(shown.title, shown.scaling, repr(shown.look), str(shown.is_pair), *cells)
 
 
-def _numbers(column: Column, cell: Cell) -> dict[str, Any]:
+def _numbers(column: HeatmapColumn, cell: Cell) -> dict[str, Any]:
     certificate, measures = cell.certificate, cell.faithfulness
     row: dict[str, Any] = {
         "method": cell.request.method,
-        "image": column.source.name,
-        "classifier": column.source.model,
-        "class": column.classifier.names.short[cell.request.target],
+        "image": column.image.chosen.name,
+        "classifier": column.image.opened_from[0],
+        "class": cell.request.class_name,
     }
     if certificate is None:
         return row | {"note": cell.note}

@@ -9,8 +9,9 @@ import streamlit as st
 
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
-from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_of
+from dashboard.explore.heatmaps.cells import cell_of, target_of
 from dashboard.explore.heatmaps.change import describe_change, draw_change
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.table import Cell
 from dashboard.shared import cache, links
 from dashboard.shared.cache import Gallery
@@ -86,7 +87,7 @@ def _show_change(before: ClassifiedImage, after: ClassifiedImage, how: tuple[str
     )
 
     def collect(asking: JobCollector) -> list[Cell]:
-        return [cell_of(asking, _ask(seen, *how), seen.column(), measured=False) for seen in (before, after)]
+        return [cell_of(asking, _ask(seen, *how), seen, measured=False) for seen in (before, after)]
 
     def draw(cells: list[Cell]) -> None:
         for seen, cell, when in zip((before, after), cells, ("Before", "After"), strict=True):
@@ -99,17 +100,16 @@ def _show_change(before: ClassifiedImage, after: ClassifiedImage, how: tuple[str
 def _ask(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: int) -> HeatmapRequest:
     asked = target_of(seen, st.session_state["target"])
     target = seen.predicted_class if asked is None else asked
-    return HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters, seen.record)
+    return seen.request_heatmap(target, method, parameters, seed)
 
 
 def _show_heatmap(seen: ClassifiedImage, cell: Cell, when: str) -> None:
     """Draw an image, and next to it its heatmap or why there is none yet."""
-    name = seen.classifier.names.short[cell.request.target]
     left, right = st.columns(2, wrap=False)
     text = f"{when}: {seen.format_confidence(seen.predicted_class)}"
     left.image(seen.view.draw(seen.view.size(448)), caption=escape_markdown(text), width="stretch", alt=text)
     if cell.explanation is None:
         right.info(escape_markdown(cell.note))
         return
-    drawn, words = HeatmapDrawing(seen.view, cell.explanation).draw(LOOK), f"Heatmap for {name}"
+    drawn, words = HeatmapDrawing(seen.view, cell.explanation).draw(LOOK), f"Heatmap for {cell.request.class_name}"
     right.image(drawn, caption=escape_markdown(words), width="stretch", alt=f"{when}: {words}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.names import format_probability
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
 
 TOP = 5

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared.messages import escape_markdown
 from inquiry.counterfactuals.prototypes import describe_matches, draw_input
 from study.conditions.prototypes.cards import describe_input

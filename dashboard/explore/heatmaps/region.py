@@ -17,8 +17,9 @@ from core.faithfulness.region import ELSEWHERE, RegionEffect, replace_region
 from core.network.classifier import Classifier
 from core.types import Progress
 from dashboard.explore.heatmap_jobs import estimate_seconds
-from dashboard.explore.heatmaps.cells import ClassifiedImage, target_of
+from dashboard.explore.heatmaps.cells import target_of
 from dashboard.explore.heatmaps.change import describe_change, draw_change
+from dashboard.explore.images import ClassifiedImage
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown

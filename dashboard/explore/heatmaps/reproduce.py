@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dashboard.explore.methods import FOLDER
-from dashboard.explore.table import Cell, Column, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from study.workspace.workspace import home
 
 SCRIPT = '''"""Reproduce the heatmaps of maps.npz. Run it in the folder of Foretell: python {name}"""
@@ -76,9 +76,9 @@ def build_npz(table: HeatmapTable) -> bytes:
         if cell.explanation.error is not None:
             arrays[f"error_{k}"] = cell.explanation.error[0].numpy()
         where = {
-            "image": column.source.name,
-            "classifier": column.source.model,
-            "category": column.classifier.categories[cell.request.target],
+            "image": column.image.chosen.name,
+            "classifier": column.image.opened_from[0],
+            "category": cell.request.classifier.categories[cell.request.target],
             "key": cell.request.key,
             "zero": float(cell.explanation.zeros[0]),
         }
@@ -91,24 +91,25 @@ def build_npz(table: HeatmapTable) -> bytes:
 def build_script(table: HeatmapTable, name: str) -> str:
     """Write a Python program that reproduces the arrays of `build_npz`, bit for bit on the same machine."""
     made = _list_computed_cells(table)
-    sources = [column.source for column, _ in made]
+    images = [column.image for column, _ in made]
+    networks = {image.opened_from: image.classifier for image in images}
     maps = [
-        (column.source.model, column.source.name, r.method, r.target, r.seed, r.parameters)
-        for column, r in ((column, cell.request) for column, cell in made)
+        (image.opened_from[0], image.chosen.name, r.method, r.target, r.seed, r.parameters)
+        for image, r in zip(images, (cell.request for _, cell in made), strict=True)
     ]
     return SCRIPT.format(
         name=name,
-        imports="\n".join(sorted({line for source in sources for line in source.imports})),
+        imports="\n".join(sorted({line for image in images for line in image.chosen.imports})),
         threads=torch.get_num_threads(),
-        classifiers=_lines({s.model: f"open_classifier({s.model!r}, Path({str(s.base)!r}))" for s in sources}),
-        fingerprints=_lines({c.source.model: repr(c.classifier.fingerprint) for c, _ in made}),
-        images=_lines({source.name: source.code for source in sources}),
+        classifiers=_lines({name: f"open_classifier({name!r}, Path({str(base)!r}))" for name, base in networks}),
+        fingerprints=_lines({name: repr(network.fingerprint) for (name, _), network in networks.items()}),
+        images=_lines({image.chosen.name: image.chosen.code for image in images}),
         methods=str(home() / FOLDER),
         maps=pformat(maps, width=110, sort_dicts=False),
     )
 
 
-def _list_computed_cells(table: HeatmapTable) -> list[tuple[Column, Cell]]:
+def _list_computed_cells(table: HeatmapTable) -> list[tuple[HeatmapColumn, Cell]]:
     return [(column, cell) for column, cell in table.cells if cell.explanation is not None]
 
 

@@ -14,7 +14,7 @@ from core.names import format_name
 from dashboard.explore.facts import format_area, format_facts, format_infidelity, format_localisation
 from dashboard.explore.figures import DELETION, INSERTION, HeatmapDrawing
 from dashboard.explore.heatmap_jobs import Faithfulness
-from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
+from dashboard.explore.table import SCALINGS, Cell, HeatmapColumn, HeatmapTable
 
 SIDE, GAP, LABELS = 200, 14, 160
 WIDE_SIDE = 330
@@ -114,7 +114,7 @@ def _draw_stacked_pair(table: HeatmapTable, palette: Palette) -> Sheet:
 
 def _legend(table: HeatmapTable) -> str:
     scale = SCALINGS[table.scaling]
-    notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
+    notes = " ".join(["", *sorted({column.image.view.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
         return f"Inside the orange line: the {table.look.percent:g}% of pixels with the strongest evidence.{notes}"
     clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
@@ -154,16 +154,16 @@ class _Drawing:
         columns = self.table.columns if which is None else [self.table.columns[k] for k in which]
         return max(self._draw_head(column, x, y) for column, x in zip(columns, self.left, strict=False))
 
-    def _draw_head(self, column: Column, x: float, y: float) -> float:
+    def _draw_head(self, column: HeatmapColumn, x: float, y: float) -> float:
         return self.write_lines(column, x, self.draw_image(column, x, y))
 
-    def draw_image(self, column: Column, x: float, y: float) -> float:
+    def draw_image(self, column: HeatmapColumn, x: float, y: float) -> float:
         """Draw the network's input."""
         side, height = self.side, _height(column, self.side)
-        self.items.append(ImageItem(x, y, side, height, column.seen.draw((2 * side, 2 * height))))
+        self.items.append(ImageItem(x, y, side, height, column.image.view.draw((2 * side, 2 * height))))
         return y + height + 5
 
-    def write_lines(self, column: Column, x: float, y: float) -> float:
+    def write_lines(self, column: HeatmapColumn, x: float, y: float) -> float:
         """Write the lines of a column."""
         for k, text in enumerate(column.lines):
             y = self.write(text, x, y, size=SMALL, colour=self.palette.faint if k else None)
@@ -207,13 +207,13 @@ class _Drawing:
             return y
         return self._write_sign(method, x, y)
 
-    def _draw_cell(self, column: Column, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
+    def _draw_cell(self, column: HeatmapColumn, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
         side, height = self.side, _height(column, self.side)
         if cell.explanation is None or scale is None:
             self.items.append(Rectangle(x, y, side, height, self.palette.blank))
             self.write(cell.note, x + 8, y + 8, side - 16, size=SMALL, colour=self.palette.faint)
             return y + height
-        drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
+        drawing = HeatmapDrawing(column.image.view, cell.explanation, column.image.chosen.mask, scale)
         self.items.append(ImageItem(x, y, side, height, drawing.draw(self.table.look)))
         y = self._write_facts(cell, scale, x, y + height + 4)
         return self._draw_measures(cell.faithfulness, x, y) if cell.faithfulness else y
@@ -256,10 +256,7 @@ class _Drawing:
     def _draw_measures(self, faithfulness: Faithfulness, x: float, y: float) -> float:
         """Draw deletion and insertion as small curves with their areas, and the localisation."""
         self.items.append(Rectangle(x, y + 3, self.side, CURVES, self.palette.pale))
-        curves = (
-            (faithfulness.deletion, self.palette.deletion),
-            (faithfulness.insertion, self.palette.insertion),
-        )
+        curves = ((faithfulness.deletion, self.palette.deletion), (faithfulness.insertion, self.palette.insertion))
         self.items += [Line(_place_curve(curve, x, y + 3, self.side), colour, 1.2) for curve, colour in curves]
         y += CURVES + 6
         for curve, colour in curves:
@@ -274,6 +271,6 @@ def _place_curve(curve: Curve, x: float, y: float, side: int) -> tuple[tuple[flo
     return tuple((x + share * side, y + (1 - value) * CURVES) for share, value in points)
 
 
-def _height(column: Column, side: int) -> int:
-    height, width = column.classifier.input_shape[1:]
+def _height(column: HeatmapColumn, side: int) -> int:
+    height, width = column.image.classifier.input_shape[1:]
     return round(side * height / width)

@@ -14,12 +14,13 @@ from core.drawing.rendering import scale_of
 from core.names import format_name
 from dashboard.explore import figures
 from dashboard.explore.figures import DELETION, INSERTION
-from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
+from dashboard.explore.heatmap_jobs import Faithfulness, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
-from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
+from dashboard.explore.heatmaps.cells import cell_of, target_box, target_of, with_robustness
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.parameters import is_refined
-from dashboard.explore.table import Cell, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.live import JobCollector, begin, draw_live
 from dashboard.shared.messages import escape_markdown
 
@@ -37,30 +38,32 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         assert target is not None
         look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
         measured = appearance.choose_faithfulness()
-    request = HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters, seen.record)
+    request = seen.request_heatmap(target, method, parameters, seed)
     if is_refined():
         begin([request.key])
-    column = seen.column(seen.format_confidence(seen.predicted_class))
+    column = HeatmapColumn(seen, target, (seen.format_confidence(seen.predicted_class),))
 
     def collect(asking: JobCollector) -> HeatmapTable:
-        cell = with_robustness(asking, cell_of(asking, request, column, measured=measured))
-        title = f"{format_name(method)}: {seen.classifier.names.short[target]}"
-        return HeatmapTable(title, (column,), {method: (cell,)}, "Own", look)
-
-    def draw(shown: HeatmapTable) -> None:
-        (cell,) = shown.rows[method]
-        _show_heatmap(seen, cell, look)
-        left, right = st.columns(2, gap="large")
-        with left:
-            st.subheader(TOP_HEADING, anchor=False)
-            show_top_predictions(seen, target)
-        with right:
-            _trust(seen, cell, measured=measured)
-        stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{method}".replace("/", "-").replace(":", ".")
-        downloads.show_heatmap_downloads(shown, stem)
+        cell = with_robustness(asking, cell_of(asking, request, seen, measured=measured))
+        return HeatmapTable(f"{format_name(method)}: {request.class_name}", (column,), {method: (cell,)}, "Own", look)
 
     with st.container(key="explore_heatmap"):  # which a phone shows before its controls
-        draw_live(collect, draw)
+        draw_live(collect, lambda shown: _draw(shown, measured=measured))
+
+
+def _draw(shown: HeatmapTable, *, measured: bool) -> None:
+    """Draw the heatmap of a table with one, the likeliest classes, and how reliable the heatmap is."""
+    ((column, cell),) = shown.cells
+    seen = column.image
+    _show_heatmap(seen, cell, shown.look)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader(TOP_HEADING, anchor=False)
+        show_top_predictions(seen, column.target)
+    with right:
+        _trust(cell, measured=measured)
+    stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{cell.request.method}".replace("/", "-").replace(":", ".")
+    downloads.show_heatmap_downloads(shown, stem)
 
 
 def _headline(seen: ClassifiedImage) -> None:
@@ -77,7 +80,7 @@ def _headline(seen: ClassifiedImage) -> None:
 
 
 def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
-    category = seen.classifier.names.short[cell.request.target]
+    category = cell.request.class_name
     if seen.view.note:
         st.info(escape_markdown(seen.view.note))
     places = st.columns(3)
@@ -101,11 +104,11 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
         place.image(image, caption=text, width="stretch", alt=text)
 
 
-def _trust(seen: ClassifiedImage, cell: Cell, *, measured: bool) -> None:
+def _trust(cell: Cell, *, measured: bool) -> None:
     if cell.certificate is None:
         return
     st.subheader("Reliability of this heatmap", anchor=False)
-    certificate.show(cell.certificate, seen.classifier.names.short[cell.request.target])
+    certificate.show(cell.certificate, cell.request.class_name)
     if cell.faithfulness is not None:
         _curves(cell.faithfulness)
     elif not measured:

@@ -35,12 +35,8 @@ EXAMPLE_COUNTS = (50, LEAST)
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """Show the result as a figure and a table, once it is computed."""
-    st.header(format_name(asked.question), anchor=False)
-    with st.container(key="layers_about"):  # on a phone, whose controls are in a drawer
-        st.caption(escape_markdown(summary(QUESTIONS[asked.question])))
     record = record_of(asked.question)
-    if said := describe_reading(record):
-        st.caption(said)
+    _describe_question(asked.question, record)
     same = classifier.fingerprint == compared.fingerprint
     if record.pairs and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(
@@ -61,6 +57,15 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
         # So few images did not do: drawn again, the page offers all of them, with no error in its place.
         draw_when_ready(example.task, lambda result: _draw_result(example, result), "_layers", lambda _: st.rerun())
     downloads.show_downloads(None)
+
+
+def _describe_question(question: str, record: QuestionRecord) -> None:
+    """Say what a question asks, and how its result is read."""
+    st.header(format_name(question), anchor=False)
+    with st.container(key="layers_about"):  # on a phone, whose controls are in a drawer
+        st.caption(escape_markdown(summary(QUESTIONS[question])))
+    if said := describe_reading(record):
+        st.caption(said)
 
 
 def describe_reading(record: QuestionRecord) -> str:

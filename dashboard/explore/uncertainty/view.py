@@ -14,7 +14,7 @@ from core.network.classifier import Classifier
 from core.uncertainty import SAMPLERS
 from core.uncertainty.passes import explain_refusal
 from dashboard.explore.figures import DELETION, INSERTION
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared import links
 from dashboard.shared.live import draw_when_ready

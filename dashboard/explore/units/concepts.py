@@ -84,8 +84,17 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
     )
     if concept == NOT:
         return
+    chosen = _choose_layers(classifier)
+    if not chosen:
+        st.info("Choose one to three layers.")
+        return
+    task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
+    draw_when_ready(task, lambda effect: _draw_tests(effect, classifier.names.short[target]), "_tcav")
+
+
+def _choose_layers(classifier: Classifier) -> list[str]:
     layers = classifier.layers
-    chosen = st.multiselect(
+    return st.multiselect(
         "Layers",
         layers,
         [layers[len(layers) * k // (MOST_LAYERS + 1)] for k in range(1, MOST_LAYERS + 1)],
@@ -94,11 +103,6 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
         bind="query-params",
         wrap=True,
     )
-    if not chosen:
-        st.info("Choose one to three layers.")
-        return
-    task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
-    draw_when_ready(task, lambda effect: _draw_tests(effect, classifier.names.short[target]), "_tcav")
 
 
 def _draw_tests(tests: tuple[Tcav, ...], name: str) -> None:

@@ -142,14 +142,6 @@ def show(
     if isinstance(settings, VisualisationSettings) and settings.reads_images and images is None:
         raise ForetellError(f"{format_name(settings.how)} measures the spectrum of images: choose a set of images.")
 
-    def collect(asking: JobCollector) -> UnitJobs:
-        exemplars, searched = _ask_for_exemplars(asking, classifier, unit, images) if images else (None, 0)
-        if isinstance(settings, SampledQuery):
-            made = asking(make_sampling_task(classifier, unit, settings))
-            return UnitJobs(classifier, made, exemplars, settings, searched)
-        made, used = _ask_for_images(asking, classifier, unit, settings, images)
-        return UnitJobs(classifier, made, exemplars, used, searched)
-
     def draw(shown: UnitJobs) -> None:
         if isinstance(shown.settings, SampledQuery):
             offer = _show_sampled(shown, shown.settings)
@@ -159,11 +151,26 @@ def show(
             _show_exemplars(shown, images)
         downloads.show_downloads(offer)
 
-    draw_live(collect, draw)
+    draw_live(lambda asking: _ask_for_all(asking, classifier, unit, settings, images), draw)
     if images is not None and unit.layer:
         effects.show(classifier, unit, images)
     elif images is not None:
         concepts.show(classifier, unit.channel, images)
+
+
+def _ask_for_all(
+    asking: JobCollector,
+    classifier: Classifier,
+    unit: Unit,
+    settings: VisualisationSettings | SampledQuery,
+    images: ImageSet | None,
+) -> UnitJobs:
+    exemplars, searched = _ask_for_exemplars(asking, classifier, unit, images) if images else (None, 0)
+    if isinstance(settings, SampledQuery):
+        made = asking(make_sampling_task(classifier, unit, settings))
+        return UnitJobs(classifier, made, exemplars, settings, searched)
+    made, used = _ask_for_images(asking, classifier, unit, settings, images)
+    return UnitJobs(classifier, made, exemplars, used, searched)
 
 
 def _ask_for_exemplars(
@@ -269,10 +276,7 @@ def _files(shown: UnitJobs, drawn: MaximisedImages, how: VisualisationSettings) 
     )
     if top is not None:
         files.offer_download(
-            "Top images (PNG)",
-            lambda: encode_png(units.draw_exemplar_sheet(of, top)),
-            f"{name}.top.png",
-            "image/png",
+            "Top images (PNG)", lambda: encode_png(units.draw_exemplar_sheet(of, top)), f"{name}.top.png", "image/png"
         )
     files.offer_download("Inputs (NPZ)", lambda: units.npz(drawn, top), f"{name}.npz", "application/octet-stream")
     files.offer_download(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.attribution.places.place import select_layer
-from core.distillation.factors import Clause, Column, encode_factors
+from core.distillation.factors import Clause, FactorColumn, encode_factors
 from core.distillation.rules import Rules, fit_rules
 from core.distillation.soft_tree import fit_soft_tree
 from core.errors import ForetellError
@@ -122,7 +122,7 @@ def rules(
 
 def _take_features(
     inspected: LayerInspection, on: str, drawn: str, progress: Progress
-) -> tuple[NDArray[np.float64], tuple[Column, ...], Tensor]:
+) -> tuple[NDArray[np.float64], tuple[FactorColumn, ...], Tensor]:
     """Return features (N, D), what they are, and the network's probabilities (N, K)."""
     images, classifier = inspected.images, inspected.classifier
     if on == "factors" and not any(factor.known for factor in images.factors.values()):
@@ -142,7 +142,7 @@ def _take_features(
     for layer in inspected.request.layers or [select_layer(classifier, "")]:
         means = means_of(classifier, inputs, layer, progress=progress)
         features.append(means.double().numpy())
-        columns += [Column(f"{layer}:{unit}") for unit in range(means.shape[1])]
+        columns += [FactorColumn(f"{layer}:{unit}") for unit in range(means.shape[1])]
     return np.concatenate(features, axis=1), tuple(columns), targets
 
 

@@ -27,7 +27,6 @@ from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 BLOCK = 8
 """Images whose results are saved at a time."""
@@ -120,13 +119,12 @@ def evidence(
             }
             return {key: value.numpy() for key, value in columns.items()}
 
-        kept = Blocks(inspected.parts, f"{inspected.key}.{name}", len(inputs), BLOCK)
-        erasure = kept.join(erase_evidence, progress, f"erasing evidence by {name}")
+        what = f"erasing evidence by {name}"
+        erasure = inspected.compute_blocks(erase_evidence, len(inputs), BLOCK, progress, what, name)
         size = inputs[0, 0].numel()
         more = erasure["change"] - erasure["random"]
         own = [erasure["before"].mean(), *_mean(erasure["change"]), erasure["random"].mean(), *_mean(more)]
         rows.append([name, *own, erasure["erased"].mean() / size, len(inputs)])
-        kept.forget()
     limits = ["change", "change_low", "change_high", "random", "above_random", "above_low", "above_high"]
     return pd.DataFrame(rows, columns=["method", "log_odds", *limits, "pixels", "images"])
 

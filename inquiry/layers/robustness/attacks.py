@@ -19,11 +19,11 @@ from core.robustness.boundary import directions_between
 from core.robustness.boundary import margins as margins_of
 from core.shares import Share, share_of
 from core.types import Progress, silent
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import count_listed, read_numbers
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 ImageCount = Annotated[int, "Largest number of images that are measured."]
 LEVELS = 255
@@ -75,11 +75,7 @@ def search_each_attack(planned: PlannedQuestion, given: Mapping[str, Any]) -> Wo
     cost=search_each_attack,
 )
 def attacks(
-    inspected: LayerInspection,
-    progress: Progress,
-    *,
-    names: str = "fgsm,pgd,langevin",
-    radii: str = "1,2,4,8",
+    inspected: LayerInspection, progress: Progress, *, names: str = "fgsm,pgd,langevin", radii: str = "1,2,4,8"
 ) -> pd.DataFrame:
     """Measure the share of images still predicted correctly when every pixel may change by a few grey levels.
 
@@ -94,7 +90,7 @@ def attacks(
         Largest changes of a pixel in grey levels (black to white is 255), separated by commas.
     """
     shown, classes = select_labelled(inspected)
-    chosen = [(name.strip(), radius) for name in names.split(",") for radius in parse_numbers("radii", radii)]
+    chosen = [(name.strip(), radius) for name in names.split(",") for radius in read_numbers("radii", radii)]
     for name, radius in chosen:
         ATTACKS[name]  # refuse an unknown name or a wrong radius before searching
         if not 0 < radius <= LEVELS:
@@ -120,12 +116,11 @@ def attacks(
             )
             return {"fooled": search.fooled.numpy()}
 
-        kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
         step = f"{format_name(name)}, {radius:g} grey level{'' if radius == 1 else 's'}"
-        fooled = kept.join(attack_block, progress, step)["fooled"]
+        searched = inspected.compute_blocks(attack_block, len(shown), BLOCK, progress, step, f"{name}.{radius:g}")
+        fooled = searched["fooled"]
         right = correct & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
-        kept.forget()
     parts = ("", "_low", "_high")
     columns = ["attack", "grey_levels", *(f"right{part}" for part in parts), *(f"critical{part}" for part in parts)]
     return pd.DataFrame(rows, columns=columns)
@@ -203,9 +198,7 @@ def margins(
             distances.append(walks + [np.nan] * (3 - len(walks)))
         return {"margins": np.array(distances)}
 
-    kept = Blocks(inspected.parts, inspected.key, count, 1)
-    distances = kept.join(walk_block, progress, "walking to the boundary")["margins"]
-    kept.forget()
+    distances = inspected.compute_blocks(walk_block, count, 1, progress, "walking to the boundary")["margins"]
     table = pd.DataFrame(distances, columns=["anywhere", "discriminative", "random"])
     table.insert(0, "image", [inspected.images.ids[int(i)] for i in shown[:count]])
     table.insert(1, "right", (predictions == classes).numpy()[:count])
@@ -223,13 +216,6 @@ def select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     return shown, classes[shown]
-
-
-def parse_numbers(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ForetellError(f"{name}={text!r} is not a list of numbers separated by commas, such as 1,2,4.") from None
 
 
 def _share(chosen: NDArray[np.bool_]) -> Share:

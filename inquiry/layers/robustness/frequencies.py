@@ -15,12 +15,12 @@ from core.robustness.bands import band_margins, dct_bands
 from core.robustness.frequencies import accuracy_by_radius
 from core.shares import share_of
 from core.types import Progress
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import count_listed, read_numbers
 from inquiry.layers.record import TableWords, Topic, layer_question
-from inquiry.layers.robustness.attacks import WALK, ImageCount, parse_numbers, select_labelled
+from inquiry.layers.robustness.attacks import WALK, ImageCount, select_labelled
 from study import plots
-from study.workspace.blocks import Blocks
 
 
 def plot_frequencies(table: pd.DataFrame) -> go.Figure:
@@ -72,7 +72,7 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
         Cut-offs between low and high frequencies in cycles per image, separated by commas.
     """
     shown, classes = select_labelled(inspected)
-    chosen = parse_numbers("radii", radii)
+    chosen = read_numbers("radii", radii)
     curve = accuracy_by_radius(
         inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
     )
@@ -140,15 +140,14 @@ def bands(
             "margins": band_margins(inspected.classifier, inspected.inputs[list(block)], bands, steps=steps).numpy()
         }
 
-    kept = Blocks(inspected.parts, inspected.key, count, 1)
-    distances = np.sort(kept.join(walk_block, progress, "walking to the boundary in bands")["margins"], axis=0)
-    kept.forget()
+    columns = inspected.compute_blocks(walk_block, count, 1, progress, "walking to the boundary in bands")
+    distances = np.sort(columns["margins"], axis=0)
     rows = [
         [k, band.low, band.high, band.dimension, *_median(own), *_percentiles(own), np.isfinite(own).mean(), count]
         for k, (band, own) in enumerate(zip(cut, distances.T, strict=True))
     ]
-    columns = ["low", "high", "dimension", "median", "median_low", "median_high", "p5", "p95", "met", "images"]
-    return pd.DataFrame(rows, columns=["band", *columns])
+    names = ["low", "high", "dimension", "median", "median_low", "median_high", "p5", "p95", "met", "images"]
+    return pd.DataFrame(rows, columns=["band", *names])
 
 
 def _percentiles(ordered: NDArray[np.float64]) -> tuple[float, float]:

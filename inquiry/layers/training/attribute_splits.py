@@ -18,6 +18,7 @@ from core.shares import Z
 from core.training.metamodel import MetamodelSettings, Output, encode_outputs
 from core.types import Progress
 from data.types import Relatives
+from inquiry.layers.lists import choose_names
 from inquiry.layers.training.attribute_queries import read_parts
 
 COLUMNS = ("unseen", "at_random", "change", "change_low", "change_high", "kept")
@@ -57,12 +58,8 @@ def find_attributes(known: Relatives, text: str) -> tuple[int, ...]:
     ForetellError
         There is no such attribute, or none is left to read.
     """
-    names, asked = list(known.attributes), dict.fromkeys(name.strip() for name in text.split(","))
-    for name in asked:
-        if name not in names:
-            raise ForetellError(
-                f"unseen={text!r}: {name!r} is no attribute of the relatives. There are: {', '.join(names)}."
-            )
+    names = list(known.attributes)
+    asked = choose_names("unseen", text, names, "attribute of the relatives")
     if len(asked) == len(names):
         raise ForetellError(f"unseen={text!r} leaves no attribute to read: name fewer.")
     return tuple(names.index(name) for name in asked)

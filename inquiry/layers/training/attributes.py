@@ -20,8 +20,9 @@ from core.shares import share_of
 from core.training.metamodel import OUTPUTS, Likeness, MetamodelSettings, Output, measure_likeness
 from core.types import Progress
 from data.types import Relatives
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import choose_names, count_listed
 from inquiry.layers.record import Drawing, TableWords, Topic, layer_question
 from inquiry.layers.training import attribute_splits
 from inquiry.layers.training.attribute_queries import (
@@ -45,11 +46,7 @@ ALL = "all"
 UNLIKE = 0.05
 """P-value below which the note says that a network is unlike the relatives."""
 Queries = Literal["images", "crafted", "single"]
-READABLE: Mapping[Queries, tuple[Output, ...]] = {
-    "images": OUTPUTS,
-    "crafted": OUTPUTS,
-    "single": ("top-1",),
-}
+READABLE: Mapping[Queries, tuple[Output, ...]] = {"images": OUTPUTS, "crafted": OUTPUTS, "single": ("top-1",)}
 """What a network may disclose of its predictions for images of each kind."""
 COLUMNS = ("output", "attribute", "predicted", "probability", "accuracy", "low", "high", "chance", "by_images", "gain",
            "gain_low", "gain_high", "distance", "usual_distance", "p_like", "note")  # fmt: skip
@@ -200,10 +197,7 @@ def _refuse_unseen(known: Relatives, unseen: str, queries: Queries) -> None:
 
 
 def _list_outputs(text: str, queries: Queries) -> list[Output]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    unknown = [name for name in names if name not in OUTPUTS]
-    if unknown:
-        raise ForetellError(f"outputs={text!r}: {unknown[0]!r} is no kind of output. There are: {', '.join(OUTPUTS)}.")
+    names = choose_names("outputs", text, OUTPUTS, "kind of output")
     fitting = READABLE[queries]
     chosen = [output for output in fitting if output in names]
     if not chosen:

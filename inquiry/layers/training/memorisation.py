@@ -21,11 +21,11 @@ from core.shares import share_of
 from core.training.modifications import MODIFICATIONS, PLACED, Examples, Limits, modify_examples
 from core.training.record import TrainingMoment, TrainingSettings, list_epochs, record_training
 from core.types import Progress, silent
-from inquiry.layers.costs import PlannedQuestion, Work, count_listed
+from inquiry.layers.costs import PlannedQuestion, Work
 from inquiry.layers.inspection import LayerInspection
+from inquiry.layers.lists import choose_names, count_listed
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 LEVELS = 255
 """Grey levels from black to white, the unit of the radius."""
@@ -140,7 +140,7 @@ def memorisation(
     rate
         Learning rate of Adam.
     """
-    chosen = _list_kinds(kinds)
+    chosen = choose_names("kinds", kinds, MODIFICATIONS, "kind of data")
     if not 0 < radius <= LEVELS:
         raise ForetellError(f"radius={radius:g}: a radius is more than 0 and at most {LEVELS} grey levels.")
     settings = TrainingSettings(epochs=epochs, rate=rate, radius=radius / LEVELS, cut=cut)
@@ -154,22 +154,10 @@ def memorisation(
         moments = record_training(inspected.classifier, *own, settings, generator=generator, progress=silent)
         return {"moments": np.array([astuple(moment) for moment in moments])[None]}
 
-    kept = Blocks(inspected.parts, inspected.key, len(chosen), 1)
-    records = kept.join(train_kind, progress, "trainings")["moments"]
-    kept.forget()
+    records = inspected.compute_blocks(train_kind, len(chosen), 1, progress, "trainings")["moments"]
     counts = {"trained": len(training.labels), "judged": len(held_out.labels)}
     tables = [_tabulate(kind, record, counts, len(classes)) for kind, record in zip(chosen, records, strict=True)]
     return pd.concat(tables, ignore_index=True)
-
-
-def _list_kinds(text: str) -> list[str]:
-    chosen = list(dict.fromkeys(kind.strip() for kind in text.split(",")))
-    unknown = [kind for kind in chosen if kind not in MODIFICATIONS]
-    if unknown:
-        raise ForetellError(
-            f"kinds={text!r}: {unknown[0]!r} is no kind of data. There are: {', '.join(MODIFICATIONS)}."
-        )
-    return chosen
 
 
 def divide_images(inspected: LayerInspection) -> tuple[Examples, Examples, Tensor]:

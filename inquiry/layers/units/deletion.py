@@ -14,7 +14,6 @@ from inquiry.layers.costs import leave_out_each_unit
 from inquiry.layers.figures import LOSS_COLOURS, MOST_ROWS, draw_heat, list_in_first_order
 from inquiry.layers.inspection import LayerInspection
 from inquiry.layers.record import TableWords, Topic, layer_question
-from study.workspace.blocks import Blocks
 
 BLOCK = 8
 """Images whose predictions are saved at a time, with every unit deleted."""
@@ -63,8 +62,8 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
             )
             return {name: values.numpy() for name, values in deletions._asdict().items()}
 
-        kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
-        columns = kept.join(delete_units, progress, f"deleting units of {layer}")
+        what = f"deleting units of {layer}"
+        columns = inspected.compute_blocks(delete_units, len(shown), BLOCK, progress, what, layer)
         deletions = by_class(
             UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels
         )
@@ -82,5 +81,4 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
                 }
             )
         )
-        kept.forget()
     return pd.concat(tables, ignore_index=True)

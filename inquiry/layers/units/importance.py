@@ -19,7 +19,6 @@ from inquiry.layers.figures import MOST_ROWS
 from inquiry.layers.inspection import LayerInspection
 from inquiry.layers.record import TableWords, Topic, layer_question
 from study import plots
-from study.workspace.blocks import Blocks
 
 BLOCK = 8
 """Images whose results are saved at a time."""
@@ -83,12 +82,11 @@ def importance(
             rises, _ = relative_surprise(inspected.classifier, inputs[rows], classes[rows], units, silent)
             return {"rises": rises.numpy()}
 
-        kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(inputs), BLOCK)
-        rises = kept.join(erase_channels, progress, f"erasing channels of {layer}")["rises"]
+        what = f"erasing channels of {layer}"
+        rises = inspected.compute_blocks(erase_channels, len(inputs), BLOCK, progress, what, layer)["rises"]
         columns = {"layer": layer, "channel": range(units.count), "importance": rises.mean(0)}
         columns |= {"error": _errors(rises), "median": np.median(rises, 0), "images": len(rises)}
         tables.append(pd.DataFrame(columns))
-        kept.forget()
     return pd.concat(tables, ignore_index=True)
 
 

@@ -6,7 +6,8 @@ An analysis is one file and one line of `EXPLORATORY`, whose order is that of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from study.bundle import Manifest, Trial
 from study.tasks import DEFAULT_TASK
 
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
+Value = TypeVar("Value")
 
 EXPLORATORY = Registry(
     "exploratory analysis",
@@ -101,6 +103,14 @@ class AnalysedStudy:
     plan: PlannedAnalysis | None = None
     compared: pd.DataFrame | None = None
     progress: Progress = silent
+    _kept: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, compute: Callable[[AnalysedStudy], Value]) -> Value:
+        """Return what a function computes of this study; the analyses that need it share one result."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self)
+        value: Value = self._kept[compute]
+        return value
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -230,12 +240,13 @@ def compute_all(
     robustness
         Whether to compute those that take long, too: all of them are about the robustness of the result.
     """
+    study = replace(study, progress=progress)
     results, absent, offered = [], [], list_analyses(study)
     offered = {name: one for name, one in offered.items() if robustness or one.seconds is None}
     for done, (name, analysis) in enumerate(offered.items()):
         progress(done, len(offered), analysis.title)
         try:
-            results.append(compute(name, replace(study, progress=progress)))
+            results.append(compute(name, study))
         except ForetellError as error:
             absent.append(f"{analysis.title}: {error}")
         except Exception as error:

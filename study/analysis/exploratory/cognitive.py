@@ -154,8 +154,12 @@ def _bound(names: list[str], free: NDArray[np.float64]) -> dict[str, float]:
     return {n: float(expit(v)) if n in _SHARES else float(f) for n, v, f in zip(names, held, free, strict=True)}
 
 
+def _rank(study: AnalysedStudy) -> list[FittedTheory]:
+    return rank_theories(study.frame, study.trials)
+
+
 def _overlay_best(study: AnalysedStudy) -> TableAndFigure:
-    best = rank_theories(study.frame, study.trials)[0]
+    best = study.once(_rank)[0]
     cells = overlay(study.frame, study.trials, best)
     return cells, figure(cells, best.name)
 
@@ -167,7 +171,7 @@ COMPARISON = ExploratoryAnalysis(
     "per unit of relevance, and the relevance that is neutral; relevance is the share of the heatmap's evidence on the "
     "object. Weight (Bayesian learner): share of the examples' effect on the ideal learner that participants learn. "
     "Absence (inattentive): share of trials with a random key press.",
-    lambda study: (comparison(rank_theories(study.frame, study.trials)), None),
+    lambda study: (comparison(study.once(_rank)), None),
     asks_prediction_of_trials,
 )
 OVERLAY = ExploratoryAnalysis(

@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
@@ -27,8 +27,13 @@ from study.analysis.words.headings import DETECTION_MEASURES
 from study.conditions import format_condition
 
 
-def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def conditions(frame: pd.DataFrame, model: MixedModel | None = None, *, level: float = 0.95) -> pd.DataFrame:
     """Return the hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
+
+    Parameters
+    ----------
+    model
+        Of `fit`, where the responses were fitted already.
 
     Returns
     -------
@@ -36,7 +41,7 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
         has no finite estimate (`describe_absent`).
     """
-    model, order = fit(frame), accuracies.order(frame)
+    model, order = model or fit(frame), accuracies.order(frame)
     rows = [
         {"condition": name}
         | {
@@ -49,9 +54,9 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def differences(frame: pd.DataFrame, model: MixedModel | None = None, *, level: float = 0.95) -> pd.DataFrame:
     """Compare each condition with the first: measure, contrast, difference, se, low, high, p, p_holm (all rows)."""
-    model, order = fit(frame), accuracies.order(frame)
+    model, order = model or fit(frame), accuracies.order(frame)
     rows = []
     for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
@@ -164,13 +169,19 @@ _READING_DIFFERENCES = (
     "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is corrected for "
     "the number of rows. A change of the criterion alone is no change of sensitivity."
 )
+
+
+def _fit(study: AnalysedStudy) -> MixedModel:
+    return fit(study.frame)
+
+
 BY_CONDITION = ExploratoryAnalysis(
     "Signal detection: when the AI errs",
     lambda study: f"{_READING}{describe_absent(study.frame)}",
-    lambda study: with_figure(conditions(study.frame), figure),
+    lambda study: with_figure(conditions(study.frame, study.once(_fit)), figure),
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Signal detection: differences between conditions",
     lambda study: f"{_READING_DIFFERENCES}{describe_absent(study.frame)}",
-    lambda study: (differences(study.frame), None),
+    lambda study: (differences(study.frame, study.once(_fit)), None),
 )

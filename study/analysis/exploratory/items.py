@@ -118,13 +118,17 @@ def figure(joined: pd.DataFrame, score: str) -> go.Figure:
     return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Accuracy")
 
 
+def _tabulate(study: AnalysedStudy) -> pd.DataFrame:
+    return tabulate_scores(study.trials.values())
+
+
 def _plot_against(score: str) -> ExploratoryAnalysis:
     def compute(study: AnalysedStudy) -> TableAndFigure:
-        joined = against(study.frame, tabulate_scores(study.trials.values()), score)
+        joined = against(study.frame, study.once(_tabulate), score)
         return joined, figure(joined, score)
 
     def is_known(study: AnalysedStudy) -> bool:
-        return has_trials(study) and score in tabulate_scores(study.trials.values())
+        return has_trials(study) and score in study.once(_tabulate)
 
     title = f"Trials by {SCORES[score]}"
     return ExploratoryAnalysis(title, "Each mark is a trial in one condition.", compute, is_known)
@@ -140,7 +144,7 @@ ASSOCIATIONS = ExploratoryAnalysis(
     "Trials and their explanations",
     "Over trials, Spearman's rank correlation between participants' accuracy and each property of the explanation, "
     "in each condition and trial type; p by Holm's method is corrected for the number of rows.",
-    lambda study: (associations(study.frame, tabulate_scores(study.trials.values())), None),
+    lambda study: (associations(study.frame, study.once(_tabulate)), None),
     has_trials,
 )
 P_LEARNER, GAIN, INSERTION, DELETION, RELEVANCE, EFFECTIVE_SAMPLES, AI_PROBABILITY, STRATUM = map(_plot_against, SCORES)

@@ -25,6 +25,7 @@ from study import plots
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, with_figure
 from study.analysis.responses import accuracies
 from study.analysis.responses.decisions import decisions_of
+from study.analysis.words.cells import write_rounded
 from study.conditions import format_condition
 
 RAIR, RSR = "RAIR", "RSR"
@@ -149,10 +150,11 @@ def _write_percent(by: pd.DataFrame, *measures: str) -> list[str]:
 
 
 def _write_points(difference: pd.Series[float]) -> str:
-    points = f"{100 * difference['proportion']:+.1f} percentage points"
-    if np.isfinite(difference["low"]):
-        points += f" [{100 * difference['low']:.1f}, {100 * difference['high']:.1f}]"
-    return points.replace("-", "−")
+    points = f"{write_rounded(100 * difference['proportion'], 1, '+')} percentage points"
+    if np.isnan(difference["low"]):
+        return points
+    low, high = (write_rounded(100 * difference[end], 1) for end in ("low", "high"))
+    return f"{points} [{low}, {high}]"
 
 
 def _write_share(row: pd.Series[float]) -> str:
@@ -199,12 +201,12 @@ def _tabulate(study: AnalysedStudy) -> pd.DataFrame:
 
 
 def _compute(study: AnalysedStudy) -> TableAndFigure:
-    table = _tabulate(study)
+    table = study.once(_tabulate)
     return with_figure(table, figure) if RAIR in set(table["measure"]) else (table, None)
 
 
 def _explain(study: AnalysedStudy) -> str:
-    table = _tabulate(study)
+    table = study.once(_tabulate)
     return f"{HOW if RAIR in set(table['measure']) else HOW_IN_ONE_STEP} {describe(table)}"
 
 

@@ -97,7 +97,7 @@ def compute_curve(study: AnalysedStudy) -> pd.DataFrame:
     ForetellError
         There are no contrasts between conditions of the two factors.
     """
-    wanted, choices = list_contrasts(study), list_choices(study)
+    wanted, choices = list_contrasts(study), study.once(list_choices)
     specifications = choices.combine()
     reported = _find_reported(study, choices)
     parts = []
@@ -250,7 +250,7 @@ EXPLANATION = (
 
 def estimate_seconds(study: AnalysedStudy) -> float:
     """Estimate the processor time of `compute_curve`, s."""
-    return len(list_choices(study).combine()) * (FIT_S + FIT_ROW_S * len(study.frame))
+    return len(study.once(list_choices).combine()) * (FIT_S + FIT_ROW_S * len(study.frame))
 
 
 ANALYSIS = ExploratoryAnalysis(
@@ -258,6 +258,6 @@ ANALYSIS = ExploratoryAnalysis(
     EXPLANATION,
     _compute,
     has_models,
-    lambda study, table: describe(table, list_choices(study).omitted),
+    lambda study, table: describe(table, study.once(list_choices).omitted),
     estimate_seconds,
 )

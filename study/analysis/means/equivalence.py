@@ -76,6 +76,11 @@ def read_bounds(given: str | float | Sequence[float], *, largest: float = np.inf
         raise ForetellError(text[0].upper() + text[1:]) from None
 
 
+def read_points(given: str) -> Bounds | None:
+    """Read equivalence bounds in percentage points, as `read_bounds`; None of an empty text."""
+    return read_bounds(given, largest=LARGEST_POINTS) if given.strip() else None
+
+
 def compute_p(difference: Floats, se: Floats, df: Floats, bounds: Bounds) -> Floats:
     """Compute p (m,) of two one-sided tests, the larger of both; NaN where there is no standard error."""
     low, high = bounds

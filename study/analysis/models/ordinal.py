@@ -35,7 +35,7 @@ from study.analysis.models.densities import CumulativeLogit
 from study.analysis.models.fitting import FitSettings
 from study.analysis.models.laplace import Block, Laplace
 from study.analysis.models.records import Coefficient, Floats, MixedModel, RandomBlock, RandomEffect, VariancePart
-from study.analysis.models.search import Maximum
+from study.analysis.models.search import LikelihoodMaximum
 
 FAMILY = "ordinal"
 FIRST_SD = 0.5
@@ -185,7 +185,7 @@ def _make_empty_block(data: _Data) -> Block:
     return Block(np.zeros(len(data.level), dtype=np.int64), np.zeros((len(data.level), 1)), ["all"])
 
 
-def _fit_without_random_terms(data: _Data) -> tuple[Maximum, Floats]:
+def _fit_without_random_terms(data: _Data) -> tuple[LikelihoodMaximum, Floats]:
     """Fit the fixed effects and thresholds; return the maximum, and a square scale of the parameters there."""
     likelihood = data.make_likelihood([_make_empty_block(data)])
     below = np.array([data.weight[data.level <= k].sum() for k in range(1, len(data.levels))]) / data.weight.sum()
@@ -200,7 +200,7 @@ def _fit_without_random_terms(data: _Data) -> tuple[Maximum, Floats]:
     return maximum, scale[:-1, :-1]
 
 
-def _climb(likelihood: Laplace, plain: Maximum, scale: Floats, terms: starts.Blocks) -> Maximum:
+def _climb(likelihood: Laplace, plain: LikelihoodMaximum, scale: Floats, terms: starts.Blocks) -> LikelihoodMaximum:
     """Climb from the model without random terms; with few responses from several starts."""
     whole = np.zeros((likelihood.parameters, likelihood.parameters))
     whole[: likelihood.fixed_size, : likelihood.fixed_size] = scale
@@ -216,7 +216,7 @@ def _climb(likelihood: Laplace, plain: Maximum, scale: Floats, terms: starts.Blo
 
 
 def _record(
-    formula: str, data: _Data, likelihood: Laplace, maximum: Maximum, spread: Floats, terms: starts.Blocks
+    formula: str, data: _Data, likelihood: Laplace, maximum: LikelihoodMaximum, spread: Floats, terms: starts.Blocks
 ) -> MixedModel:
     p, fixed = len(data.names), likelihood.fixed_size
     random, blocks = _list_random_terms(likelihood, maximum, spread[fixed:, fixed:], terms)
@@ -258,7 +258,7 @@ def _make_coefficients(names: Sequence[str], values: Floats, covariance: Floats)
 
 
 def _list_random_terms(
-    likelihood: Laplace, maximum: Maximum, spread: Floats, terms: starts.Blocks
+    likelihood: Laplace, maximum: LikelihoodMaximum, spread: Floats, terms: starts.Blocks
 ) -> tuple[tuple[RandomEffect, ...], tuple[RandomBlock, ...]]:
     if not terms:
         return (), ()

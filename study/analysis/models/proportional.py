@@ -87,7 +87,7 @@ def _refuse(is_impossible: bool, reason: str) -> None:
         raise ForetellError(f"Proportional odds were not checked, because {reason}.")
 
 
-def _climb(likelihood: Laplace, at: Floats, cells: Floats, strata: Integers) -> search.Maximum:
+def _climb(likelihood: Laplace, at: Floats, cells: Floats, strata: Integers) -> search.LikelihoodMaximum:
     """Climb from the model with common thresholds, which the larger one contains."""
     p = likelihood.design.shape[1]
     likelihood.at(at)

@@ -127,7 +127,7 @@ class Refits:
         wrong = np.bincount(self._cells, (hits < counts) & rows) > 0
         return right + 2 * wrong
 
-    def _record(self, maximum: search.Maximum, covariance: Floats, n: int) -> MixedModel:
+    def _record(self, maximum: search.LikelihoodMaximum, covariance: Floats, n: int) -> MixedModel:
         model, p = self._model, len(covariance)
         factors = self._likelihood.factors(maximum.parameters[p:])
         blocks = tuple(
@@ -160,7 +160,7 @@ def _list_free(parameters: Floats, fixed: int) -> list[int]:
     return [k for k in range(len(parameters)) if k < fixed or abs(parameters[k]) > NOTHING]
 
 
-def _find_covariance(likelihood: Laplace, maximum: search.Maximum) -> Floats:
+def _find_covariance(likelihood: Laplace, maximum: search.LikelihoodMaximum) -> Floats:
     """Return the coefficients' covariance from the observed information, which differences of the gradient give."""
     p = likelihood.design.shape[1]
     free = _list_free(maximum.parameters, p)

@@ -50,7 +50,7 @@ class _Plateau(Exception):
 
 
 @dataclass(frozen=True)
-class Maximum:
+class LikelihoodMaximum:
     """The end of a search.
 
     Attributes
@@ -65,7 +65,7 @@ class Maximum:
     evaluations: int
 
 
-def climb(likelihood: Laplace, start: Floats, scale: Floats, *, lengthen: bool = True) -> Maximum:
+def climb(likelihood: Laplace, start: Floats, scale: Floats, *, lengthen: bool = True) -> LikelihoodMaximum:
     """Climb to the maximum from `start`; `scale` (square) makes a step of 1 a plausible one in each direction.
 
     With `lengthen`, the steps of the factors are as long as the factors: the scale was made where those are small.
@@ -89,7 +89,7 @@ def climb(likelihood: Laplace, start: Floats, scale: Floats, *, lengthen: bool =
     with suppress(_Plateau):
         minimize(loss, np.zeros(len(start)), jac=True, method="BFGS", options=options)
     steep = float(np.abs(scale.T @ best[0].gradient).max())
-    return Maximum(at_best[0], best[0], steep < SLOPING, len(trace))
+    return LikelihoodMaximum(at_best[0], best[0], steep < SLOPING, len(trace))
 
 
 def _lengthen(scale: Floats, start: Floats, fixed: int) -> Floats:
@@ -147,8 +147,8 @@ def fit(
 
 
 def _best(
-    likelihood: Laplace, first: Maximum, scale: Floats, terms: starts.Blocks
-) -> tuple[Maximum, tuple[starts.End, ...]]:
+    likelihood: Laplace, first: LikelihoodMaximum, scale: Floats, terms: starts.Blocks
+) -> tuple[LikelihoodMaximum, tuple[starts.End, ...]]:
     """Return the best of several searches where responses are few, and the maxima if there are two."""
     responses = float(np.sum(likelihood.responses))
     if not starts.is_few(responses):
@@ -162,14 +162,14 @@ def _best(
     return starts.search(_end(likelihood, first), lowest, terms, search, SDS)
 
 
-def _end(likelihood: Laplace, maximum: Maximum) -> starts.End:
+def _end(likelihood: Laplace, maximum: LikelihoodMaximum) -> starts.End:
     p = likelihood.fixed_size
     beta, theta = maximum.parameters[:p], maximum.parameters[p:]
     sds = tuple(float(np.linalg.norm(factor[0])) for factor in likelihood.factors(theta))
     return starts.End(maximum.point.loglik, sds, beta, theta, maximum.arrived, maximum)
 
 
-def settle_on_boundary(likelihood: Laplace, maximum: Maximum) -> Maximum:
+def settle_on_boundary(likelihood: Laplace, maximum: LikelihoodMaximum) -> LikelihoodMaximum:
     """Set each small standard deviation to 0 where that is as likely: near 0 the likelihood is flat."""
     at = likelihood.fixed_size
     for block in likelihood.blocks:
@@ -217,14 +217,14 @@ def _move_near(start: Floats, likelihood: Laplace, terms: starts.Blocks, near: E
         at += size
 
 
-def take_newton_step(likelihood: Laplace, maximum: Maximum, spread: Floats) -> Maximum:
+def take_newton_step(likelihood: Laplace, maximum: LikelihoodMaximum, spread: Floats) -> LikelihoodMaximum:
     """Take one Newton step from where the search ended, if it leads up."""
     parameters = maximum.parameters + np.nan_to_num(spread) @ maximum.point.gradient
     point = likelihood.at(parameters)
     return replace(maximum, parameters=parameters, point=point) if point.loglik > maximum.point.loglik else maximum
 
 
-def compute_spread(likelihood: Laplace, maximum: Maximum) -> Floats:
+def compute_spread(likelihood: Laplace, maximum: LikelihoodMaximum) -> Floats:
     """Return the covariance of the parameters; NaN of factors at 0, where the likelihood has no parabola."""
     fixed = likelihood.fixed_size
     free = [k for k in range(likelihood.parameters) if k < fixed or abs(maximum.parameters[k]) > formulas.NOTHING]
@@ -236,7 +236,7 @@ def compute_spread(likelihood: Laplace, maximum: Maximum) -> Floats:
 def _build_result(
     plain: Any,
     kept: np.ndarray,
-    maximum: Maximum,
+    maximum: LikelihoodMaximum,
     likelihood: Laplace,
     terms: Sequence[tuple[str, Sequence[str]]],
     spread: Floats,
@@ -284,7 +284,10 @@ def compute_sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]
 
 
 def list_modes(
-    likelihood: Laplace, maximum: Maximum, factors: Sequence[Floats], terms: Sequence[tuple[str, Sequence[str]]]
+    likelihood: Laplace,
+    maximum: LikelihoodMaximum,
+    factors: Sequence[Floats],
+    terms: Sequence[tuple[str, Sequence[str]]],
 ) -> list[dict[str, Any]]:
     blocks, start = [], 0
     for (group, names), block, factor in zip(terms, likelihood.blocks, factors, strict=True):

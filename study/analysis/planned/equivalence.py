@@ -9,8 +9,8 @@ from scipy.stats import t
 from study.analysis.means import equivalence
 from study.analysis.means.adjustment import holm
 from study.analysis.means.equivalence import DIFFERENT, EQUIVALENT, SMALL, UNTESTABLE, write_bounds
-from study.analysis.models.records import Floats
 from study.analysis.models.sentences import coverage_text, describe_p
+from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 from study.plan.equivalence import Bounds
 
@@ -67,7 +67,7 @@ def _describe_row(row: dict[str, object], bounds: Bounds, level: float) -> str:
         return f"{name}: equivalence cannot be tested with these data."
     low, high, p = (_number(row[column]) for column in ("points_low", "points_high", "p_equivalence_holm"))
     within = f"within {write_bounds(bounds)} percentage points"
-    interval = f"{coverage_text(2 * level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
+    interval = f"{coverage_text(2 * level)} CI {write_rounded(low, 1)} to {write_rounded(high, 1)}"
     if said in (EQUIVALENT, SMALL):
         return f"{name}: {said} {within} ({interval}; Holm-corrected {describe_p(p)})."
     verdict = f"{name}: {'different, and ' if said == DIFFERENT else ''}not shown to be equivalent {within}"
@@ -90,8 +90,3 @@ def explain(level: float) -> str:
         "the number of contrasts. p (difference) is that of the contrasts in log-odds, corrected likewise. That no "
         "difference was found is no evidence of equivalence: undecided means that the data show neither."
     )
-
-
-def compute_corrected_p(contrasts: pd.DataFrame, bounds: Bounds, level: float) -> Floats:
-    """Compute the corrected p of equivalence of each contrast (m,); NaN where there is none."""
-    return np.asarray(tabulate(contrasts, bounds, level)["p_equivalence_holm"], dtype=np.float64)

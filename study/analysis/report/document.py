@@ -22,8 +22,8 @@ from study.analysis.words.headings import format_headings
 from study.analysis.words.wording import IN_WORDS
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
+from study.workspace.jinja import load_templates
 from study.workspace.provenance import code_digest
-from study.workspace.templates import load_templates
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
 SHOWN = 14

@@ -12,6 +12,7 @@ from core.names import upper_first
 from study import plots
 from study.analysis.models.sentences import LEVEL, coverage_text, describe_p
 from study.analysis.responses.notices import MODES
+from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
 ROW = 36
@@ -33,7 +34,7 @@ def _sentence(row: dict[str, object], level: float) -> str:
     if np.isnan(low):
         return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
     corrected = describe_p(None if np.isnan(p) else p)
-    interval = f"{coverage_text(level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
+    interval = f"{coverage_text(level)} CI {write_rounded(low, 1)} to {write_rounded(high, 1)}"
     return f"{difference} ({interval}; Holm-corrected {corrected})."
 
 

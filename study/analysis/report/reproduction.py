@@ -19,8 +19,8 @@ from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_ty
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.reading import Responses
 from study.plan.covariates import COVARIATES
+from study.workspace.jinja import load_templates
 from study.workspace.spreadsheets import csv_text
-from study.workspace.templates import load_templates
 
 ROWS = "rows.csv"
 SCRIPTS = ("analysis.R", "analysis.py")

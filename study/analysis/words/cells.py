@@ -43,7 +43,7 @@ def _write_share(value: float) -> str:
 
 def write_rounded(value: float, digits: int, sign: str = "") -> str:
     """Write a rounded number with a minus, and no minus before zero; ``sign`` "+" marks positive ones."""
-    return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "−")
+    return f"{round(float(value), digits) + 0.0:{sign}.{digits}f}".replace("-", "−")
 
 
 def write_ratio(value: float) -> str:

@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.text import read_text
 from study.bundle import Bundle
 from study.collection.access.accounts import ADMINISTRATOR, Account
-from study.collection.access.permissions import DOOR, ROLES, Permission, Role, Rule
+from study.collection.access.permissions import DOOR, ROLES, AccessRule, Permission, Role
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refusal
 from study.store import Connection, members, repository
@@ -130,7 +130,7 @@ def guard(door: Door) -> Door:
     return door
 
 
-def _guard_function(function: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
+def _guard_function(function: Callable[..., Any], rule: AccessRule) -> Callable[..., Any]:
     signature = inspect.signature(function)
     if rule.of and rule.of not in signature.parameters:
         raise TypeError(f"{function.__name__} has no argument {rule.of}.")
@@ -148,14 +148,14 @@ def _guard_function(function: Callable[..., Any], rule: Rule) -> Callable[..., A
     return guarded
 
 
-def _find_permission(rule: Rule, arguments: Mapping[str, Any]) -> Permission:
+def _find_permission(rule: AccessRule, arguments: Mapping[str, Any]) -> Permission:
     assert rule.permission is not None
     if rule.simulated is not None and "live" not in arguments["modes"]:
         return rule.simulated
     return rule.permission
 
 
-def find_studies(workspace: OpenWorkspace, rule: Rule, arguments: Mapping[str, Any]) -> Iterator[str]:
+def find_studies(workspace: OpenWorkspace, rule: AccessRule, arguments: Mapping[str, Any]) -> Iterator[str]:
     """Find the names of the studies that a call is about; "" for the workspace, or for a study that is not known."""
     if rule.of == "study":
         yield arguments["study"]

@@ -62,7 +62,7 @@ ROLES: Mapping[Role, RoleRights] = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class AccessRule:
     """What a function of the door needs.
 
     Attributes
@@ -81,11 +81,11 @@ class Rule:
     simulated: Permission | None = None
 
 
-OWN = Rule(None)
-WORKSPACE = Rule(P.ADMINISTER, "")
-RESPONSES = Rule(P.SEE_OUTCOMES, simulated=P.DESIGN)
+OWN = AccessRule(None)
+WORKSPACE = AccessRule(P.ADMINISTER, "")
+RESPONSES = AccessRule(P.SEE_OUTCOMES, simulated=P.DESIGN)
 
-DOOR: Mapping[str, Rule] = {
+DOOR: Mapping[str, AccessRule] = {
     # About the account itself: each tells only what the account may see.
     "studies": OWN,
     "may": OWN,
@@ -95,47 +95,47 @@ DOOR: Mapping[str, Rule] = {
     "explain_storage_fault": OWN,
     "find_role": OWN,
     # The collection, blinded.
-    "monitor": Rule(P.FOLLOW),
-    "load_interim_status": Rule(P.FOLLOW),
-    "is_blinded": Rule(P.FOLLOW),
-    "list_members": Rule(P.FOLLOW),
-    "begin_preview": Rule(P.PREVIEW),
-    "load_preview_entry": Rule(P.PREVIEW),
-    "add_study": Rule(P.DESIGN, "bundle_folder"),
-    "open_study": Rule(P.COLLECT, "bundle_folder"),
-    "close_study": Rule(P.COLLECT),
-    "pause_study": Rule(P.COLLECT),
-    "resume_study": Rule(P.COLLECT),
+    "monitor": AccessRule(P.FOLLOW),
+    "load_interim_status": AccessRule(P.FOLLOW),
+    "is_blinded": AccessRule(P.FOLLOW),
+    "list_members": AccessRule(P.FOLLOW),
+    "begin_preview": AccessRule(P.PREVIEW),
+    "load_preview_entry": AccessRule(P.PREVIEW),
+    "add_study": AccessRule(P.DESIGN, "bundle_folder"),
+    "open_study": AccessRule(P.COLLECT, "bundle_folder"),
+    "close_study": AccessRule(P.COLLECT),
+    "pause_study": AccessRule(P.COLLECT),
+    "resume_study": AccessRule(P.COLLECT),
     # Participants.
-    "set_access": Rule(P.ADMIT),
-    "personal_links": Rule(P.ADMIT),
-    "release_quota_place": Rule(P.MANAGE_PARTICIPANTS),
-    "withdraw_participant": Rule(P.MANAGE_PARTICIPANTS),
-    "collect_subject_data": Rule(P.MANAGE_PARTICIPANTS),
-    "send_message": Rule(P.MANAGE_PARTICIPANTS),
-    "list_messages": Rule(P.MANAGE_PARTICIPANTS),
-    "exclude": Rule(P.MANAGE_PARTICIPANTS),
-    "exclusions": Rule(P.MANAGE_PARTICIPANTS),
-    "bonus": Rule(P.MANAGE_PARTICIPANTS),
-    "reconcile": Rule(P.MANAGE_PARTICIPANTS),
+    "set_access": AccessRule(P.ADMIT),
+    "personal_links": AccessRule(P.ADMIT),
+    "release_quota_place": AccessRule(P.MANAGE_PARTICIPANTS),
+    "withdraw_participant": AccessRule(P.MANAGE_PARTICIPANTS),
+    "collect_subject_data": AccessRule(P.MANAGE_PARTICIPANTS),
+    "send_message": AccessRule(P.MANAGE_PARTICIPANTS),
+    "list_messages": AccessRule(P.MANAGE_PARTICIPANTS),
+    "exclude": AccessRule(P.MANAGE_PARTICIPANTS),
+    "exclusions": AccessRule(P.MANAGE_PARTICIPANTS),
+    "bonus": AccessRule(P.MANAGE_PARTICIPANTS),
+    "reconcile": AccessRule(P.MANAGE_PARTICIPANTS),
     # Outcomes.
     "responses": RESPONSES,
     "load_participants": RESPONSES,
     "log_export": RESPONSES,
-    "unblind": Rule(P.SEE_OUTCOMES),
-    "replay": Rule(P.SEE_OUTCOMES),
-    "run_interim_analysis": Rule(P.SEE_OUTCOMES),
-    "load_interim_analyses": Rule(P.SEE_OUTCOMES, "study_hash"),
-    "count_exclusions": Rule(P.SEE_OUTCOMES, "study_hash"),
+    "unblind": AccessRule(P.SEE_OUTCOMES),
+    "replay": AccessRule(P.SEE_OUTCOMES),
+    "run_interim_analysis": AccessRule(P.SEE_OUTCOMES),
+    "load_interim_analyses": AccessRule(P.SEE_OUTCOMES, "study_hash"),
+    "count_exclusions": AccessRule(P.SEE_OUTCOMES, "study_hash"),
     # Study files. A new study belongs to the account that makes it.
-    "save_study_file": Rule(P.DESIGN, "path"),
+    "save_study_file": AccessRule(P.DESIGN, "path"),
     "copy_study": OWN,
-    "copy_pilot": Rule(P.DESIGN, "path"),
-    "rename_study": Rule(P.DESIGN, "path"),
-    "archive_study": Rule(P.DESIGN, "path"),
-    "restore_study": Rule(P.DESIGN, "path"),
-    "start_build": Rule(P.DESIGN, "path"),
-    "start_simulation": Rule(P.DESIGN),
+    "copy_pilot": AccessRule(P.DESIGN, "path"),
+    "rename_study": AccessRule(P.DESIGN, "path"),
+    "archive_study": AccessRule(P.DESIGN, "path"),
+    "restore_study": AccessRule(P.DESIGN, "path"),
+    "start_build": AccessRule(P.DESIGN, "path"),
+    "start_simulation": AccessRule(P.DESIGN),
     # Image sets and networks: each function checks who added the item.
     "find_file_limits": OWN,
     "explain_adding_refusal": OWN,
@@ -149,9 +149,9 @@ DOOR: Mapping[str, Rule] = {
     "add_network_files": WORKSPACE,
     "remove_network": OWN,
     # Members.
-    "set_member": Rule(P.MANAGE_MEMBERS),
-    "remove_member": Rule(P.MANAGE_MEMBERS),
-    "make_member_link": Rule(P.MANAGE_MEMBERS),
+    "set_member": AccessRule(P.MANAGE_MEMBERS),
+    "remove_member": AccessRule(P.MANAGE_MEMBERS),
+    "make_member_link": AccessRule(P.MANAGE_MEMBERS),
     # The workspace as a whole.
     "list_accounts": WORKSPACE,
     "make_account_link": WORKSPACE,

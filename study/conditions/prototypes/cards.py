@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PIL import Image
 from torch import Tensor
 
-from core.concepts.prototypes import Match, Part, find_matches, locate_part, show_match
+from core.concepts.prototypes import ImagePart, Match, find_matches, locate_part, show_match
 from core.drawing.views import view
 from core.network.classifier import Classifier
 from study.conditions.parts import mark_part, scale_part
@@ -39,7 +39,7 @@ def describe_input(classifier: Classifier, inputs: Tensor, k: int) -> tuple[Matc
     return find_matches(classifier, inputs, k, count=COUNT)
 
 
-def _join(pairs: Sequence[tuple[Image.Image, Part]], size: tuple[int, int]) -> Image.Image:
+def _join(pairs: Sequence[tuple[Image.Image, ImagePart]], size: tuple[int, int]) -> Image.Image:
     width, height = size
     gap = max(2, width // GAP)
     half = ((width - gap) // 2, (height - gap) // 2)

@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from core.concepts.prototypes import Part
+from core.concepts.prototypes import ImagePart
 from core.drawing.rendering import AGAINST, FOR
 from study.conditions.lettering import fit_text
 from study.conditions.parts import mark_part, scale_part
@@ -41,7 +41,7 @@ class ShownPart:
         That, as a part of what all x-features add to an image of the class; below 0 it speaks against the class.
     """
 
-    part: Part
+    part: ImagePart
     adds: float
     strength: float
 
@@ -67,13 +67,13 @@ def choose_parts(features: ClassFeatures, maps: Tensor) -> tuple[ShownPart, ...]
     )
 
 
-def find_part(values: Tensor) -> Part:
+def find_part(values: Tensor) -> ImagePart:
     """Find the part with the largest sum of values (h, w), a quarter of the image on a side."""
     height, width = values.shape
     side = ceil(height / SHARE), ceil(width / SHARE)
     sums = torch.nn.functional.avg_pool2d(values[None, None], side, stride=1)[0, 0]
     row, column = divmod(int(sums.argmax()), sums.shape[1])
-    return Part(column / width, row / height, (column + side[1]) / width, (row + side[0]) / height)
+    return ImagePart(column / width, row / height, (column + side[1]) / width, (row + side[0]) / height)
 
 
 def word_strength(strength: float, texts: Mapping[str, str]) -> str:

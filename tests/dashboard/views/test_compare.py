@@ -14,11 +14,11 @@ from core.drawing.sheet import ImageItem
 from core.types import Explanation, silent
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
-from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.heatmaps.difference import HIGHER, LOWER, draw_difference, subtract_heatmaps
 from dashboard.explore.heatmaps.sheet import GAP, SIDE, WIDE_SIDE, draw_sheet, draw_stacked_sheet
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.source import open_from_set
-from dashboard.explore.table import Cell, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import OTHER, settled
 
@@ -58,7 +58,9 @@ def test_both_heatmaps_are_next_to_the_one_image(opened) -> None:
     """Catches the same image twice with the heatmaps below the screen, and a phone that shows one network's alone."""
     pair = [ClassifiedImage(name, open_from_set(gallery_of(name, "adversarial"), "adversarial", 3)) for name in PAIR]
     rows = {"gradient": tuple(Cell(request_of(seen), request_of(seen).compute(silent)) for seen in pair)}
-    table = HeatmapTable("", tuple(s.column(s.model) for s in pair), rows, "Own", HeatmapStyle(), is_pair=True)
+    table = HeatmapTable(
+        "", tuple(HeatmapColumn(s, None, (s.model,)) for s in pair), rows, "Own", HeatmapStyle(), is_pair=True
+    )
     assert table.shares_image
     for sheet, least in ((draw_sheet(table), SIDE), (draw_stacked_sheet(table), (WIDE_SIDE - GAP) // 2)):
         drawn = [item for item in sheet.items if isinstance(item, ImageItem) and item.height > 20]
@@ -118,10 +120,10 @@ def test_the_difference_is_of_heatmaps_that_are_scaled_first(opened) -> None:
     found = subtract_heatmaps(row, HeatmapStyle().quantile, (side, side))
     assert np.abs(found[:, : -side // 4 - 2]).max() < 1e-6
     np.testing.assert_allclose(found[:, -side // 4 + 2 :], -0.5, atol=1e-6)
-    column = seen.column("")
+    column = HeatmapColumn(seen, None, ("",))
     for pair, colour in ((row, LOWER), (row[::-1], HIGHER)):
         drawn = np.asarray(draw_difference(column, pair, HeatmapStyle().quantile), dtype=float)
-        grey = np.asarray(column.seen.draw(column.seen.size(drawn.shape[1]), "L"), dtype=float)[..., None]
+        grey = np.asarray(seen.view.draw(seen.view.size(drawn.shape[1]), "L"), dtype=float)[..., None]
         place = (slice(None), slice(-20, None))
         np.testing.assert_allclose(drawn[place], (grey[place] + colour) / 2, atol=1)
         np.testing.assert_allclose(drawn[:, :200], grey[:, :200].repeat(3, 2), atol=1)

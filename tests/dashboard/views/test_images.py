@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import source
 from dashboard.explore.heatmaps import grid as grid_widget
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
+from dashboard.explore.table import HeatmapColumn
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import OTHER, script, settled
 
@@ -115,7 +116,7 @@ def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace:
     stranger, own = ClassifiedImage("models/other.py", chosen), ClassifiedImage("scenes", chosen)
     assert stranger.verdict == f"not scored: this network has no class {chosen.truth}"
     assert own.verdict in ("right", f"wrong, true class: {chosen.truth}")
-    columns = [(seen, seen.predicted_class, seen.column()) for seen in (own, stranger)]
+    columns = [HeatmapColumn(seen, seen.predicted_class, ()) for seen in (own, stranger)]
     assert grid_widget.title_of(columns, ["gradient"]) == "scenes and other: Gradient"
 
 

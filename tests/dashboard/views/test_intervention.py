@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.heatmaps.intervention import intervene
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.source import open_from_set
 from dashboard.shared import cache
 from data.scenes.generator import render

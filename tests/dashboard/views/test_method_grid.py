@@ -17,9 +17,9 @@ from dashboard.explore import heatmap_jobs
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps.agreement import draw_matrix, order_methods, tabulate_agreement
-from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.source import open_from_set
-from dashboard.explore.table import Cell, HeatmapTable
+from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.jobs import pool
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.conftest import settled
@@ -75,7 +75,7 @@ def test_the_agreement_of_methods_is_the_mean_correlation_over_the_images(opened
         asked = [HeatmapRequest(s.classifier, method, s.inputs, s.predicted_class, 0, {}) for s in seen]
         rows[method] = tuple(Cell(one, one.compute(lambda *_: None)) for one in asked)
     rows["grad_cam"] = (rows["grad_cam"][0], Cell(rows["grad_cam"][1].request))
-    shown = HeatmapTable("", tuple(s.column("") for s in seen), rows, "Own", HeatmapStyle())
+    shown = HeatmapTable("", tuple(HeatmapColumn(s, None, ("",)) for s in seen), rows, "Own", HeatmapStyle())
 
     def correlate(a: str, b: str, k: int) -> float:
         sizes = [rows[name][k].explanation.evidence[0].abs().ravel().numpy() for name in (a, b)]

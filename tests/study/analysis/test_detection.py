@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,21 @@ def test_a_condition_without_errors_costs_neither_the_others_nor_the_planned_res
     results.write(responses.prepare(perfect), tmp_path)
     reason = "No explanation: no finite d' and criterion, because participants never reported an error where the AI is "
     assert f"{reason}right." in (tmp_path / "report.md").read_text()
+
+
+def test_both_analyses_read_one_fit_of_the_same_responses_and_of_no_others(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches the model of both fitted twice, and the fit of one study's responses read for another's."""
+    fitted, fit = [], detection.fit
+    monkeypatch.setattr(detection, "fit", lambda given: fitted.append(given) or fit(given))
+    study = AnalysedStudy(responses.prepare(frame))
+    table, _ = detection.BY_CONDITION.compute(study)
+    differences, _ = detection.DIFFERENCES.compute(study)
+    assert len(fitted) == 1
+    assert differences["difference"][0] == pytest.approx(table["dprime"][1] - table["dprime"][0])
+    some = replace(study, data=responses.prepare(frame[frame["participant"] != "p0"]))
+    assert detection.BY_CONDITION.compute(some)[0]["dprime"][0] != table["dprime"][0]
 
 
 def test_the_criterion_compares_misses_with_false_alarms() -> None:

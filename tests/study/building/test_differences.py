@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from core.network.device import arithmetic
+from core.network.device import describe_arithmetic
 from study.building.differences import ARITHMETIC, differences
 from study.bundle import Bundle, Manifest, Trial
 from study.facts import HeatmapFacts, TeachingFacts
@@ -96,6 +96,6 @@ def test_the_arithmetic_names_the_threads() -> None:
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        assert arithmetic(torch.device("cpu")).endswith("2 thread(s)")
+        assert describe_arithmetic(torch.device("cpu")).endswith("2 thread(s)")
     finally:
         torch.set_num_threads(threads)
