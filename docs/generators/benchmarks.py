@@ -210,8 +210,8 @@ BENCHMARKS = (
         "Confidence and response times",
         "Bias and coverage of meta-d' and its ratio to d', and of the parameters of response times, in simulated "
         "studies of 20 participants with 60 responses "
-        "([what they are](../docs/how-to/analyse-confidence-and-times.md)). Drift rates are a little too large where "
-        "few responses are wrong.",
+        "([what they are](../docs/how-to/analyse-confidence-and-times.md)). With so few responses drift rates are a "
+        "little too large and sigma too small, so that their intervals cover less.",
         "--studies 300",
         tables.tabulate_recovery,
         tables.plot_recovery,
