@@ -59,7 +59,7 @@ def estimate_participants(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ForetellError
-        There are no response times, or too few responses of everybody.
+        There are no response times, or too few responses of every participant.
     """
     timed = _select_timed(frame)
     rows = []

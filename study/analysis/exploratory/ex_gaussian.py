@@ -55,7 +55,7 @@ def estimate_participants(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ForetellError
-        There are no response times, or too few of everybody.
+        There are no response times, or too few of every participant.
     """
     timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
     if timed.empty:
