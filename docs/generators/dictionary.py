@@ -63,7 +63,8 @@ RESULTS = """\
 | `equivalence.csv` | where the plan has bounds: two one-sided tests of each contrast in percentage points |
 | `bayes_factors.csv` | where the plan has a prior: Bayes factors for no difference of each contrast |
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
-| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% intervals over participants |
+| `figure1.csv`, `.html`, `.svg` | Figure 1: accuracy by condition and trial type, 95% intervals over participants |
+| `contrasts.svg`, `exploratory_*.svg` | the contrasts, and the figures of the exploratory analyses, for a manuscript |
 | `exploratory_*.csv` | exploratory analyses: random effects, signal detection, learning, calibration, ... |
 | `rows.csv` | the rows as analysed, after exclusions; participants are numbered |
 | `analysis.R`, `analysis.py` | scripts (R with lme4; Python) that compute all planned numbers again next to these |

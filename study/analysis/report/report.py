@@ -94,7 +94,7 @@ class Report:
     def draft(self) -> Manuscript:
         """The method and results sections."""
         title = composition.write_title(self.data.task, self.manifest)
-        return write_draft(title, self.headline, self.plan, self.manifest, self.tables)
+        return write_draft(title, self.headline, self.plan, self.manifest, self.tables, self.figure[0])
 
     def describe_models(self) -> Files:
         """Return the files of models, tests, contrasts and Figure 1, which need no further analysis."""
@@ -115,6 +115,7 @@ class Report:
     def describe_all(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> Files:
         """Return the files of the exploratory analyses, as of `explore`, and the report itself."""
         from study.analysis.report.manuscript.word import write_word
+        from study.analysis.report.static import write_figures
 
         draft = self.draft
         contents = {**self._fill(results, absent), "draft": draft}
@@ -122,6 +123,10 @@ class Report:
             **_format_tables({f"exploratory_{result.name}": result.table for result in results}),
             **{name: document.render(name, **contents) for name in ("report.md", "report.html")},
             **{f"{name}.tex": table.latex for name, table in list_tables(self.headline, self.tables).items()},
+            **write_figures(
+                {one.file: one.figure for one in draft.figures}
+                | {f"exploratory_{result.name}.svg": result.figure for result in results}
+            ),
             "manuscript.md": draft.markdown,
             "manuscript.docx": write_word(draft),
         }

@@ -42,7 +42,7 @@ def make_report() -> Report:
 
 
 def make_draft(report: Report) -> Manuscript:
-    return write_draft("A study", report.finding, report.plan, report.manifest, report.tables)
+    return write_draft("A study", report.finding, report.plan, report.manifest, report.tables, report.figure[0])
 
 
 def test_the_method_states_plan_and_data() -> None:
@@ -62,7 +62,8 @@ def test_the_method_states_plan_and_data() -> None:
 def test_the_design_is_that_of_the_manifest(tmp_path: Path) -> None:
     """Catches a draft that describes another number of trials, network or condition than the study was frozen with."""
     manifest = Bundle(write_bundle(tmp_path, name="shown")).manifest
-    draft = write_draft("A study", make_report().finding, None, manifest, make_report().tables)
+    report = make_report()
+    draft = write_draft("A study", report.finding, None, manifest, report.tables, report.figure[0])
     said = draft.method["Design and materials"]
     assert f"image classifier {manifest.classifier['name']}." in said
     assert (
@@ -139,4 +140,7 @@ def test_simulated_participants_are_called_so() -> None:
     report = make_report()
     frame = report.data.frame.assign(mode="sim")
     given: HeadlineResult = replace(report.finding, data=replace(report.data, frame=pd.DataFrame(frame)))
-    assert "participants are simulated" in write_draft("s", given, None, None, report.tables).method["Participants"]
+    assert (
+        "participants are simulated"
+        in write_draft("s", given, None, None, report.tables, report.figure[0]).method["Participants"]
+    )

@@ -123,6 +123,8 @@ def test_files(tmp_path: Path) -> None:
     names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
     names |= {"figure1.html", "report.md", "report.html", "random_effects.csv", "rows.csv", "analysis.R", "analysis.py"}
     names |= {"manuscript.md", "manuscript.docx", "contrasts.tex", "models.tex", "random_effects.tex"}
+    drawn = ("figure1", "contrasts", "exploratory_detection", "exploratory_projection", "exploratory_learning")
+    names |= {f"{name}.svg" for name in drawn}
     explored = {
         f"exploratory_{name}.csv"
         for name in (

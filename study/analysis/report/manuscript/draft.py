@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from study.analysis.models.sentences import coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.report import captions
 from study.analysis.report.finding import HeadlineResult
+from study.analysis.report.headline import forest
 from study.analysis.report.manuscript.findings import write_results
-from study.analysis.report.manuscript.manuscript import Manuscript, ManuscriptTable
+from study.analysis.report.manuscript.manuscript import Manuscript, ManuscriptFigure, ManuscriptTable
 from study.analysis.report.manuscript.method import write_method
 from study.bundle import Manifest
 
@@ -22,8 +24,9 @@ def write_draft(
     plan: PlannedAnalysis | None,
     manifest: Manifest | None,
     tables: Mapping[str, pd.DataFrame],
+    accuracy: go.Figure,
 ) -> Manuscript:
-    """Write the draft of a report with these tables, by the names of their files."""
+    """Write the draft of a report with these tables, by the names of their files, and Figure 1."""
     method = write_method(finding.analysis, finding.data, plan, manifest, finding.level)
     model = finding.analysis.largest
     coefficients = ManuscriptTable(
@@ -31,7 +34,21 @@ def write_draft(
         tables["table1"].drop(columns=["stars", "odds_ratio"]),
         captions.explain_table_1(model).partition(" * ")[0],
     )
-    return Manuscript(title, method, write_results(finding), [*list_tables(finding, tables).values(), coefficients])
+    figures = [
+        ManuscriptFigure("Accuracy by Condition and Trial Type", accuracy, captions.FIGURE_1, "figure1.svg"),
+        *_draw_contrasts(finding),
+    ]
+    shown = [*list_tables(finding, tables).values(), coefficients]
+    return Manuscript(title, method, write_results(finding), shown, figures)
+
+
+def _draw_contrasts(finding: HeadlineResult) -> list[ManuscriptFigure]:
+    """Draw the contrasts, where any has an estimate."""
+    if finding.contrasts.empty or finding.contrasts["points"].isna().all():
+        return []
+    drawn = forest(finding.contrasts, finding.level, simulated=finding.data.has_simulated)
+    note = f"Marks are differences, with their {coverage_text(finding.level)} intervals, uncorrected."
+    return [ManuscriptFigure("Differences in Accuracy Between Conditions", drawn, note, "contrasts.svg")]
 
 
 def list_tables(finding: HeadlineResult, tables: Mapping[str, pd.DataFrame]) -> dict[str, ManuscriptTable]:

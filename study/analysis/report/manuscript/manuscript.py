@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
 
 from study.analysis.report.document import format_cells, list_headings
 from study.analysis.report.latex import write_table
@@ -37,8 +38,17 @@ class ManuscriptTable(NamedTuple):
         return write_table(self.columns, format_cells(self.table))
 
 
+class ManuscriptFigure(NamedTuple):
+    """A figure with its title and the note beneath it, and the file that has it too."""
+
+    title: str
+    figure: go.Figure
+    note: str
+    file: str
+
+
 class Manuscript(NamedTuple):
-    """A draft: paragraphs of the method by their headings, those of the results, and tables.
+    """A draft: paragraphs of the method by their headings, those of the results, tables and figures.
 
     In a paragraph, `*` surrounds italics and a backtick formulas.
     """
@@ -47,6 +57,7 @@ class Manuscript(NamedTuple):
     method: Mapping[str, str]
     results: Sequence[str]
     tables: Sequence[ManuscriptTable]
+    figures: Sequence[ManuscriptFigure]
 
     @property
     def references(self) -> list[str]:
@@ -60,5 +71,9 @@ class Manuscript(NamedTuple):
         parts = [
             *(f"# {self.title}", DRAFT, "## Method", *method, "## Results", *self.results),
             *("## References", *self.references),
+            *(
+                f"**Figure {number}**\n*{one.title}*\n\n![{one.title}]({one.file})\n\n*Note.* {one.note}"
+                for number, one in enumerate(self.figures, start=1)
+            ),
         ]
         return "\n\n".join(parts) + "\n"

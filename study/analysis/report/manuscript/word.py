@@ -13,7 +13,8 @@ from docx.oxml.parser import OxmlElement
 from docx.shared import Inches, Pt
 
 from study.analysis.report.document import format_cells, split_marks
-from study.analysis.report.manuscript.manuscript import DRAFT, Manuscript, ManuscriptTable
+from study.analysis.report.manuscript.manuscript import DRAFT, Manuscript, ManuscriptFigure, ManuscriptTable
+from study.analysis.report.static import write_png
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -51,6 +52,8 @@ def write_word(draft: Manuscript) -> bytes:
         _indent(_add_text(document.add_paragraph(), text))
     for number, table in enumerate(draft.tables, start=1):
         _add_table(document, table, number)
+    for number, figure in enumerate(draft.figures, start=1):
+        _add_figure(document, figure, number)
     return _save(document)
 
 
@@ -80,12 +83,24 @@ def _indent(paragraph: Paragraph) -> None:
     paragraph.paragraph_format.left_indent, paragraph.paragraph_format.first_line_indent = Pt(36), Pt(-36)
 
 
+def _add_figure(document: Document, shown: ManuscriptFigure, number: int) -> None:
+    _add_title(document, f"Figure {number}", shown.title)
+    document.add_picture(io.BytesIO(write_png(shown.figure)), Inches(WIDTH))
+    document.paragraphs[-1].paragraph_format.keep_with_next = True
+    _add_text(document.add_paragraph(), f"*Note.* {shown.note}").paragraph_format.space_after = Pt(24)
+
+
+def _add_title(document: Document, number: str, title: str) -> None:
+    """Add the number and title of a table or figure, above it as in APA style."""
+    added = document.add_paragraph()
+    added.paragraph_format.keep_with_next = True
+    added.add_run(number).bold = True
+    added.add_run("\n")
+    added.add_run(title).italic = True
+
+
 def _add_table(document: Document, shown: ManuscriptTable, number: int) -> None:
-    title = document.add_paragraph()
-    title.paragraph_format.keep_with_next = True
-    title.add_run(f"Table {number}").bold = True
-    title.add_run("\n")
-    title.add_run(shown.title).italic = True
+    _add_title(document, f"Table {number}", shown.title)
     rows = [shown.columns, *format_cells(shown.table)]
     table = document.add_table(len(rows), len(rows[0]))
     table.autofit = False
