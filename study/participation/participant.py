@@ -26,8 +26,8 @@ from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
 from study.participation.screens import find_letters
+from study.participation.training import list_reservoir, open_training, write_feedback
 from study.plan.procedure import Procedure, procedure_of
-from study.plan.texts import texts_of
 from study.store import Connection, identities, repository, responses
 from study.store.rows import SessionRow, Side
 from study.tasks import find_task
@@ -93,6 +93,15 @@ class Participant(Arrivals):
 
         return self._workspace.store.read(work)
 
+    def list_reservoir(self, token: str) -> list[dict[str, Any]]:
+        """List the training images that the participant has seen, with what was shown and opened then."""
+
+        def work(db: Connection) -> list[dict[str, Any]]:
+            session = session_of_token(db, token)
+            return list_reservoir(db, session, self._workspace.manifest_of(session))
+
+        return self._workspace.store.read(work)
+
     def consent(
         self, token: str, agreed: bool, device: ClientDevice | None = None, tab: str | None = None
     ) -> dict[str, Any]:
@@ -126,7 +135,7 @@ class Participant(Arrivals):
             manifest = self._workspace.manifest_of(session)
             code, message = responding.record(db, session, manifest, response, self._workspace.clock())
             is_last = session["position"] > response.trial_index
-            feedback = self._feedback(session, response.trial_index) if code in (200, 201) and is_last else None
+            feedback = self._feedback(db, session, response.trial_index) if code in (200, 201) and is_last else None
             return Ack(code, message, feedback, self._state(db, session))
 
         return self._workspace.store.submit(work)
@@ -263,10 +272,9 @@ class Participant(Arrivals):
         who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
-    def _feedback(self, session: SessionRow, trial_index: int) -> str | None:
-        """Return what the task seals, for practice trials only."""
-        if trial_index >= session["practice"]:
-            return None
+    def _feedback(self, db: Connection, session: SessionRow, trial_index: int) -> str | None:
+        """Return what the task seals, for practice and training trials only."""
         manifest = self._workspace.manifest_of(session)
-        sealed = find_task(manifest.config).find_sealed(manifest.practice[trial_index])
-        return texts_of(manifest)["feedback"].replace("{name}", sealed)
+        if trial_index < session["practice"]:
+            return write_feedback(manifest, manifest.practice[trial_index])
+        return open_training(db, session, manifest, trial_index)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
+from study.analysis.responses.blocks import find_wrong_blocks, leave_out_training, list_seen_columns
 from study.analysis.responses.faults import (
     find_mixed_tasks,
     find_repeats,
@@ -22,7 +23,7 @@ from study.analysis.responses.faults import (
     list_task_columns,
     name_task,
 )
-from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
+from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -31,7 +32,7 @@ from study.workspace.tables import Comma, is_numeric, mark_missing, parse_number
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = (
     "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
-    "rt_ms", "confidence",
+    "block", "n_training", "rt_ms", "confidence",
 )  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
@@ -55,7 +56,8 @@ class Responses:
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps.
+        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps; n_training
+        in studies with blocks, without the responses in training.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -188,6 +190,7 @@ def prepare(
     if problems:
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
+    renamed, trained = leave_out_training(renamed)
     complete = renamed.dropna(subset=list(REQUIRED))
     problems = list(_problems(complete))
     if problems:
@@ -204,16 +207,8 @@ def prepare(
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
     used = {(columns or {}).get(ours, ours) for ours in renamed}
     words = describe_missing_words({column: n for column, n in (missing_words or {}).items() if column in used})
-    messages = (*stripped, *words, *list_notices(renamed, complete))
-    return Responses(true, len(renamed) - len(complete), messages, placebo, dates=_find_dates(frame))
-
-
-def _find_dates(frame: pd.DataFrame) -> tuple[str, str] | None:
-    """Find the days of the first and the last row; None unless every row has one."""
-    days = sorted(set(frame["received_at"].astype(str).str[:10])) if "received_at" in frame else []
-    if not days or pd.to_datetime(pd.Series(days), format="%Y-%m-%d", errors="coerce").isna().any():
-        return None
-    return days[0], days[-1]
+    messages = (*stripped, *words, *trained, *list_notices(renamed, complete))
+    return Responses(true, len(renamed) - len(complete), messages, placebo, dates=find_dates(frame))
 
 
 def _refusal(name: str, problems: list[str]) -> ForetellError:
@@ -266,6 +261,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
                 f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
             )
+    yield from find_wrong_blocks(frame)
     yield from find_mixed_tasks(frame)
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
@@ -337,7 +333,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("trial", "mode", "item", "truth", "choice", *list_first_columns(frame), *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
-    for name in NUMBERS:
+    for name in (*NUMBERS, *list_seen_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy
