@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from study.bundle import LETTERS, Trial
 from study.conditions import CONDITIONS
 from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
+from study.participation.blocks import BlockPlace, read_place
 from study.participation.catch import catch_trials
 from study.participation.messages import list_unseen
 from study.participation.page import list_remaining_assets, page_state
@@ -50,11 +52,12 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right buttons.
+    """A trial as only a simulated participant sees it: all of it, the condition's factors, the task, the right buttons.
 
     ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each. Of several classes, the
     true one is the last of the wrong ones where the AI errs.
     ``first_right`` says whether the first of two responses was right; None before it, and in a trial of one step.
+    ``place`` is the trial's place among the blocks of the study, if it has any.
     """
 
     trial: Trial
@@ -63,6 +66,8 @@ class SimulatedTrial:
     right: tuple[Side, ...]
     wrong: tuple[Side, ...]
     first_right: bool | None
+    place: BlockPlace | None = None
+    shows_examples: bool = False
 
 
 def _sort_sides(letters: Mapping[str, str], right: str, truth: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
@@ -206,7 +211,9 @@ class Participant(Arrivals):
             sides = _sort_sides(find_letters(planned), right, truth)
             earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
             first_right = earlier[0]["side"] in sides[0] if earlier else None
-            return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, *sides, first_right)
+            place = read_place(json.loads(planned["screen_json"]))
+            shown = condition.shows_saliency, task, *sides, first_right, place, condition.shows_examples
+            return SimulatedTrial(condition.read(trial), *shown)
 
         return self._workspace.store.read(work)
 
