@@ -111,6 +111,12 @@ def describe_block(screen: Mapping[str, Any], manifest: Manifest, texts: Mapping
     return said | {"reservoir": place.kind == "test" and blocks.reservoir}
 
 
+def draft_opening(manifest: Manifest, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Describe the page before the first block of a study that has no trials yet; nothing without blocks."""
+    first = {MARK: asdict(BlockPlace("training", 1, 1, 0))}
+    return {key: said for key, said in describe_block(first, manifest, texts).items() if key == "opening"}
+
+
 def _list_keys(kind: BlockKind, blocks: Blocks) -> list[str]:
     """List the texts of the page before a block."""
     if kind == "training":

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.participation.blocks import describe_block, is_test, opens_block
+from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
 from study.participation.responding import count_earlier
 from study.participation.screens import count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
@@ -118,6 +118,8 @@ def draft_trial_state(
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
+    if page == "main":
+        trial |= draft_opening(manifest, texts)
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
         hidden = hide_explanation(trial) if step == 1 else describe_second_step(texts, condition, trial, "right")

@@ -20,6 +20,7 @@ from study.analysis.responses.reading import prepare
 from study.bundle import Bundle, Manifest
 from study.collection.integrity import find_faults, find_unplayable
 from study.participation.blocks import Block, draw_blocks, read_place
+from study.participation.draft import make_draft_manifest, make_state
 from study.participation.screens import plan
 from study.plan.config import StudyConfig
 from study.plan.procedure import Blocks
@@ -319,3 +320,10 @@ def test_orders_have_no_long_runs_in_a_block(bundle: MakeBundle) -> None:
                 runs = [0] + [i for i, (a, b) in enumerate(pairwise(sides), 1) if a != b] + [len(sides)]
                 assert max(b - a for a, b in pairwise(runs)) <= 3
     assert len(orders) == 30
+
+
+def test_a_draft_shows_the_page_before_the_first_block() -> None:
+    """Catches the page of texts that says, before training, that nothing is told any more."""
+    drafted = make_draft_manifest(tomllib.loads(DEMO.read_text(encoding="utf-8")) | {"blocks": BLOCKS}, "de")
+    assert make_state(drafted, "main")["trial"]["opening"]["title"] == "Training 1 von 2"
+    assert "opening" not in make_state(drafted, "trial")["trial"]

@@ -115,7 +115,8 @@ def _resample(right: Floats, given: Floats, rng: np.random.Generator, draws: int
 
 def _divide(above: Floats, below: Floats) -> Floats:
     """Divide; missing where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
+    missing = np.full(np.shape(above), np.nan)
+    return np.asarray(np.divide(above, below, out=missing, where=below > 0), dtype=np.float64)
 
 
 def _average(ratios: Floats, steps: list[float]) -> Floats:
