@@ -104,8 +104,8 @@ def _choose_blocks(editor: Editor) -> None:
     """Alternate training and test, or not."""
     label = "Train participants, then test them"
     explained = (
-        "Blocks of training, with the condition's explanation and the AI's prediction after the response, alternate with "
-        "blocks of test, with the image alone. Only responses in test are analysed."
+        "Blocks of training, with the explanation and, after the response, the AI's prediction, alternate with blocks "
+        "of test, with the image alone. Only responses in test are analysed."
     )
     if _toggle_table(editor, "blocks", FIRST_BLOCKS, label, explained):
         show_all(editor, BLOCKS, 3)
