@@ -19,8 +19,8 @@ export async function offer({ block, index, reservoir }, { net, study, state }) 
 function makeFold() {
   document.head.append(make("link", { rel: "stylesheet", href: "/runner/reservoir.css" }));
   const made = make("details", { id: "reservoir", className: "reservoir", hidden: true }, make("summary"), make("div", { tabIndex: 0, translate: false }));
-  // The keys that open the fold are no wrong response keys; those of the names respond.
-  made.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) event.stopPropagation(); });
+  // The space bar, which opens the fold, is no wrong key of a response; those of the names respond.
+  made.addEventListener("keydown", (event) => { if (event.key === " ") event.stopPropagation(); });
   $("trial").querySelector("footer").before(made);
   return made;
 }

@@ -327,3 +327,13 @@ def test_a_draft_shows_the_page_before_the_first_block() -> None:
     drafted = make_draft_manifest(tomllib.loads(DEMO.read_text(encoding="utf-8")) | {"blocks": BLOCKS}, "de")
     assert make_state(drafted, "main")["trial"]["opening"]["title"] == "Training 1 von 2"
     assert "opening" not in make_state(drafted, "trial")["trial"]
+
+
+def test_short_blocks_use_each_type_equally_often_in_all_rounds(bundle: MakeBundle) -> None:
+    """Blocks of two and of one of three types. Catches one type that is always in test, and so never learned."""
+    for seed in range(5):
+        made = draw(make_manifest(bundle), Blocks(training=2, test=1, rounds=3), seed)
+        for kind, times in (("training", 2), ("test", 1)):
+            counts = Counter(trial.trial_type for one in made if one.kind == kind for trial in one.trials)
+            assert {*counts.values()} == {times}
+            assert len(counts) == 3

@@ -105,7 +105,7 @@ def test_training_explains_and_opens_and_test_does_neither(chromium: Browser, tr
     assert_plain(3)
     place = page.locator("#target").bounding_box()
     tab_to(page, "#reservoir summary")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
     assert_reservoir()
     assert page.locator("#target").bounding_box() == place
     expect(page.locator("#slow")).to_have_text("")
