@@ -122,6 +122,7 @@ SECTIONS = {
         "write-rules",
         "write-rules-about-a-stream",
         "choose-among-classes",
+        "train-and-test",
         "measure-reliance",
         "analyse-a-scale",
         "analyse-confidence-and-times",

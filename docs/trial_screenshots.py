@@ -28,6 +28,8 @@ from study.plan.studyfiles import copy_study
 from study.plan.templates import TEMPLATES, TRIALS, path_of
 
 SIZE = {"width": 760, "height": 640}
+TOO_EARLY_MS = 300
+"""A response before this time does not count."""
 STEPS = ("#accept", "#understood", "#seen", "#begin")
 """The buttons from the consent to the first trial, of a study without a comprehension check."""
 
@@ -39,6 +41,8 @@ def make_study(home: Path, template: str) -> str:
     draft.remove("check")
     draft.set("trials.categories", 2)
     draft.set("trials.practice", 0)
+    if draft.get("blocks") is not MISSING:
+        draft.set("blocks", {"training": 2, "test": 1})
     draft.save(path)
     command = [sys.executable, "-m", "dashboard.cli", "build", str(path)]
     subprocess.run(command, cwd=ROOT, env=make_environment(home), check=True)
@@ -47,7 +51,7 @@ def make_study(home: Path, template: str) -> str:
 
 
 def open_trial(page: Page, address: str) -> None:
-    """Take part up to a trial; of two steps to the second, in which the AI's label is shown."""
+    """Take part up to a trial; of two steps to the second, in which the AI's label is shown; with blocks to a test."""
     page.goto(address)
     page.wait_for_selector("#consent:not([hidden])")
     for box in page.locator("#boxes input").all():
@@ -59,6 +63,23 @@ def open_trial(page: Page, address: str) -> None:
         page.get_by_role("group").get_by_role("button").first.click()
         page.click("#begin", timeout=PATIENCE_MS)
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
+    if page.locator("#reservoir").count():
+        open_test(page)
+
+
+def open_test(page: Page) -> None:
+    """Respond to the training trials, and open the training images in the first test trial."""
+    while page.locator("#reservoir[hidden]").count():
+        page.wait_for_selector('#trial[data-phase="shown"]')
+        page.wait_for_timeout(TOO_EARLY_MS)
+        page.click("#left")
+        page.click("#next")
+        page.wait_for_selector('#begin:enabled:visible, #trial[data-phase="shown"]:visible')
+        if page.locator("#begin").is_visible():
+            page.click("#begin", timeout=PATIENCE_MS)
+            page.wait_for_selector('#trial[data-phase="shown"]')
+    page.locator("#reservoir summary").click()
+    page.mouse.move(0, 0)
 
 
 def main() -> None:

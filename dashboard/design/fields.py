@@ -17,7 +17,7 @@ from study.plan.translation import translate_template
 
 NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
-SWITCHED = ("trials.strata",)
+SWITCHED = ("trials.strata", "blocks")
 """Tables that a toggle adds to the file and removes."""
 
 

@@ -74,6 +74,13 @@ STRATA = (
     Setting("trials.strata.bins", "Strata", "Each stratum gets as many targets as the others, as far as images allow."),
     Setting("trials.strata.candidates", "Images measured per category and type"),
 )
+BLOCKS = (
+    Setting("blocks.training", "Trials of a training block"),
+    Setting("blocks.test", "Trials of a test block"),
+    Setting("blocks.rounds", "Rounds", "How often a training block and a test block follow each other."),
+    Setting("blocks.feedback", "Show the AI's prediction in training", "After the response."),
+    Setting("blocks.reservoir", "Training images stay available in test", "With what was shown in training."),
+)
 HEATMAPS = (
     Setting("saliency.opacity", "Opacity of the heatmap"),
     Setting(

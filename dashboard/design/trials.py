@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from dashboard.design import build_check, preview, stimuli
@@ -9,13 +12,15 @@ from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule
-from dashboard.design.settings import STRATA, TRIALS
+from dashboard.design.settings import BLOCKS, STRATA, TRIALS
 from study.building.check import StudyCheck
 from study.bundle import TRIAL_TYPES
 from study.plan.draft import MISSING
 
 NUMBER, NAMED = "How many", "By name"
 DEFAULT = 10
+FIRST_BLOCKS = {"training": 5, "test": 7, "rounds": 1}
+"""Blocks where a study gets some."""
 
 
 def show_trials(editor: Editor) -> None:
@@ -37,6 +42,7 @@ def _show_numbers(editor: Editor) -> None:
     has_names = _choose_categories(editor)
     show_all(editor, [one for one in TRIALS if not (has_names and one.place == "trials.spread")], 2)
     _choose_strata(editor)
+    _choose_blocks(editor)
     _count_trials(editor)
 
 
@@ -88,33 +94,48 @@ def _choose_names(editor: Editor, value: list[str], checked: StudyCheck | None) 
 
 def _choose_strata(editor: Editor) -> None:
     """Spread the targets over an image measure, or not."""
-    key = f"design.{editor.name}.strata"
-    has_strata = editor.draft.get("trials.strata") is not MISSING
-    follow(key, has_strata)
+    label = "Balance the target images over a measure"
+    explained = "Chooses targets evenly over the values of a measure, so that Results can relate it to accuracy."
+    if _toggle_table(editor, "trials.strata", {"measure": "margin"}, label, explained):
+        show_all(editor, STRATA, 3)
+
+
+def _choose_blocks(editor: Editor) -> None:
+    """Alternate training and test, or not."""
+    label = "Train participants, then test them"
+    explained = (
+        "Blocks of training, with the explanation and, after the response, the AI's prediction, alternate with blocks "
+        "of test, with the image alone. Only responses in test are analysed."
+    )
+    if _toggle_table(editor, "blocks", FIRST_BLOCKS, label, explained):
+        show_all(editor, BLOCKS, 3)
+
+
+def _toggle_table(editor: Editor, place: str, first: Mapping[str, Any], label: str, explained: str) -> bool:
+    """Draw a switch for an optional table of the study file, which begins as ``first``; return whether it is there."""
+    key = f"design.{editor.name}.{place.rpartition('.')[2]}"
+    is_there = editor.draft.get(place) is not MISSING
+    follow(key, is_there)
 
     def switch() -> None:
-        chosen = {"measure": "margin"} if st.session_state[key] else MISSING
-        if (read_now(editor.path, "trials.strata") is MISSING) == (chosen is MISSING):
+        chosen = dict(first) if st.session_state[key] else MISSING
+        if (read_now(editor.path, place) is MISSING) == (chosen is MISSING):
             return
-        change(editor.path, {"trials.strata": chosen})
+        change(editor.path, {place: chosen})
 
-    st.toggle(
-        "Balance the target images over a measure",
-        key=key,
-        on_change=switch,
-        help="Chooses targets evenly over the values of a measure, so that Results can relate it to accuracy.",
-    )
-    if has_strata:
-        show_all(editor, STRATA, 3)
+    st.toggle(label, key=key, on_change=switch, help=explained)
+    return is_there
 
 
 def _count_trials(editor: Editor) -> None:
     if editor.config is None:
         return
-    settings = editor.config.trials
+    settings, blocks = editor.config.trials, editor.config.blocks
     categories = settings.categories if isinstance(settings.categories, int) else len(settings.categories)
-    trials = categories * settings.per_type * len(TRIAL_TYPES)
-    st.markdown(
-        f"**{trials} trials** for each participant: {categories} categories × {len(TRIAL_TYPES)} types × "
-        f"{settings.per_type}, and {settings.practice} for practice."
-    )
+    made = f"{categories} categories × {len(TRIAL_TYPES)} types × {settings.per_type}"
+    if blocks is not None:
+        made = (
+            f"{blocks.rounds} × ({blocks.training} training + {blocks.test} test), drawn from {settings.most} ({made})"
+        )
+    trials = settings.most if blocks is None else blocks.total
+    st.markdown(f"**{trials} trials** for each participant: {made}, and {settings.practice} for practice.")

@@ -109,6 +109,7 @@ class PowerAnalysis:
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
+        self._refuse_blocks()
         world = self._make_truth()
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
@@ -140,6 +141,15 @@ class PowerAnalysis:
         fixed = {"interaction": nested.FIXED["interaction"]}  # with the random intercepts that a truth has
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
+
+    def _refuse_blocks(self) -> None:
+        """Refuse a study of which only a part of each participant's trials are tests."""
+        if (blocks := self.study.blocks) is not None:
+            tests = blocks.rounds * blocks.test
+            raise ForetellError(
+                f"Power takes every trial for a test, and of {blocks.total} trials in this study's blocks {tests} are. "
+                f"For its sample size, use a copy without [blocks] and with {tests} trials."
+            )
 
     def _refuse_several(self) -> None:
         """Refuse the paper's accuracies, which are of two options, for a study with more."""

@@ -7,7 +7,7 @@ const BROWSERS = [[/Edg\/(\d+)/, "Edge"], [/OPR\/(\d+)/, "Opera"], [/SamsungBrow
   [/(?:Chrome|CriOS)\/(\d+)/, "Chrome"], [/Version\/(\d+).*Safari/, "Safari"]];
 const SYSTEMS = [[/Windows/, "Windows"], [/Android/, "Android"], [/iPhone|iPad|iPod/, "iOS"], [/CrOS/, "ChromeOS"], [/Mac OS X/, "macOS"], [/Linux/, "Linux"]];
 
-const touchOnly = () => matchMedia("(hover: none) and (pointer: coarse)").matches;
+export const touchOnly = () => matchMedia("(hover: none) and (pointer: coarse)").matches;
 
 // Why it does not, as a sentence; null if it does.
 export async function unfit({ width, height, touch }) {

@@ -83,9 +83,9 @@ export class Net {
   }
 
   // Storage that fails in the middle of a study must not stop it: the response is sent to the server as well.
-  async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
+  kept(name, otherwise) { return read(this.key + name, otherwise).catch(() => otherwise); }
   async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
-  async forget(name = "") { try { await erase(this.key + name); } catch { /* nothing was kept */ } }
+  forget(name = "") { return erase(this.key + name).catch(() => {}); }
 
   // Unsent text; by participant, not by token, which changes when they open their link again.
   async draft(person) {
@@ -101,13 +101,13 @@ export class Net {
     return made;
   }
 
-  async forgetSecrets() { try { await erase(`secret-${this.study}/`); } catch { /* nothing was kept */ } }
+  forgetSecrets() { return erase(`secret-${this.study}/`).catch(() => {}); }
 
   // Whether the last participation of this browser was finished, without a word about whose it was.
-  async noteEnd(done) { try { await write(`finished-${this.study}`, done); } catch { /* nothing can be kept */ } }
-  async hasFinished() { return read(`finished-${this.study}`, false).catch(() => false); }
+  noteEnd(done) { return write(`finished-${this.study}`, done).catch(() => {}); }
+  hasFinished() { return read(`finished-${this.study}`, false).catch(() => false); }
 
-  async forgetDrafts() { try { await erase(`draft-${this.study}/`); } catch { /* nothing was kept */ } }
+  forgetDrafts() { return erase(`draft-${this.study}/`).catch(() => {}); }
 }
 
 // The tab's name outlives a reload. It is put away only when the page goes: a copied tab must not get it too.

@@ -4,7 +4,7 @@ import { clockOffset } from "./clock.js";
 import { $, clicked, make, nameKeys, prose, show, speak, spoken, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
-import { device, unfit } from "./gate.js";
+import { device, touchOnly, unfit } from "./gate.js";
 import { tellMessages } from "./messages.js";
 import { Net } from "./net.js";
 import { trialPages } from "./trials.js";
@@ -13,7 +13,6 @@ const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
 // The link's id has a session, and nothing sent shows that it is theirs.
 const KNOWN = new Set(["refused_known", "refused_finished"]);
-const TOUCH = "(hover: none) and (pointer: coarse)";
 const PERSON = ["pid", "participant", "participantid", "workerid", "surveycode", "sonaid", "userid", "id"]; // without capitals and signs
 const HARMLESS = /^(preview|sig|utm_.*|fbclid|gclid)$/i; // what is added to links and names nobody
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
@@ -83,7 +82,12 @@ async function enter(needs) {
 // A link without an id, in a browser in which it was followed to the end: nobody takes part again by mistake.
 async function finishedPage() {
   say(word("done"), word("all_saved"));
-  $("again").textContent = word("another");
+  await pressed(word("another"));
+}
+
+// Waits for the button of a message, which has these words meanwhile.
+async function pressed(words) {
+  $("again").textContent = words;
   $("again").hidden = false;
   await clicked($("again"));
   $("again").textContent = word("again");
@@ -139,7 +143,7 @@ async function instructionsPage({ texts, notice }) {
 
 async function examplePage({ example, screen, keys }) {
   prose("example", example);
-  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"), keys)));
+  $("keys").replaceChildren(...(touchOnly() ? [word("touch")] : keyed(word("keys"), keys)));
   show("wait");
   await annotate($("mini"), screen, study, complain);
   return readPage("example");
@@ -218,13 +222,9 @@ async function copy(code) {
 async function elsewherePage() {
   title("message", word("elsewhere"));
   prose("message", word("elsewhere_text"));
-  $("again").textContent = word("here");
-  $("again").hidden = false;
   $("leave").hidden = true;
   show("message");
-  await clicked($("again"));
-  $("again").textContent = word("again");
-  $("again").hidden = true;
+  await pressed(word("here"));
   const taken = await net.post("takeover");
   if (taken.status >= 400) return taken;
   tabs?.postMessage(net.token);

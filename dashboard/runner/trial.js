@@ -147,10 +147,7 @@ function inputOf(event) {
 }
 
 // A page in the background is not painted: wait until it is visible.
-function visible() {
-  if (!document.hidden) return Promise.resolve();
-  return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
-}
+const visible = () => document.hidden && new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
 
 // The smallest step of the browser's clock in ms: browsers coarsen it.
 export function clockStep(steps = 20) {

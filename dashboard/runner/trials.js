@@ -30,12 +30,12 @@ class Stretch {
     this.exposed = await this.net.kept("exposed", {});
     await this.readyPage();
     for (let index = state.trial.index; index < this.end && !this.outcome; index++) {
-      $("trial").toggleAttribute("data-waits", true);
+      $("trial").dataset.waits = "";
       await this.until(() => this.known.has(index) && this.waiting < AHEAD);
-      $("trial").toggleAttribute("data-waits", false);
+      delete $("trial").dataset.waits;
       if (index > state.trial.index) await this.rest(index);
       if (this.outcome || !(await this.respond(index))) break;
-      if (state.stage === "practice") await this.feedback();
+      if (this.known.get(index).reveals ?? state.stage === "practice") await this.feedback();
     }
     await this.until(() => this.outcome);
     await this.net.sending;
@@ -95,19 +95,20 @@ class Stretch {
     if (this.outcome) return;
     await tellMessages(this.net, index);
     const began = performance.now();
-    await this.waitingPage(word("break"), word("break_text", { number: done, total: this.state.total }), word("continue"));
+    await this.waitingPage(word("break"), word("break_text", { number: done, total: this.state.total }), word("continue"), this.known.get(index).opening);
     this.net.log("break", index, { ms: performance.now() - began });
   }
 
   async readyPage() {
-    const { state } = this, number = state.trial.index - state.first + 1;
-    if (number > 1) return this.waitingPage(word("back"), word("resume", { number, total: state.total }), word("continue"));
-    return this.waitingPage(word(state.stage), state.texts[state.stage], word("begin"));
+    const { state } = this, { index, opening } = state.trial, number = index - state.first + 1;
+    if (number > 1 && !opening) return this.waitingPage(word("back"), word("resume", { number, total: state.total }), word("continue"));
+    return this.waitingPage(word(state.stage), state.texts[state.stage], word("begin"), opening);
   }
 
-  async waitingPage(heading, text, go) {
-    title("ready", heading);
-    prose("ready", text);
+  // A block of trials has an opening of its own.
+  async waitingPage(heading, text, go, opening = { title: heading, text }) {
+    title("ready", opening.title);
+    prose("ready", opening.text);
     $("begin").textContent = go;
     $("begin").disabled = true;
     show("ready");
@@ -133,6 +134,7 @@ class Stretch {
     this.exposed = { index: trial.index, step, count: exposures };
     const kept = this.net.keep("exposed", this.exposed);
     try {
+      if (trial.block) await (await import("./reservoir.js")).offer(trial, this);
       const options = { study: this.study, texts, number, exposures, kept, screen, keys, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };
       const answer = await present(trial, options);
       return answer && this.state.confidence ? { ...answer, confidence: await this.sure() } : answer;

@@ -127,6 +127,7 @@ def routes() -> list[Route]:
             lambda participant, call: (200, participant.take_over(call.token, _require_tab(call))),
         ),
         _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
+        _api("reservoir", "GET", lambda participant, call: (200, participant.list_reservoir(call.token))),
         _api("messages", "GET", lambda participant, call: (200, {"messages": participant.messages(call.token)})),
         _api("consent", "POST", _consent),
         _queue("ready", _ready),

@@ -60,6 +60,8 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     material, plan = planner.material, planner.plan(progress)
     if not plan.trials:
         raise ForetellError(plan.refusal)
+    if sources.config.blocks is not None and (shortage := sources.config.blocks.find_shortage(len(plan.trials))):
+        raise ForetellError(shortage)
     refuse_uncovered(sources, plan)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"

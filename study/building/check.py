@@ -162,7 +162,7 @@ def _check_plan(
     return StudyCheck(
         sets,
         notes,
-        tuple(_nothing_planned(plan)),
+        tuple(_list_shortages(plan, sources)),
         supply,
         len(plan.trials),
         seconds,
@@ -251,9 +251,12 @@ def _method_notes(sources: Sources) -> Iterator[str]:
         yield f"The time that {sources.method.__name__} takes for its heatmaps is not in this estimate."
 
 
-def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
+def _list_shortages(plan: TrialPlan, sources: Sources) -> Iterator[str]:
+    blocks = sources.config.blocks
     if not plan.trials:
         yield plan.refusal
+    elif blocks is not None and (shortage := blocks.find_shortage(len(plan.trials))):
+        yield shortage
 
 
 def _seconds(sources: Sources, plan: TrialPlan) -> float:

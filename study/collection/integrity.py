@@ -9,6 +9,7 @@ from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.participation.allocation import place_of
+from study.participation.blocks import find_block_faults
 from study.participation.screens import (
     PresentedTrial,
     assets,
@@ -36,6 +37,7 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
     worded = word_task(manifest)
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
+    yield from find_block_faults(manifest)
     for trial in (*manifest.practice, *manifest.trials):
         yield from _check_assets(manifest, trial, worded)
         count = worded.task.options

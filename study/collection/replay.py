@@ -34,6 +34,7 @@ EVENTS = {
     "clock": "The browser's clock was compared with the server's",
     "message": "A message of the researchers was read",
     "other_key": "A key other than the two was pressed",
+    "reservoir": "The training images were opened or closed",
     "storage_failed": "The browser could not store anything",
     "translated": "The browser translated the page",
     "unknown_parameters": "The link had a parameter that is not known",

@@ -13,6 +13,7 @@ from typing import Any
 from core.errors import ForetellError
 from study.bundle import Manifest
 from study.participation import ending, prolific, responding
+from study.participation.blocks import count_trials
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
@@ -257,7 +258,7 @@ class Arrivals:
             "code_hash": ending.code_hash(self._workspace.key, session_id),
             "stage": "consent",
             "practice": len(manifest.practice),
-            "main": len(manifest.trials) + len(catch_trials(manifest)),
+            "main": count_trials(manifest) + len(catch_trials(manifest)),
             "started_at": now,
             "last_seen": now,
         }

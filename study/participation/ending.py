@@ -143,7 +143,7 @@ def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:
         return
     chosen = responses.choices(db, session["session_id"], "main")
     task = find_task(manifest.config)
-    right = sum(chosen[trial.id] in task.find_right(trial) for trial in manifest.trials)
+    right = sum(chosen[trial.id] in task.find_right(trial) for trial in manifest.trials if trial.id in chosen)
     row = {"session_id": session["session_id"], "minor_units": bonus(pay, right), "currency": pay.currency}
     repository.add_payment(db, {**row, "formula": formula(pay)})
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
+from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
 from study.participation.responding import count_earlier
 from study.participation.screens import count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
@@ -117,6 +118,8 @@ def draft_trial_state(
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
+    if page == "main":
+        trial |= draft_opening(manifest, texts)
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
         hidden = hide_explanation(trial) if step == 1 else describe_second_step(texts, condition, trial, "right")
@@ -153,8 +156,14 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
     }
 
 
-def list_breaks(session: SessionRow, manifest: Manifest) -> list[int]:
-    """List after how many main trials there is a break; none where less than half of an interval would follow."""
+def list_breaks(db: Connection, session: SessionRow, manifest: Manifest) -> list[int]:
+    """List after how many main trials there is a break; none where less than half of an interval would follow.
+
+    With blocks, there is one before each block but the first, and no other.
+    """
+    if procedure_of(manifest).blocks is not None:
+        rows = repository.list_planned_trials(db, session["session_id"], session["practice"], session["main"])
+        return [k for k, row in enumerate(rows) if k and opens_block(json.loads(row["screen_json"]))]
     every, total = procedure_of(manifest).pacing.break_every, session["main"]
     return [trial for trial in range(every, total, every) if 2 * (total - trial) >= every] if every else []
 
@@ -163,22 +172,29 @@ def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifes
     """List the images of the trials up to the next break: all that any condition may show, so that all load the same.
 
     Sorted by name, so that the order tells nothing. Of trials with a first step the plain images alone, and all of
-    the current trial's once its first response is stored.
+    the current trial's once its first response is stored; of test trials among blocks the plain images.
     """
     practising = session["position"] < session["practice"]
     done = session["position"] - session["practice"]
-    following = next((trial for trial in list_breaks(session, manifest) if trial > done), session["main"])
+    following = next((trial for trial in list_breaks(db, session, manifest) if trial > done), session["main"])
     until = session["practice"] + (0 if practising else following)
     rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
     trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
     shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
     task = find_task(manifest.config)
     if task.steps == 1:
-        return sorted({sha256 for trial in shown for sha256 in task.list_assets(trial)})
+        plain = set() if procedure_of(manifest).blocks is None else _list_tests(rows)
+        listed = ([trial.assets.target] if trial.id in plain else task.list_assets(trial) for trial in shown)
+        return sorted({sha256 for names in listed for sha256 in names})
     names = {trial.assets.target for trial in shown}
     if rows and count_earlier(db, session, count_steps(task, rows[0]["phase"])):
         names |= set(task.list_assets(trials[rows[0]["item_id"]]))
     return sorted(names)
+
+
+def _list_tests(rows: Sequence[PlannedRow]) -> set[str]:
+    """List the ids of the trials that show the image alone, in every condition."""
+    return {row["item_id"] for row in rows if is_test(json.loads(row["screen_json"]))}
 
 
 def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -196,7 +212,7 @@ def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts:
         rows = repository.list_planned_trials(db, session["session_id"], session["position"], AHEAD)
         pacing = procedure.pacing
         rules = {
-            "breaks": list_breaks(session, manifest),
+            "breaks": list_breaks(db, session, manifest),
             "confidence": pacing.confidence,
             "slow_ms": 1000 * pacing.slow_seconds,
         }
@@ -236,7 +252,7 @@ def _describe_step(
     """Return what the page may know of a planned trial now: before the first response, no explanation."""
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
     if count_steps(task, row["phase"]) == 1:
-        return {"index": index, **screen}
+        return {"index": index, **screen, **describe_block(screen, manifest, texts)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from study.bundle import LETTERS, Trial
 from study.conditions import CONDITIONS
 from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
+from study.participation.blocks import BlockPlace, read_place
 from study.participation.catch import catch_trials
 from study.participation.messages import list_unseen
 from study.participation.page import list_remaining_assets, page_state
@@ -26,8 +28,8 @@ from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
 from study.participation.screens import find_letters
+from study.participation.training import list_reservoir, open_training, write_feedback
 from study.plan.procedure import Procedure, procedure_of
-from study.plan.texts import texts_of
 from study.store import Connection, identities, repository, responses
 from study.store.rows import SessionRow, Side
 from study.tasks import find_task
@@ -50,11 +52,12 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial as only a simulated participant sees it: all of it, the condition's factor, the task, the right buttons.
+    """A trial as only a simulated participant sees it: all of it, the condition's factors, the task, the right buttons.
 
     ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each. Of several classes, the
     true one is the last of the wrong ones where the AI errs.
     ``first_right`` says whether the first of two responses was right; None before it, and in a trial of one step.
+    ``place`` is the trial's place among the blocks of the study, if it has any.
     """
 
     trial: Trial
@@ -63,6 +66,8 @@ class SimulatedTrial:
     right: tuple[Side, ...]
     wrong: tuple[Side, ...]
     first_right: bool | None
+    place: BlockPlace | None = None
+    shows_examples: bool = False
 
 
 def _sort_sides(letters: Mapping[str, str], right: str, truth: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
@@ -90,6 +95,15 @@ class Participant(Arrivals):
         def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
             return list_remaining_assets(db, session, self._workspace.manifest_of(session))
+
+        return self._workspace.store.read(work)
+
+    def list_reservoir(self, token: str) -> list[dict[str, Any]]:
+        """List the training images that the participant has seen, with what was shown and opened then."""
+
+        def work(db: Connection) -> list[dict[str, Any]]:
+            session = session_of_token(db, token)
+            return list_reservoir(db, session, self._workspace.manifest_of(session))
 
         return self._workspace.store.read(work)
 
@@ -126,7 +140,7 @@ class Participant(Arrivals):
             manifest = self._workspace.manifest_of(session)
             code, message = responding.record(db, session, manifest, response, self._workspace.clock())
             is_last = session["position"] > response.trial_index
-            feedback = self._feedback(session, response.trial_index) if code in (200, 201) and is_last else None
+            feedback = self._feedback(db, session, response.trial_index) if code in (200, 201) and is_last else None
             return Ack(code, message, feedback, self._state(db, session))
 
         return self._workspace.store.submit(work)
@@ -197,7 +211,9 @@ class Participant(Arrivals):
             sides = _sort_sides(find_letters(planned), right, truth)
             earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
             first_right = earlier[0]["side"] in sides[0] if earlier else None
-            return SimulatedTrial(condition.read(trial), condition.shows_saliency, task, *sides, first_right)
+            place = read_place(json.loads(planned["screen_json"]))
+            shown = condition.shows_saliency, task, *sides, first_right, place, condition.shows_examples
+            return SimulatedTrial(condition.read(trial), *shown)
 
         return self._workspace.store.read(work)
 
@@ -263,10 +279,9 @@ class Participant(Arrivals):
         who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
-    def _feedback(self, session: SessionRow, trial_index: int) -> str | None:
-        """Return what the task seals, for practice trials only."""
-        if trial_index >= session["practice"]:
-            return None
+    def _feedback(self, db: Connection, session: SessionRow, trial_index: int) -> str | None:
+        """Return what the task seals, for practice and training trials only."""
         manifest = self._workspace.manifest_of(session)
-        sealed = find_task(manifest.config).find_sealed(manifest.practice[trial_index])
-        return texts_of(manifest)["feedback"].replace("{name}", sealed)
+        if trial_index < session["practice"]:
+            return write_feedback(manifest, manifest.practice[trial_index])
+        return open_training(db, session, manifest, trial_index)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +13,10 @@ import numpy as np
 from study.bundle import LETTERS, Manifest, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
+from study.participation.blocks import MARK, draw_blocks
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
+from study.plan.procedure import procedure_of
 from study.plan.texts import word_task
 from study.store.rows import Choice
 from study.tasks.task import Task, WordedTask
@@ -22,6 +24,8 @@ from study.tasks.task import Task, WordedTask
 Phase = Literal["practice", "main", "catch"]
 ORDER_MARK = " | "
 """Between the classes of an exported order."""
+UNEXPLAINED = "none"
+"""The condition whose screens all participants have in test trials of a study with blocks."""
 _OTHER: dict[Choice, Choice] = {"a": "b", "b": "a"}
 
 
@@ -38,8 +42,8 @@ class PresentedTrial:
     screen
         What the page is told: assets and names by place, ``label`` where the task shows it, and in place of ``left``
         and ``right`` the ``options`` of more than two, from left to right, several classes each with its ``letter`` in
-        the bundle's order. Nothing here depends on which option is right. A trial of two steps begins with what
-        `hide_explanation` leaves of it.
+        the bundle's order; its ``block``, if any. Nothing here depends on which option is right. A trial of two steps
+        begins with what `hide_explanation` leaves of it.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -58,10 +62,7 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
-    main = [
-        lay_out_trial("main", trial, condition, left_is, worded, _draw_letters(worded.task, rng))
-        for trial in _order_trials(manifest.trials, worded.task, left_is, rng)
-    ]
+    main = list(_lay_out_main(manifest, condition, left_is, worded, rng))
     catches = catch_trials(manifest)
     for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
@@ -72,6 +73,22 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
         letters = _draw_letters(worded.task, rng)
         main.insert(before, lay_out_trial("catch", trial, condition, side, worded, letters))
     return practice + main
+
+
+def _lay_out_main(
+    manifest: Manifest, condition: Condition, left_is: Choice, worded: WordedTask, rng: np.random.Generator
+) -> Iterator[PresentedTrial]:
+    """Lay out the main trials: all of them in one order, or block after block."""
+    blocks = procedure_of(manifest).blocks
+    if blocks is None:
+        for trial in _order_trials(manifest.trials, worded.task, left_is, rng):
+            yield lay_out_trial("main", trial, condition, left_is, worded, _draw_letters(worded.task, rng))
+        return
+    for block in [*draw_blocks(manifest.trials, blocks, rng)]:
+        shown: Condition = condition if block.kind == "training" else CONDITIONS[UNEXPLAINED]
+        for place, trial in enumerate(_order_trials(block.trials, worded.task, left_is, rng)):
+            laid = lay_out_trial("main", trial, shown, left_is, worded, _draw_letters(worded.task, rng))
+            yield replace(laid, screen={**laid.screen, MARK: block.mark(place)})
 
 
 def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:

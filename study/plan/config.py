@@ -24,7 +24,7 @@ from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
 from core.teaching.policies import POLICIES
-from study.bundle import StudyName
+from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES
 from study.plan.preregistration import AnalysisPlan, complete
@@ -136,6 +136,12 @@ class Trials(Section):
     options: Annotated[int, Field(ge=TWO, le=5)] = Field(default=TWO, exclude_if=lambda options: options == TWO)
     strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
+
+    @property
+    def most(self) -> int:
+        """Number of trials if no image is missing."""
+        categories = self.categories if isinstance(self.categories, int) else len(self.categories)
+        return len(TRIAL_TYPES) * categories * self.per_type
 
     @field_validator("categories")
     @classmethod
@@ -253,6 +259,7 @@ class StudyConfig(Procedure):
                     f'teaching.policy = "{self.teaching.policy}". Leave it out, or set another policy.'
                 )
         self._check_task()
+        self._check_blocks()
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
             require(Registry("text", known), key)
@@ -289,6 +296,13 @@ class StudyConfig(Procedure):
         same = next((text for text in buttons if buttons.count(text) > 1), None)
         if same is not None:
             raise ValueError(f"texts: two levels of the task {name!r} read {same!r}. Give each its own words.")
+
+    def _check_blocks(self) -> None:
+        """Refuse blocks of more trials than the study can have, and those of a task with two responses."""
+        if self.blocks is not None and self.task.steps > 1:
+            raise ValueError(f"blocks: a trial of the task {self.task.name!r} has two responses. Remove the section.")
+        if self.blocks is not None and (shortage := self.blocks.find_shortage(self.trials.most)):
+            raise ValueError(shortage)
 
     @property
     def plan(self) -> AnalysisPlan:

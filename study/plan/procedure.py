@@ -123,6 +123,36 @@ class Pacing(Section):
     hold_minutes: Annotated[int, Field(ge=1)] = 30
 
 
+class Blocks(Section):
+    """``[blocks]``: alternate training and test, without which every trial is a test (docs/how-to/train-and-test.md).
+
+    Each of ``rounds`` has a block of ``training`` trials, with the explanation of the condition, and one of ``test``
+    trials, with the image alone in every condition. Only test trials are analysed. With ``feedback``, participants read
+    the AI's prediction after each training response; with ``reservoir``, the training images seen so far stay available
+    in test trials, with their explanations and, with ``feedback``, the AI's predictions.
+    """
+
+    training: Annotated[int, Field(ge=1)]
+    test: Annotated[int, Field(ge=1)]
+    rounds: Annotated[int, Field(ge=1)] = 1
+    feedback: bool = True
+    reservoir: bool = True
+
+    @property
+    def total(self) -> int:
+        """Number of trials of a participant."""
+        return self.rounds * (self.training + self.test)
+
+    def find_shortage(self, trials: int) -> str:
+        """Say that a study has too few trials for its blocks, with the remedy; empty where it has enough."""
+        if trials >= self.total:
+            return ""
+        return (
+            f"blocks: {self.rounds} x ({self.training} training + {self.test} test) trials are {self.total}, but the "
+            f"study has {trials}. Lower them, or raise trials.categories or trials.per_type."
+        )
+
+
 class Item(Section):
     """``[[questionnaire]]``: an item after the trials. A scale has ``points`` from ``low`` to ``high``."""
 
@@ -199,6 +229,8 @@ class Procedure(Section):
     """Omitted from the settings if they are the defaults."""
     check: ComprehensionCheck = ComprehensionCheck()
     pacing: Pacing = Field(default=Pacing(), validation_alias=AliasChoices("pacing", ROAD))
+    blocks: Blocks | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
     questionnaire: tuple[Item, ...] = ()
     recruiter: Recruiter = Recruiter()
     pay: Pay = Pay()

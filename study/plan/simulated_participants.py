@@ -26,6 +26,8 @@ from study.tasks.theory import SWITCH, ShownExplanations, Theory
 
 PARTICIPANT_SD = 0.38
 """Standard deviation between participants, log-odds: the value that reproduces the paper's standard errors."""
+HALFWAY = 5
+"""Training images after which a simulated participant has learned half of what explanations can teach."""
 NODES = 40
 """Nodes of the Gauss-Hermite quadrature over participants."""
 
@@ -227,6 +229,15 @@ class SimulatedParticipant:
     def p_right(self, task: Task, trial: Trial, shown: ShownExplanations) -> float:
         """Return the probability that this participant's response to a task is right."""
         return task.p_right(self.theory, trial, shown, self.deviation)
+
+    def p_test(self, task: Task, trial: Trial, shown: ShownExplanations, seen: int) -> float:
+        """Return the probability of a right response in test, after so many training images with these explanations.
+
+        It moves from that without explanations to that with the explanations of this image by the share
+        seen / (seen + `HALFWAY`): those who ignore explanations learn nothing from them.
+        """
+        alone, explained = (self.p_right(task, trial, one) for one in (ShownExplanations(), shown))
+        return alone + seen / (seen + HALFWAY) * (explained - alone)
 
     def p_step(self, task: Task, trial: Trial, shown: ShownExplanations, first_right: bool | None) -> float:
         """Return the probability that a response is right: the first of two while ``first_right`` is None."""

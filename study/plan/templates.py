@@ -45,6 +45,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants predict which of five labels the AI gave, with and without heatmaps; chance is one in five.",
         "several-classes",
     ),
+    "meta-predictor": Template(
+        "Training, then test",
+        "Participants learn from explanations and the AI's labels, and then predict it for images alone: utility.",
+        "meta-predictor",
+    ),
     "accept-reject": Template(
         "Right or wrong?",
         "The AI's label is shown, and participants accept or reject it: how often they are right.",

@@ -54,8 +54,9 @@ def keep_traffic(context: BrowserContext) -> list[str]:
 
     def keep(request: Request) -> None:
         response = request.response()
-        is_image = "/assets/" in request.url
-        carried.append(request.url if is_image or response is None else f"{request.url} {response.text()}")
+        # The reply to events that a page sends when it is left comes when it is gone.
+        is_bare = "/assets/" in request.url or request.url.endswith("/events")
+        carried.append(request.url if is_bare or response is None else f"{request.url} {response.text()}")
 
     context.on("requestfinished", keep)
     return carried

@@ -17,7 +17,8 @@ from study.plan.texts import complete_texts
 from study.plan.translation import PLACES, translate_template
 
 ENGLISH = CATALOGUES["en"]
-ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg")
+OF_BLOCKS = ("reservoir.js", "reservoir.css")
+ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS)
 """Files that only researchers' browsers load."""
 
 
@@ -79,7 +80,8 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
 
 
 def test_the_page_is_small() -> None:
-    """Catches a participant's page that grows unnoticed."""
+    """Catches a participant's page that grows unnoticed, and what only studies with blocks load."""
+    assert sum((RUNNER / name).stat().st_size for name in OF_BLOCKS) < 4_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

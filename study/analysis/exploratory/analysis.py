@@ -45,6 +45,7 @@ EXPLORATORY = Registry(
         "detection_differences": "study.analysis.exploratory.detection:DIFFERENCES",
         "projection": "study.analysis.exploratory.projection:ANALYSIS",
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
+        "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",

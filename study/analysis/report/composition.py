@@ -17,6 +17,7 @@ from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.report import captions, figures, headline
 from study.analysis.report.document import SHOWN, Part, Section
 from study.analysis.responses.accuracies import order
+from study.analysis.responses.blocks import describe_training
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
@@ -41,6 +42,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Task"] = f"{data.task.name}; a response is correct if {data.task.meaning}"
     if chance := data.task.explain_chance():
         facts["Chance"] = chance
+    if training := describe_training(data.messages):
+        facts["Training"] = training
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}
     facts["Analysis"] = _describe_plan(plan, manifest)
     return facts if plan is None else {**facts, "Status": plan.stopping}

@@ -11,7 +11,19 @@ from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.workspace.tables import MISSING
 
-NAMES = ("participant", "category", "trial_type", "condition", "trial", "mode", "item", "truth", "choice", "task")
+NAMES = (
+    "participant",
+    "category",
+    "trial_type",
+    "condition",
+    "trial",
+    "mode",
+    "item",
+    "truth",
+    "choice",
+    "task",
+    "block",
+)
 """Columns of names and codes: spaces around them mean nothing."""
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
 """The notice on responses whose mode is not ``"live"``."""
@@ -89,3 +101,11 @@ def _count_crossed(complete: pd.DataFrame) -> int:
     """Count the participants with responses in more than one condition."""
     columns = [name for name in ("condition", "saliency", "examples") if name in complete]
     return int((complete.groupby("participant")[columns].nunique() > 1).any(axis=1).sum())
+
+
+def find_dates(frame: pd.DataFrame) -> tuple[str, str] | None:
+    """Find the days of the first and the last row; None unless every row has one."""
+    days = sorted(set(frame["received_at"].astype(str).str[:10])) if "received_at" in frame else []
+    if not days or pd.to_datetime(pd.Series(days), format="%Y-%m-%d", errors="coerce").isna().any():
+        return None
+    return days[0], days[-1]

@@ -15,6 +15,8 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
+from study.analysis.responses.blocks import find_wrong_blocks, leave_out_training, list_seen_columns
+from study.analysis.responses.covariates import read_covariates
 from study.analysis.responses.faults import (
     find_mixed_tasks,
     find_repeats,
@@ -22,8 +24,7 @@ from study.analysis.responses.faults import (
     list_task_columns,
     name_task,
 )
-from study.analysis.responses.notices import describe_missing_words, list_notices, strip_names
-from study.analysis.responses.optional import find_dates, read_covariates
+from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -32,7 +33,7 @@ from study.workspace.tables import Comma, is_numeric, mark_missing, parse_number
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = (
     "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
-    "rt_ms", "confidence",
+    "block", "n_training", "rt_ms", "confidence",
 )  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
@@ -56,7 +57,8 @@ class Responses:
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps.
+        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps; n_training
+        in studies with blocks, without the responses in training.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -192,6 +194,7 @@ def prepare(
     if problems:
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
+    renamed, trained = leave_out_training(renamed)
     complete = renamed.dropna(subset=list(REQUIRED))
     problems = list(_problems(complete))
     if problems:
@@ -208,9 +211,8 @@ def prepare(
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
     used = {(columns or {}).get(ours, ours) for ours in renamed}
     words = describe_missing_words({column: n for column, n in (missing_words or {}).items() if column in used})
-    messages = (*stripped, *words, *list_notices(renamed, complete))
-    lost = len(renamed) - len(complete)
-    measured = read_covariates(frame, (columns or {}).get("item", "item"))
+    messages = (*stripped, *words, *trained, *list_notices(renamed, complete))
+    lost, measured = len(renamed) - len(complete), read_covariates(frame, (columns or {}).get("item", "item"))
     return Responses(true, lost, messages, placebo, dates=find_dates(frame), covariates=measured)
 
 
@@ -264,6 +266,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
                 f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
             )
+    yield from find_wrong_blocks(frame)
     yield from find_mixed_tasks(frame)
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
@@ -335,7 +338,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("trial", "mode", "item", "truth", "choice", *list_first_columns(frame), *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
-    for name in NUMBERS:
+    for name in (*NUMBERS, *list_seen_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy

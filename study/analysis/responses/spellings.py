@@ -21,6 +21,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "first_choice": ("firstresponse", "initialchoice", "initialresponse"),
     "task": (),
     "n_classes": ("noptions", "nalternatives", "nchoices"),
+    "block": (),
+    "n_training": ("trainingimages", "ntrainingimages"),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),
 }

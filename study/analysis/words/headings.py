@@ -83,6 +83,7 @@ HEADINGS: Mapping[str, str] = {
     "ai_probability": "AI's confidence",
     "p_learner": "Learner's probability",
     "p_prior": "Prior probability",
+    "n_training": "Training images",
     "per_condition": "Participants per condition",
     # images, layers and units
     "id": "ID",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ import pandas as pd
 from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
+from study.participation.blocks import BlockPlace, read_place
 from study.participation.screens import find_order
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
+from study.plan.procedure import procedure_of
 from study.tasks import find_task
 from study.tasks.task import Task
 
@@ -27,16 +30,22 @@ def format_time(at: int) -> str:
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A stored response, the frozen trial that it belongs to, and what was asked."""
+    """A stored response, the frozen trial that it belongs to, what was asked, and whether the study has blocks."""
 
     row: Mapping[str, Any]
     trial: Trial
     task: Task
+    has_blocks: bool = False
 
     @property
     def received_at(self) -> str:
         """Time of receipt, in ISO 8601."""
         return format_time(self.row["received_at"])
+
+    @cached_property
+    def place(self) -> BlockPlace | None:
+        """The place of the trial among the blocks of the study; None without blocks."""
+        return read_place(json.loads(self.row["screen_json"])) if self.has_blocks else None
 
     @property
     def first_correct(self) -> int | None:
@@ -192,6 +201,23 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="classes with | between them",
         dtype=TEXT,
     ),
+    Column(
+        "block",
+        "of a study with blocks, the block of the trial: only responses in test are analysed; empty in other studies, "
+        "as the next two",
+        lambda one: one.place and one.place.kind,
+        values="training, test",
+        dtype=TEXT,
+    ),
+    Column(
+        "round", "round of the block", lambda one: one.place and one.place.round, unit="1 is the first", dtype=WHOLE
+    ),
+    Column(
+        "n_training",
+        "how many training images the participant had seen before the trial",
+        lambda one: one.place and one.place.seen,
+        dtype=WHOLE,
+    ),
     *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
 )
 
@@ -207,8 +233,11 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
         Those of the bundles, by study hash.
     """
     trials = {study_hash: {trial.id: trial for trial in one.trials} for study_hash, one in manifests.items()}
-    tasks = {study_hash: find_task(one.config) for study_hash, one in manifests.items()}
+    asked = {
+        study_hash: (find_task(one.config), procedure_of(one).blocks is not None)
+        for study_hash, one in manifests.items()
+    }
     return tabulate(
         COLUMNS,
-        (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], tasks[row["study_hash"]]) for row in rows),
+        (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], *asked[row["study_hash"]]) for row in rows),
     )

@@ -29,7 +29,11 @@ def is_blinded(db: Connection, study: str) -> bool:
 
 
 def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate ``condition, begun, done, responses, accuracy`` (share of correct responses) and ``median_rt_ms``."""
+    """Tabulate ``condition, begun, done, responses, accuracy`` (share of correct responses) and ``median_rt_ms``.
+
+    Without responses in training.
+    """
+    responses = responses[responses["block"] != "training"]
     given = participants[participants["condition"].notna()].groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
     summary = responses.groupby("condition").agg(

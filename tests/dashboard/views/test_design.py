@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.design.settings import CONTACT
 from dashboard.design.steps import PARTS, STEPS
 from study.plan import config
-from study.plan.draft import StudyDraft
+from study.plan.draft import MISSING, StudyDraft
 from study.plan.templates import TEMPLATES, path_of
 from tests.dashboard.conftest import made
 from tests.dashboard.views.conftest import DEMO, Open, checked
@@ -106,6 +106,7 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
     [
         ("Trials", "by", "By name", {"trials.categories": ["fish", "boat"]}),
         ("Trials", "strata", True, {"trials.strata": {"measure": "entropy"}}),
+        ("Trials", "blocks", True, {"blocks": {"training": 1, "test": 2}}),
         ("Trials", "method", "gradient", {"saliency.method": "gradient", "saliency.parameters": {"noise": 0.1}}),
         ("Plan", "contrasts", "Contrasts of your own", {"analysis.contrasts": [{"more": "both", "less": "saliency"}]}),
         ("Plan", "stopping", True, {"analysis.stopping": {"looks": [7, 40], "contrast": {"more": "both"}}}),
@@ -125,6 +126,27 @@ def test_a_choice_that_the_file_has_already_changes_nothing(
     next(one for one in (*app.radio, *app.toggle, *app.selectbox) if one.key == key).set_value(choice)  # type: ignore[union-attr]
     settle(app)
     assert mine.read_text() == before
+
+
+def test_blocks_of_training_and_test_are_a_choice(open_page: Open, mine: Path) -> None:
+    """Catches blocks that cannot be made, changed or removed, and a number of trials that no participant has."""
+    app = open_page(study="mine", part="Trials")
+    (switch,) = (one for one in app.toggle if one.key == "design.mine.blocks")
+    switch.set_value(True)
+    settle(app)
+    assert StudyDraft.read(mine).get("blocks") == {"training": 5, "test": 7, "rounds": 1}
+    named(app.number_input, "Rounds").set_value(2)  # type: ignore[attr-defined]
+    settle(app)
+    assert StudyDraft.read(mine).get("blocks.rounds") == 2
+    said = " ".join(one.value for one in app.markdown)
+    assert "**24 trials** for each participant: 2 × (5 training + 7 test), drawn from 30 (10 categories" in said
+    named(app.number_input, "Rounds").set_value(9)  # type: ignore[attr-defined]
+    settle(app)
+    assert any("are 108, but the study has 30" in one.value for one in app.warning)
+    (switch,) = (one for one in app.toggle if one.key == "design.mine.blocks")
+    switch.set_value(False)
+    settle(app)
+    assert StudyDraft.read(mine).get("blocks") is MISSING
 
 
 def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path) -> None:

@@ -84,6 +84,9 @@ def test_contrasts_are_named_from_the_top_and_zero_is_a_line() -> None:
         "AI right",
     ]
     assert any(list(line.get_xdata()) == [0, 0] for line in panel.lines)
+    (bars,) = (one for one in panel.collections if isinstance(one, LineCollection))
+    limits = {tuple(segment[:, 0]) for segment in bars.get_segments()}
+    assert limits == {(1.0, 19.0), (-9.0, -1.0)}
 
 
 def test_axes_are_those_of_the_page() -> None:

@@ -21,6 +21,7 @@ from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
 from study.conditions import format_condition
 from study.plan.covariates import COVARIATES
 from study.plan.preregistration import FACTORIAL_CONDITIONS
+from study.plan.procedure import Blocks, procedure_of
 
 RECRUITED = "[Add where and how participants were recruited, their age and gender, what they were paid, and consent.]"
 STUDY = "[Add the network, the images and the number of trials: the study was not named in this analysis.]"
@@ -106,7 +107,23 @@ def _count_trials(manifest: Manifest) -> list[str]:
     practice = len(manifest.practice)
     before = f", after {_count(practice, 'practice trial')} with feedback" if practice else ""
     categories = len({trial.target for trial in trials})
-    return [f"Each participant responded to {len(trials)} trials of {categories} categories ({kinds}){before}."]
+    blocks = procedure_of(manifest).blocks
+    if blocks is None:
+        return [f"Each participant responded to {len(trials)} trials of {categories} categories ({kinds}){before}."]
+    drawn = f"drawn for each participant from {len(trials)} of {categories} categories ({kinds})"
+    return [f"Each participant responded to {blocks.total} trials, {drawn}{before}.", *_describe_blocks(blocks)]
+
+
+def _describe_blocks(blocks: Blocks) -> list[str]:
+    """Describe training and test, and which of them was analysed."""
+    opened = ", and the AI's prediction was shown after the response" if blocks.feedback else ""
+    kept = " The training images seen so far stayed available in test." if blocks.reservoir else ""
+    return [
+        f"They alternated between training and test ({_count(blocks.rounds, 'round')}). In training ({blocks.training} "
+        f"trials a round), the explanation of the condition was shown with the image{opened}. In test ({blocks.test} "
+        f"trials a round), the image was shown alone in all conditions, without feedback.{kept} No image was in both.",
+        "Responses in training were excluded from all analyses.",
+    ]
 
 
 def _describe_conditions(manifest: Manifest) -> list[str]:

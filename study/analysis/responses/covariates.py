@@ -1,18 +1,10 @@
-"""What only some tables of responses have: their dates, and what was measured of each trial."""
+"""What was measured of each trial, in tables of responses that have it."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from study.plan.covariates import TRIAL_COVARIATES
-
-
-def find_dates(frame: pd.DataFrame) -> tuple[str, str] | None:
-    """Find the days of the first and the last row; None unless every row has one."""
-    days = sorted(set(frame["received_at"].astype(str).str[:10])) if "received_at" in frame else []
-    if not days or pd.to_datetime(pd.Series(days), format="%Y-%m-%d", errors="coerce").isna().any():
-        return None
-    return days[0], days[-1]
 
 
 def read_covariates(frame: pd.DataFrame, item: str) -> pd.DataFrame:

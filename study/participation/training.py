@@ -1,0 +1,51 @@
+"""What a participant may know after a response: feedback, and the training images seen so far (the reservoir)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from study.bundle import Manifest, Trial
+from study.participation.blocks import read_place
+from study.plan.procedure import procedure_of
+from study.plan.texts import texts_of
+from study.store import Connection, repository
+from study.store.rows import SessionRow
+from study.tasks import find_task
+
+
+def write_feedback(manifest: Manifest, trial: Trial) -> str:
+    """Write what the task seals: only for a trial whose response is stored."""
+    sealed = find_task(manifest.config).find_sealed(trial)
+    return texts_of(manifest)["feedback"].replace("{name}", sealed)
+
+
+def open_training(db: Connection, session: SessionRow, manifest: Manifest, trial_index: int) -> str | None:
+    """Open what the task seals for a training trial that was responded to; None for any other."""
+    blocks = procedure_of(manifest).blocks
+    if blocks is None or not blocks.feedback or trial_index >= session["position"]:
+        return None
+    (planned,) = repository.list_planned_trials(db, session["session_id"], trial_index, 1)
+    place = read_place(json.loads(planned["screen_json"]))
+    if place is None or place.kind != "training":
+        return None
+    return write_feedback(manifest, next(trial for trial in manifest.trials if trial.id == planned["item_id"]))
+
+
+def list_reservoir(db: Connection, session: SessionRow, manifest: Manifest) -> list[dict[str, Any]]:
+    """List the screens of the training trials that were responded to, each with its feedback, if the study has it.
+
+    Nothing without a reservoir. No test trial and none still to come is among them.
+    """
+    blocks, first = procedure_of(manifest).blocks, session["practice"]
+    if blocks is None or not blocks.reservoir or session["stage"] != "main":
+        return []
+    rows = repository.list_planned_trials(db, session["session_id"], first, session["position"] - first)
+    trials = {trial.id: trial for trial in manifest.trials}
+    listed = []
+    for row in rows:
+        screen = json.loads(row["screen_json"])
+        if (place := read_place(screen)) is not None and place.kind == "training":
+            opened = write_feedback(manifest, trials[row["item_id"]]) if blocks.feedback else None
+            listed.append({**screen, "feedback": opened})
+    return listed
