@@ -136,6 +136,8 @@ def glmm(
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
         say("\n".join(printing.lines(model)))
+        if model.diverging:
+            say("A Bayesian fit has intervals of these coefficients: add --bayes.")
     lines, values = _estimate(frame, model, means or [], asked, effects or [])
     _hand_over(lines, model.as_dict() | values, json_file)
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
+from dashboard.notebook.models import glmm as fit_in_notebook
 
 FORMULA = "cbind(hits, misses) ~ x"
 
@@ -20,7 +21,9 @@ FORMULA = "cbind(hits, misses) ~ x"
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bayes") / "counts.csv"
-    pd.DataFrame({"x": [0, 1], "hits": [12, 20], "misses": [8, 0], "who": ["a", "a"]}).to_csv(path, index=False)
+    pd.DataFrame({"x": [0, 0, 1, 1], "hits": [5, 7, 9, 11], "misses": [5, 3, 0, 0], "who": "a"}).to_csv(
+        path, index=False
+    )
     return path
 
 
@@ -41,7 +44,11 @@ def test_the_command_prints_table_diagnosis_and_contrasts(file: Path, tmp_path: 
     assert "The fit can be believed: R-hat at most 1.0" in printed
     assert "P(above 0)  P(within)" in printed
     assert "within 5 percentage points" in printed
-    assert "random effects' SD" not in printed
+    made = fit_in_notebook(pd.read_csv(file), FORMULA).bayes(prior_sd=0.5, draws=800)
+    assert str(made).splitlines()[1].split() == printed.splitlines()[1].split()
+    means = made.means("x", contrasts=["reference"], bounds=5)
+    assert str(means).splitlines()[-1] == printed.splitlines()[-1]
+    assert means.table.loc[0, "points_low"] == pytest.approx(-made.means("x").table.loc[0, "points_high"])
 
 
 def test_a_fit_that_is_not_to_be_believed_gives_no_differences(file: Path, tmp_path: Path) -> None:
@@ -80,3 +87,9 @@ def test_one_participant_and_a_missing_extra_are_refused(file: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "numpyro", None)
     with pytest.raises(ForetellError, match=r"-m pip install -r requirements-bayes\.txt"):
         run(file, "--bayes")
+
+
+def test_a_separated_model_points_to_the_bayesian_fit(file: Path) -> None:
+    """Catches infinite estimates without a remedy."""
+    assert "A Bayesian fit has intervals of these coefficients: add --bayes." in run(file)
+    assert "--bayes" not in run(file, formula="cbind(hits, misses) ~ 1")

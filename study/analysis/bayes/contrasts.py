@@ -67,12 +67,28 @@ def tabulate(
     pandas.DataFrame
         contrast, accuracy_less, accuracy_more (posterior means), and the columns of `summarise`.
     """
-    frame, sides = place_cells(posterior.design.model, contrasts, cells)
-    chance = predict(posterior, *formulas.prepare_formula(frame, posterior.design.model.formula))
-    more, less = (np.column_stack([chance[:, side[k]].mean(axis=1) for side in sides]) for k in (0, 1))
+    more, less = _draw_sides(posterior, contrasts, cells)
     accuracies = {"accuracy_less": less.mean(axis=0), "accuracy_more": more.mean(axis=0)}
     table = pd.DataFrame({"contrast": [one.name for one in contrasts], **accuracies})
     return table.join(summarise(100 * (more - less), bounds))
+
+
+def draw_points(
+    posterior: Posterior, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]] = FACTORS
+) -> Floats:
+    """Return (draws, m) differences of m contrasts, in percentage points."""
+    more, less = _draw_sides(posterior, contrasts, cells)
+    return np.asarray(100 * (more - less), dtype=np.float64)
+
+
+def _draw_sides(
+    posterior: Posterior, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]
+) -> tuple[Floats, Floats]:
+    """Return (draws, m) accuracies of both conditions of each contrast."""
+    frame, sides = place_cells(posterior.design.model, contrasts, cells)
+    chance = predict(posterior, *formulas.prepare_formula(frame, posterior.design.model.formula))
+    more, less = (np.column_stack([chance[:, side[k]].mean(axis=1) for side in sides]) for k in (0, 1))
+    return more, less
 
 
 def summarise(points: Floats, bounds: Bounds | None = None) -> pd.DataFrame:

@@ -43,7 +43,7 @@ class Posterior:
     def table(self) -> pd.DataFrame:
         """The parameters: `parameter`, mean, median, low, high (equal-tailed 95%), rhat, ess_bulk, ess_tail."""
         rows = []
-        for name, values in self._list_parameters():
+        for name, values in self.list_parameters():
             low, high = np.quantile(values, (LOW, HIGH))
             bulk, tail = diagnostics.compute_effective(values)
             rhat = diagnostics.compute_rhat(values)
@@ -90,7 +90,7 @@ class Posterior:
             random=bool(blocks),
         )
 
-    def _list_parameters(self) -> Iterator[tuple[str, Floats]]:
+    def list_parameters(self) -> Iterator[tuple[str, Floats]]:
         """List (c, d) draws of each parameter by its name."""
         yield from zip(self.design.terms, np.moveaxis(self.draws.coefficients, -1, 0), strict=True)
         for block, values in zip(self.design.model.blocks, self.draws.covariances, strict=True):

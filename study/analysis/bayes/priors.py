@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from core.errors import ForetellError
+from study.plan.preregistration import AnalysisPlan, PlannedPriors
 
 NAMES = {
     "effect_sd": "prior SD of effects",
@@ -39,9 +40,9 @@ class Priors:
     """
 
     effect_sd: float = 1.0
-    intercept_sd: float = 1.5
-    random_sd: float = 1.0
-    correlation: float = 2.0
+    intercept_sd: float = PlannedPriors().intercept_sd
+    random_sd: float = PlannedPriors().random_sd
+    correlation: float = PlannedPriors().correlation
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -51,6 +52,12 @@ class Priors:
                     f"The {NAMES[field.name]} is {value:g}, which is no proper prior: give a number above 0, such as "
                     f"{field.default:g}."
                 )
+
+    @classmethod
+    def of_plan(cls, plan: AnalysisPlan) -> Priors:
+        """Return those of a plan, and the defaults for what it does not state."""
+        own = {} if plan.prior_sd is None else {"effect_sd": plan.prior_sd}
+        return cls(**own, **plan.priors.model_dump())
 
     def describe(self, *, link: str = "logit", correlated: bool = False, random: bool = True) -> str:
         """Say what the priors are."""
