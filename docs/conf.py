@@ -124,6 +124,7 @@ SECTIONS = {
         "choose-among-classes",
         "measure-reliance",
         "analyse-a-scale",
+        "fit-a-bayesian-model",
         "add-*",
     ],
     "docs/background": [

@@ -138,7 +138,7 @@ def measure_accuracies(frame: pd.DataFrame, correct: Floats) -> dict[str, Floats
     def average(columns: list[str]) -> Floats:
         codes = frame.groupby(columns, observed=True, sort=False).ngroup().to_numpy()
         shares = np.eye(int(codes.max()) + 1)[codes] / np.bincount(codes)
-        return correct @ shares
+        return np.asarray(correct @ shares, dtype=np.float64)
 
     kinds = [kind for kind in TYPE_LABELS if (frame["trial_type"] == kind).any()]
     accuracies = {
