@@ -245,7 +245,11 @@ DIFFERENCES = ExploratoryAnalysis(
 )
 PARAMETERS = ExploratoryAnalysis(
     "Bayesian fit: parameters",
-    partial(_explain, head=f"{EXPLANATION} R-hat near 1: the chains agree. ESS: effective draws."),
+    partial(
+        _explain,
+        head=f"{EXPLANATION} R-hat near 1: the chains agree. Effective draws: in "
+        "bulk, and at the limits of the interval.",
+    ),
     lambda study: (fit(study).table, None),
     has_models,
     lambda study, _: fit(study).diagnostics.describe(),
