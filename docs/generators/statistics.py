@@ -183,7 +183,8 @@ effective draws in bulk and at the limits of intervals (Vehtari et al., 2021,
 **Checks.** "What the priors predict" compares the responses with draws from the priors; "responses drawn from the
 posterior" is the check of properties below, with parameters drawn as well. Posteriors are within four Monte Carlo
 errors of quadrature in two and three dimensions, and with flat priors and many responses within a fifth of a standard
-error of maximum likelihood (`tests/study/analysis/test_bayes.py`).
+error of maximum likelihood (`tests/study/analysis/test_bayes.py`). Calibration in studies drawn from the priors is
+[measured](../benchmarks/README.md#bayesian-fits).
 
 ## Robustness of a result
 
