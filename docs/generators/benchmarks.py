@@ -209,7 +209,8 @@ BENCHMARKS = (
         "bayes_studies",
         "Bayesian fits",
         "Simulation-based calibration: parameters are drawn from the priors, responses from them, in studies of 32 "
-        "participants and 480 responses, with half the default number of draws. The 95% intervals should contain 95% of the parameters, and the ranks of the "
+        "participants and 480 responses, with half the default number of draws. "
+        "The 95% intervals should contain 95% of the parameters, and the ranks of the "
         "parameters among their draws should be uniform, with a mean of 0.5 "
         "([details](../docs/statistics.md#bayesian-fits)).",
         "--studies 90",
