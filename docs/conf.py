@@ -127,6 +127,7 @@ SECTIONS = {
         "analyse-a-scale",
         "analyse-confidence-and-times",
         "plan-covariates",
+        "fit-a-bayesian-model",
         "add-*",
     ],
     "docs/background": [

@@ -110,7 +110,14 @@ def test_the_pages_have_one_router() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt", "requirements-networks.txt"]
+    "file",
+    [
+        "requirements.txt",
+        "requirements-dev.txt",
+        "requirements-docs.txt",
+        "requirements-networks.txt",
+        "requirements-bayes.txt",
+    ],
 )
 def test_requirements_are_pinned_and_installed(file: str) -> None:
     """An open range, or tests run on other versions than those promised."""
@@ -123,7 +130,10 @@ def test_requirements_are_pinned_and_installed(file: str) -> None:
     assert installed == pins
 
 
-@pytest.mark.parametrize("file", ["requirements-docs.txt", "requirements-networks.txt", "requirements-postgresql.txt"])
+@pytest.mark.parametrize(
+    "file",
+    ["requirements-docs.txt", "requirements-networks.txt", "requirements-postgresql.txt", "requirements-bayes.txt"],
+)
 def test_the_tests_install_what_is_optional(file: str) -> None:
     """A documentation, networks or a database that are tested with other versions than those promised."""
     dev, optional = (set((ROOT / name).read_text().splitlines()) for name in ("requirements-dev.txt", file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,6 +46,10 @@ def analyze(
             help="Add the results without each participant and image, and a specification curve; this takes longer.",
         ),
     ] = False,
+    bayes: Annotated[
+        bool,
+        typer.Option("--bayes", help="Add the Bayesian fit of the largest model (requirements-bayes.txt)."),
+    ] = False,
 ) -> None:
     """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
@@ -54,10 +59,16 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
+    from study.analysis.bayes import sampler
+    from study.analysis.exploratory.analysis import ROBUSTNESS
+    from study.analysis.exploratory.bayes import BAYES
     from study.analysis.report import results
     from study.analysis.responses.reading import read
     from study.workspace.files import shared_files
 
+    if bayes:
+        sampler.import_numpyro()
+    requests = [name for name, wanted in ((ROBUSTNESS, robustness), (BAYES, bayes)) if wanted]
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = parse_pairs(column or [], "--column", "ours=theirs")
@@ -71,11 +82,11 @@ def analyze(
                     plan=planned,
                     manifest=manifest,
                     looks=looks,
-                    robustness=robustness,
+                    requests=requests,
                     progress=progress,
                 )
         else:
-            headline = _analyze_study(responses, out, seed, progress, simulated=simulated, robustness=robustness)
+            headline = _analyze_study(responses, out, seed, progress, simulated=simulated, requests=requests)
     _say_results(headline, out)
 
 
@@ -114,7 +125,7 @@ def _load_plan_and_trials(
 
 
 def _analyze_study(
-    name: str, out: Path, seed: int, progress: Bars, *, simulated: bool, robustness: bool = False
+    name: str, out: Path, seed: int, progress: Bars, *, simulated: bool, requests: Sequence[str] = ()
 ) -> HeadlineResult:
     from dataclasses import replace
 
@@ -139,7 +150,7 @@ def _analyze_study(
     plan = load_frozen_plan(manifest)
     with shared_files():
         return results.write(
-            data, out, seed, plan=plan, manifest=manifest, looks=looks, robustness=robustness, progress=progress
+            data, out, seed, plan=plan, manifest=manifest, looks=looks, requests=requests, progress=progress
         )
 
 

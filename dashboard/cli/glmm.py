@@ -55,7 +55,10 @@ def glmm(
     ] = None,
     prior_sd: Annotated[
         float | None,
-        typer.Option(help="Bayes factors of contrasts for no difference: SD of the normal prior, on the link scale."),
+        typer.Option(
+            help="Bayes factors of contrasts for no difference: SD of the normal prior, on the link scale. With "
+            "--bayes: that of the prior of effects (default 1)."
+        ),
     ] = None,
     effects: Annotated[
         list[str] | None,
@@ -68,6 +71,12 @@ def glmm(
             "random effects; default of effects)."
         ),
     ] = None,
+    bayes: Annotated[
+        bool,
+        typer.Option("--bayes", help="Draw from the posterior of a binomial model instead (requirements-bayes.txt)."),
+    ] = False,
+    draws: Annotated[int | None, typer.Option(help="With --bayes: draws of each of the four chains.")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --bayes: random seed.")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the model to this file; - for stdout.")
     ] = None,
@@ -85,33 +94,61 @@ def glmm(
 
     Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
+    from dashboard.cli import bayesian
     from study.analysis.means import bayes_factors
     from study.analysis.means.equivalence import read_bounds
     from study.analysis.models import coding, mixed, printing
     from study.analysis.models import formula as formulas
     from study.analysis.responses import reading as responses
 
-    for option, given in (("--contrast", contrast), ("--equivalence", equivalence), ("--prior-sd", prior_sd)):
+    sampling = bayesian.read_options(
+        wanted=bayes,
+        prior_sd=prior_sd,
+        draws=draws,
+        seed=seed,
+        others={
+            "--family": family != "binomial",
+            "--reml": reml,
+            "--agq": agq != 1,
+            "--adjust": adjust != "holm",
+            "--effects": bool(effects),
+            "--scale": scale not in (None, "population"),
+        },
+    )
+    needing = {"--contrast": contrast, "--equivalence": equivalence, "--prior-sd": None if bayes else prior_sd}
+    for option, given in needing.items():
         if given is not None and not means:
             raise ForetellError(f"{option} needs --means: name the factors whose means it compares.")
     bounds = None if equivalence is None else read_bounds(equivalence)
-    prior_sd = None if prior_sd is None else bayes_factors.check_prior_sd(prior_sd)
+    prior_sd = None if prior_sd is None or bayes else bayes_factors.check_prior_sd(prior_sd)
     names = [*(factor or ()), *formulas.groupings(formula)]
     used = formulas.list_names(formula) | {weights or ""}
     frame = coding.with_reference(
         responses.table(csv, names, optional=len(names) - len(factor or ()), among=used, comma=comma),
         parse_pairs(reference or [], "--reference", "column=level"),
     )
+    asked = ContrastOptions(tuple(contrast or ["pairwise"]), adjust, scale, bounds, prior_sd)
+    if sampling is not None:
+        rows = {"formula": formula, "link": link, "weights": weights}
+        lines, values = bayesian.estimate(frame, rows, means or [], asked.contrasts, bounds, sampling)
+        _hand_over(lines, values, json_file)
+        return
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
         say("\n".join(printing.lines(model)))
-    asked = ContrastOptions(tuple(contrast or ["pairwise"]), adjust, scale, bounds, prior_sd)
+        if model.diverging:
+            say("A Bayesian fit has intervals of these coefficients: add --bayes.")
     lines, values = _estimate(frame, model, means or [], asked, effects or [])
+    _hand_over(lines, model.as_dict() | values, json_file)
+
+
+def _hand_over(lines: list[str], values: dict[str, Any], json_file: Path | None) -> None:
+    """Print the lines, or write the values as JSON."""
     if json_file is None:
         if lines:
             say("\n".join(lines))
         return
-    text = json.dumps(model.as_dict() | values, indent=1)
+    text = json.dumps(values, indent=1)
     if str(json_file) == "-":
         say(text)
     else:

@@ -175,8 +175,9 @@ PLAN = (
     ),
     Setting(
         "analysis.prior_sd",
-        "Prior SD of Bayes factors (log-odds)",
-        "The size of effect that is plausible. Adds to each contrast a Bayes factor for no difference.",
+        "Prior SD of effects (log-odds)",
+        "The size of effect that is plausible. Adds to each contrast a Bayes factor for no difference, and is the "
+        "prior of effects in Bayesian fits.",
     ),
 )
 EXCLUSIONS = (

@@ -8,7 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from core.errors import ForetellError
+from core.types import Progress, silent
 from dashboard.notebook.display import escape
+from dashboard.notebook.posteriors import PrintedPosterior
+from dashboard.notebook.tables import PrintedTable
+from study.analysis.bayes import posterior
+from study.analysis.bayes.priors import Priors
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.means import bayes_factors, equivalence
 from study.analysis.means import printing as means_printing
 from study.analysis.means.adjustment import Adjustment
@@ -20,30 +27,6 @@ from study.analysis.models import formula as formulas
 from study.analysis.models.marginal import Scale, get_link
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import LEVEL
-
-
-@dataclass(frozen=True)
-class PrintedTable:
-    """A table that prints itself with its notes.
-
-    Attributes
-    ----------
-    table
-        The numbers.
-    lines
-        The table and the notes as text.
-    """
-
-    table: pd.DataFrame = field(repr=False)
-    lines: Sequence[str]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True)
@@ -200,6 +183,41 @@ class FittedModel:
             The text names several predictors, or one that the model does not have.
         """
         return estimate_effects(self.frame, self.model, asked, scale=scale, level=level)
+
+    def bayes(
+        self, *, prior_sd: float = 1.0, draws: int = 1000, seed: int = 0, progress: Progress = silent
+    ) -> PrintedPosterior:
+        """Draw from the posterior of the same binomial model (`requirements-bayes.txt`).
+
+        Parameters
+        ----------
+        prior_sd
+            Standard deviation of the prior of effects, in log-odds.
+        draws
+            Of each of the four chains.
+        seed
+            The same seed on the same machine gives the same draws.
+        progress
+            ``progress(done, total, what)``; raise from it to stop the fit.
+
+        Raises
+        ------
+        ForetellError
+            No proper prior, too few draws, another family, or NumPyro is not installed.
+        """
+        model = self.model
+        if model.family != "binomial":
+            raise ForetellError(f"Bayesian fits are of binomial models; this one is {model.family}.")
+        made = posterior.fit(
+            self.frame,
+            model.formula,
+            link=model.link,
+            weights=model.weights,
+            priors=Priors(effect_sd=prior_sd),
+            settings=SamplerSettings(draws=draws, seed=seed),
+            progress=progress,
+        )
+        return PrintedPosterior(made, self.frame)
 
     def __str__(self) -> str:
         return "\n".join(printing.lines(self.model))

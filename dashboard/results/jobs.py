@@ -16,6 +16,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
+from study.analysis.exploratory.bayes import BAYES
 from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.means import estimate_means
 from study.analysis.models import intervals, marginal
@@ -216,23 +217,26 @@ def _of(
     return Task(digest(what, key_of(result.data), result.model.formula), work, estimate)
 
 
-def make_report_task(result: AnalysisResult, manifest: Manifest | None = None, *, robustness: bool = False) -> Task:
-    """Write every file of the command ``analyze``, by name; with ``robustness`` those of ``--robustness``."""
+def make_report_task(result: AnalysisResult, manifest: Manifest | None = None, *, requests: Sequence[str] = ()) -> Task:
+    """Write every file of the command ``analyze``, by name; ``requests`` are its ``--robustness`` and ``--bayes``."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         said = finding.compute_headline(result.analysis, result.data, result.plan)
-        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED, robustness)
+        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED, requests)
         return encode(report.describe_models() | report.describe_all(*report.explore(progress)))
 
-    key = digest("report", result.key, manifest.study_hash if manifest else "", str(robustness))
-    return Task(key, work, (lambda: estimate_robustness(result)) if robustness else lambda: None)
+    key = digest("report", result.key, manifest.study_hash if manifest else "", " ".join(requests))
+    return Task(
+        key, work, (lambda: sum(estimate_request(result, one) for one in requests)) if requests else lambda: None
+    )
 
 
-def estimate_robustness(result: AnalysisResult) -> float:
-    """Estimate the processor time of all analyses of robustness, s."""
+def estimate_request(result: AnalysisResult, request: str) -> float:
+    """Estimate the processor time of the analyses that a report has on request, s; all Bayesian ones share a fit."""
     study = make_study(result)
-    each = exploratory.list_analyses(study).values()
-    return sum(one.seconds(study) for one in each if one.seconds is not None)
+    offered = exploratory.list_analyses(study).values()
+    each = [one.seconds(study) for one in offered if one.seconds is not None and one.request == request]
+    return max(each) if request == BAYES else sum(each)
 
 
 def zip_files(contents: dict[str, bytes]) -> bytes:

@@ -9,6 +9,8 @@ import streamlit as st
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import files, live, numbers
+from study.analysis.exploratory.analysis import ROBUSTNESS
+from study.analysis.exploratory.bayes import BAYES
 from study.bundle import Manifest
 
 WORDS = {
@@ -19,6 +21,8 @@ WORDS = {
     "table1.tex": ("Table 1 (LaTeX)", "text/plain"),
     "models.json": ("Models (JSON)", "application/json"),
 }
+REQUESTS = {ROBUSTNESS: "the analyses of robustness", BAYES: "the Bayesian fit"}
+"""What a report has on request only."""
 
 
 def show(result: AnalysisResult, manifest: Manifest | None) -> None:
@@ -30,9 +34,13 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
         "with the command `analyze`. The ZIP also has the rows, and scripts in R and Python that compute every planned "
         "number again."
     )
-    about = live.format_duration(work.estimate_robustness(result))
-    robustness = st.toggle(f"With the analyses of robustness ({about})", key="report_robustness")
-    live.draw_when_ready(work.make_report_task(result, manifest, robustness=robustness), _files, "report")
+    requests = [name for name, words in REQUESTS.items() if _ask(result, name, words)]
+    live.draw_when_ready(work.make_report_task(result, manifest, requests=requests), _files, "report")
+
+
+def _ask(result: AnalysisResult, request: str, words: str) -> bool:
+    about = live.format_duration(work.estimate_request(result, request))
+    return st.toggle(f"With {words} ({about})", key=f"report_{request}")
 
 
 def _files(contents: dict[str, bytes]) -> None:

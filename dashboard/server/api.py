@@ -117,18 +117,12 @@ def routes() -> list[Route]:
         Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file, middleware=COMPRESSED),
         Route("/assets/{study}/{sha256}", _asset),
+        *_list_reads(),
         _api("entry", "POST", _enter),
         _api("begin", "POST", _begin),
-        _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
-        _api("state", "GET", lambda participant, call: (200, participant.state(call.token, call.tab))),
         _api(
-            "takeover",
-            "POST",
-            lambda participant, call: (200, participant.take_over(call.token, _require_tab(call))),
+            "takeover", "POST", lambda participant, call: (200, participant.take_over(call.token, _require_tab(call)))
         ),
-        _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
-        _api("reservoir", "GET", lambda participant, call: (200, participant.list_reservoir(call.token))),
-        _api("messages", "GET", lambda participant, call: (200, {"messages": participant.messages(call.token)})),
         _api("consent", "POST", _consent),
         _queue("ready", _ready),
         _api("check", "POST", _check),
@@ -137,6 +131,17 @@ def routes() -> list[Route]:
         _api("questionnaire", "POST", _fill),
         _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
         _api("withdraw", "POST", _withdraw),
+    ]
+
+
+def _list_reads() -> list[Route]:
+    """List the routes that change nothing."""
+    return [
+        _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
+        _api("state", "GET", lambda participant, call: (200, participant.state(call.token, call.tab))),
+        _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
+        _api("reservoir", "GET", lambda participant, call: (200, participant.list_reservoir(call.token))),
+        _api("messages", "GET", lambda participant, call: (200, {"messages": participant.messages(call.token)})),
     ]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
+from generators import bayes, counterfactuals, exact, ordinal, readers, reanalysis, training, zoo
 from generators import benchmark_tables as tables
-from generators import counterfactuals, exact, ordinal, readers, reanalysis, training, zoo
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
 
@@ -215,6 +215,18 @@ BENCHMARKS = (
         "--studies 300",
         tables.tabulate_recovery,
         tables.plot_recovery,
+    ),
+    Benchmark(
+        "bayes_studies",
+        "Bayesian fits",
+        "Simulation-based calibration: parameters are drawn from the priors, responses from them, in studies of 32 "
+        "participants and 480 responses, with half the default number of draws. "
+        "The 95% intervals should contain 95% of the parameters, and the ranks of the "
+        "parameters among their draws should be uniform, with a mean of 0.5 "
+        "([details](../docs/statistics.md#bayesian-fits)).",
+        "--studies 90",
+        bayes.tabulate,
+        bayes.plot,
     ),
     Benchmark(
         "power",

@@ -152,6 +152,40 @@ approximation, by a normal likelihood around the estimate: degrees of freedom ar
 --equivalence 5`, and a field on Power, try other bounds than the plan's. The true difference is that of the assumed
 effects times `--effects`: 0 is none at all, and one outside the bounds gives the share of false conclusions.
 
+## Bayesian fits
+
+`glmm --bayes`, `analyze --bayes`, Results (Robustness) and `.bayes()` in notebooks draw from the posterior of the same
+logistic or probit model: formula, coding, dropped columns and random terms are those of the fit by maximum likelihood.
+A study has all random effects that were asked for, because priors keep those near 0 proper.
+
+| part | prior |
+|---|---|
+| intercept, predictors at their means | normal (0, 1.5) in log-odds |
+| each effect | normal (0, `prior_sd`), or (0, 1): of a column of 0 and 1, or of one SD of any other |
+| standard deviations of random effects | half-normal (1) |
+| correlations | LKJ (2) |
+
+```toml
+[analysis]
+prior_sd = 0.5
+priors = { random_sd = 0.5 }
+```
+
+**Differences** are those of the planned contrasts, in percentage points averaged over the random effects of each draw,
+with equal-tailed 95% intervals, the probability that a difference is positive, and, with `equivalence`, that it lies
+between the bounds. A separated cell has an interval too, as wide as the priors are vague (Gelman et al., 2008,
+[doi:10.1214/08-AOAS191](https://doi.org/10.1214/08-AOAS191)). All of it is exploratory.
+
+**Whether to believe it.** NUTS, four chains of 1,000 draws. Rank-normalised split R-hat up to 1.01, at least 400
+effective draws in bulk and at the limits of intervals (Vehtari et al., 2021,
+[doi:10.1214/20-BA1221](https://doi.org/10.1214/20-BA1221)), and no divergence: else no differences are given.
+
+**Checks.** "What the priors predict" compares the responses with draws from the priors; "responses drawn from the
+posterior" is the check of properties below, with parameters drawn as well. Posteriors are within four Monte Carlo
+errors of quadrature in two and three dimensions, and with flat priors and many responses within a fifth of a standard
+error of maximum likelihood (`tests/study/analysis/test_bayes.py`). Calibration in studies drawn from the priors is
+[measured](../benchmarks/README.md#bayesian-fits).
+
 ## Robustness of a result
 
 Results, Robustness; `analyze --robustness`; and the switch under Report. All of it is exploratory.

@@ -78,6 +78,22 @@ class Exclusions(PlanSection):
         return self
 
 
+class PlannedPriors(PlanSection):
+    """``[analysis.priors]``: priors of the Bayesian fit, in log-odds; that of effects is ``prior_sd``, or 1.
+
+    ``intercept_sd`` is the SD of the intercept where predictors are at their means, ``random_sd`` the scale of the
+    half-normal prior of random effects' standard deviations, ``correlation`` the LKJ parameter of their correlations.
+    """
+
+    intercept_sd: Annotated[float, Field(gt=0, le=10)] = 1.5
+    random_sd: Annotated[float, Field(gt=0, le=10)] = 1.0
+    correlation: Annotated[float, Field(gt=0, le=100)] = 2.0
+
+
+def _is_default(priors: object) -> bool:
+    return priors == PlannedPriors()
+
+
 class PlannedContrast(PlanSection):
     """One of ``[[analysis.contrasts]]``: condition ``more`` minus condition ``less``, averaged over ``trial_types``."""
 
@@ -176,7 +192,8 @@ class AnalysisPlan(PlanSection):
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     ``equivalence``, in percentage points, 5 or [-5, 10], adds to each contrast a test that the difference in accuracy
-    lies between these bounds; ``prior_sd``, in log-odds, a Bayes factor for no difference, with a normal prior.
+    lies between these bounds; ``prior_sd``, in log-odds, a Bayes factor for no difference, with a normal prior. It is
+    also the SD of effects in a Bayesian fit, whose other priors are in ``priors``.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = DEFAULT
@@ -189,8 +206,9 @@ class AnalysisPlan(PlanSection):
         Bounds | None, BeforeValidator(_parse_points, json_schema_input_type=str | float | list[float] | None)
     ] = Field(default=None, exclude_if=_is_absent)
     prior_sd: Annotated[float, Field(gt=0, le=10)] | None = Field(default=None, exclude_if=_is_absent)
+    priors: PlannedPriors = Field(default=PlannedPriors(), exclude_if=_is_default)
     stopping: Stopping | None = Field(default=None, exclude_if=_is_absent)
-    """Each of the last three is omitted from the settings if there is none: plans frozen before it existed keep their
+    """Each of the last four is omitted from the settings if there is none: plans frozen before it existed keep their
     hash."""
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ An analysis is one file and one line of `EXPLORATORY`, whose order is that of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import Manifest, Trial
 from study.tasks import DEFAULT_TASK
 
+ROBUSTNESS = "robustness"
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
 Value = TypeVar("Value")
 
@@ -39,6 +40,10 @@ EXPLORATORY = Registry(
         "bootstrap": "study.analysis.exploratory.bootstrap:ANALYSIS",
         "checks": "study.analysis.exploratory.residuals:CHECKS",
         "residuals": "study.analysis.exploratory.residuals:RESIDUALS",
+        "bayes_differences": "study.analysis.exploratory.bayes:DIFFERENCES",
+        "bayes_parameters": "study.analysis.exploratory.bayes:PARAMETERS",
+        "bayes_prior": "study.analysis.exploratory.bayes:PRIOR",
+        "bayes_checks": "study.analysis.exploratory.bayes:CHECKS",
         "means": "study.analysis.exploratory.means:MEANS",
         "pairs": "study.analysis.exploratory.means:PAIRS",
         "detection": "study.analysis.exploratory.detection:BY_CONDITION",
@@ -177,6 +182,8 @@ class ExploratoryAnalysis:
         Says in a sentence what its table shows.
     seconds
         Estimates the processor time of one that takes long: a report has it only on request.
+    request
+        The name of that request.
     """
 
     title: str
@@ -185,6 +192,7 @@ class ExploratoryAnalysis:
     needs: Callable[[AnalysedStudy], bool] = lambda _: True
     conclude: Callable[[AnalysedStudy, pd.DataFrame], str] = lambda *_: ""
     seconds: Callable[[AnalysedStudy], float] | None = None
+    request: str = ROBUSTNESS
 
     def explain(self, study: AnalysedStudy) -> str:
         """Say how to read it."""
@@ -230,7 +238,7 @@ def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
 
 
 def compute_all(
-    study: AnalysedStudy, progress: Progress = silent, *, robustness: bool = False
+    study: AnalysedStudy, progress: Progress = silent, *, requests: Collection[str] = ()
 ) -> tuple[list[ExploratoryResult], list[str]]:
     """Compute the analyses that the responses allow, and explain each one that is absent.
 
@@ -238,12 +246,12 @@ def compute_all(
 
     Parameters
     ----------
-    robustness
-        Whether to compute those that take long, too: all of them are about the robustness of the result.
+    requests
+        Of those that take long, the ones to compute, too: `ROBUSTNESS`, ``"bayes"``.
     """
     study = replace(study, progress=progress)
     results, absent, offered = [], [], list_analyses(study)
-    offered = {name: one for name, one in offered.items() if robustness or one.seconds is None}
+    offered = {name: one for name, one in offered.items() if one.seconds is None or one.request in requests}
     for done, (name, analysis) in enumerate(offered.items()):
         progress(done, len(offered), analysis.title)
         try:

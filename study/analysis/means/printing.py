@@ -17,7 +17,8 @@ from study.analysis.models.sentences import coverage_text, p_text
 from study.analysis.words.cells import write_ratio
 from study.analysis.words.headings import format_headings
 
-_P = {"p", "p_equivalence", "p_equivalence_holm", "p_difference", *(f"p_{name}" for name in ADJUSTMENTS)}
+_PROBABILITIES = {"p", "p_above", "p_within", "p_equivalence", "p_equivalence_holm", "p_difference"}
+_P = _PROBABILITIES | {f"p_{name}" for name in ADJUSTMENTS}
 
 
 def write_means(made: EstimatedMeans) -> list[str]:

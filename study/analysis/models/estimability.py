@@ -21,6 +21,19 @@ TOLERANCE = 1e-7
 """Relative size below which a product of weights and a direction is 0."""
 
 
+def find_independent_columns(design: Floats) -> Mask:
+    """Tell which columns (p,) of a design (n, p) no columns before them determine."""
+    kept, basis = np.zeros(design.shape[1], dtype=bool), np.zeros((len(design), 0))
+    for k, column in enumerate(design.T):
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)  # twice: what rounding left of the first
+        size = float(np.linalg.norm(rest))
+        kept[k] = size > TOLERANCE * float(np.linalg.norm(column))
+        if kept[k]:
+            basis = np.column_stack([basis, rest / size])
+    return kept
+
+
 def find_aliased_directions(design: Floats, kept: Mask) -> Floats:
     """Return (p, k) directions that change no row of a design: one for each column that the others determine.
 

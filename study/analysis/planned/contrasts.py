@@ -128,7 +128,7 @@ def estimate(
     cells: Mapping[str, Mapping[str, Any]] = FACTORS,
 ) -> pd.DataFrame:
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
-    frame, sides = _place(model, contrasts, cells)
+    frame, sides = place_cells(model, contrasts, cells)
     design = model.design_with_dropped(frame)
     weights = np.stack([design[more].mean(axis=0) - design[less].mean(axis=0) for more, less in sides])
     estimate, se = estimability.estimate_combinations(weights, model)
@@ -156,7 +156,7 @@ def _points(
     """Express the contrasts in percentage points; `half` (k,) standard errors on each side."""
     if model.family != "binomial":
         return pd.DataFrame(index=range(len(contrasts)))
-    frame, sides = _place(model, contrasts, cells)
+    frame, sides = place_cells(model, contrasts, cells)
     accuracy, gradient = marginal.predict(frame, model)
     less, more = (np.array([accuracy[side[k]].mean() for side in sides]) for k in (1, 0))
     slopes = np.stack([gradient[first].mean(axis=0) - gradient[second].mean(axis=0) for first, second in sides])
@@ -166,7 +166,7 @@ def _points(
     return pd.DataFrame(shares | {name: 100 * value for name, value in made.items()})
 
 
-def _place(
+def place_cells(
     model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[tuple[list[int], list[int]]]]:
     """Return the cells of the design that contrasts average, and the rows of the two conditions of each contrast."""

@@ -32,7 +32,8 @@ def _sentence(row: dict[str, object], level: float) -> str:
     accuracy = f"accuracy {_float(row['accuracy_more']):.1%} vs {_float(row['accuracy_less']):.1%}"
     difference = f"{name}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
-        return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
+        certain = "because a cell has only correct or only incorrect responses; a Bayesian fit has one"
+        return f"{difference}; no interval, {certain}."
     corrected = describe_p(None if np.isnan(p) else p)
     interval = f"{coverage_text(level)} CI {write_rounded(low, 1)} to {write_rounded(high, 1)}"
     return f"{difference} ({interval}; Holm-corrected {corrected})."

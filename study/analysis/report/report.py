@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -48,8 +48,8 @@ class Report:
         Of the study that the participants took, if known: it adds the measures of its trials.
     seed
         Random seed of exploratory analyses that draw at random.
-    robustness
-        Whether it has the analyses that take long.
+    requests
+        The analyses that take long and that it has (`study.analysis.exploratory.analysis.compute_all`).
     """
 
     analysis: NestedAnalysis
@@ -58,7 +58,7 @@ class Report:
     plan: PlannedAnalysis | None = None
     manifest: Manifest | None = None
     seed: int = 0
-    robustness: bool = False
+    requests: Collection[str] = ()
 
     @cached_property
     def figure(self) -> tuple[go.Figure, pd.DataFrame]:
@@ -110,7 +110,7 @@ class Report:
 
     def explore(self, progress: Progress = silent) -> tuple[list[ExploratoryResult], list[str]]:
         """Compute the exploratory analyses, and explain each one that is absent."""
-        return exploratory.compute_all(self.study, progress, robustness=self.robustness)
+        return exploratory.compute_all(self.study, progress, requests=self.requests)
 
     def describe_all(self, results: Sequence[ExploratoryResult], absent: Sequence[str]) -> Files:
         """Return the files of the exploratory analyses, as of `explore`, and the report itself."""

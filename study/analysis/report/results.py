@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def write(
     plan: AnalysisPlan | None = None,
     manifest: Manifest | None = None,
     looks: Sequence[InterimAnalysis] | None = None,
-    robustness: bool = False,
+    requests: Collection[str] = (),
     progress: Progress = silent,
 ) -> HeadlineResult:
     """Write models, tables, figures and reports into `out`.
@@ -43,8 +43,8 @@ def write(
         Of the study that was responded to, where it is known.
     looks
         The interim analyses that were made of it; None where that is not known.
-    robustness
-        Whether to compute the exploratory analyses that take long, too.
+    requests
+        The exploratory analyses that take long and are wanted: ``"robustness"``, ``"bayes"``.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def write(
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
     finding = compute_headline(analysis, stayed, done)
-    report = Report(analysis, stayed, finding, done, manifest, seed, robustness)
+    report = Report(analysis, stayed, finding, done, manifest, seed, requests)
     results = files.write(report, out, progress)
     said = tuple(f"{one.title} (exploratory). {one.conclusion}" for one in results if one.conclusion)
     return replace(report.headline, conclusions=said)

@@ -33,6 +33,11 @@ HEADINGS: Mapping[str, str] = {
     "p_equivalence": "p (TOST)",
     "p_equivalence_holm": "p (TOST, Holm)",
     "p_difference": "p (difference)",
+    "p_above": "P(above 0)",
+    "p_within": "P(within)",
+    "rhat": "R-hat",
+    "ess_bulk": "Effective draws",
+    "ess_tail": "Effective draws (limits)",
     "log_p": "log p",
     "p_like": "p (like relatives)",
     "df": "df",
@@ -121,7 +126,7 @@ FORMS: Mapping[str, str] = {
     r"(.+)_less": "{0}, difference",
 }
 """Headings by the form of a name: limits and errors follow the column that they belong to."""
-SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power", "proportion")
+SHARES = ("accuracy", "accuracy_more", "accuracy_less", "power", "proportion", "p_above", "p_within")
 """Columns that are written in percent, as in the sentences."""
 SHARES_BESIDE = {
     "accuracy": ("low", "high", "chance"),

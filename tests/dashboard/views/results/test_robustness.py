@@ -73,6 +73,9 @@ def test_a_report_has_costly_analyses_only_on_request(frame: pd.DataFrame, monke
     one = AnalysedStudy(prepare(frame), models=nested.analyze(frame))
     exploratory.compute_all(one)
     default = set(computed)
-    exploratory.compute_all(one, robustness=True)
     assert {"slopes", "means"} <= default
-    assert set(computed) - default == {name for name, made in EXPLORATORY.items() if made.seconds is not None}
+    for request in ("robustness", "bayes"):
+        computed.clear()
+        exploratory.compute_all(one, requests=[request])
+        costly = {name for name, made in EXPLORATORY.items() if made.seconds is not None and made.request == request}
+        assert set(computed) - default == costly != set()

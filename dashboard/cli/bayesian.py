@@ -1,0 +1,94 @@
+"""``glmm --bayes``: a mixed model by draws from its posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.errors import ForetellError
+from dashboard.cli.terminal import Bars
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from study.analysis.bayes.priors import Priors
+    from study.analysis.bayes.sampler import SamplerSettings
+    from study.plan.equivalence import Bounds
+
+
+class SamplingOptions(NamedTuple):
+    """The priors and how to draw."""
+
+    priors: Priors
+    settings: SamplerSettings
+
+
+def read_options(
+    *, wanted: bool, prior_sd: float | None, draws: int | None, seed: int | None, others: Mapping[str, bool]
+) -> SamplingOptions | None:
+    """Read the options of a Bayesian fit; None where none is wanted.
+
+    Parameters
+    ----------
+    others
+        Options of fits by maximum likelihood, and whether each was given.
+
+    Raises
+    ------
+    ForetellError
+        An option that the kind of fit does not have, no proper prior, too few draws, or no NumPyro.
+    """
+    if not wanted:
+        for option, given in (("--draws", draws), ("--seed", seed)):
+            if given is not None:
+                raise ForetellError(f"{option} is an option of Bayesian fits: add --bayes, or leave it out.")
+        return None
+    if wrong := [option for option, is_given in others.items() if is_given]:
+        raise ForetellError(
+            f"{wrong[0]} does not apply to a Bayesian fit, which is of a binomial model (logit or probit), with means "
+            "on the population scale and no correction: leave it out."
+        )
+    from study.analysis.bayes import sampler
+    from study.analysis.bayes.priors import Priors
+
+    priors = Priors() if prior_sd is None else Priors(effect_sd=prior_sd)
+    default = sampler.SamplerSettings()
+    settings = sampler.SamplerSettings(
+        draws=default.draws if draws is None else draws, seed=default.seed if seed is None else seed
+    )
+    sampler.import_numpyro()
+    return SamplingOptions(priors, settings)
+
+
+def estimate(
+    frame: pd.DataFrame,
+    rows: Mapping[str, str | None],
+    means: Sequence[str],
+    contrasts: Sequence[str],
+    bounds: Bounds | None,
+    sampling: SamplingOptions,
+) -> tuple[list[str], dict[str, Any]]:
+    """Fit the model and estimate the means that are asked for, as lines and as values for JSON.
+
+    Parameters
+    ----------
+    rows
+        formula, link and weights.
+    """
+    from study.analysis.bayes import posterior, printing
+    from study.analysis.bayes.means import estimate_means
+    from study.analysis.means.printing import list_rows
+
+    with Bars() as progress:
+        given: dict[str, Any] = {**rows, "priors": sampling.priors, "settings": sampling.settings}
+        made = posterior.fit(frame, progress=progress, **given)
+    lines, values = printing.write_posterior(made), printing.as_dict(made)
+    if not made.diagnostics.is_reliable:
+        return [*lines, *([printing.UNBELIEVABLE] if means else [])], values
+    values["means"] = []
+    for asked in means:
+        table = estimate_means(frame, made, asked, contrasts=contrasts, bounds=bounds)
+        lines += ["", *printing.write_means(table, bounds)]
+        tables = {"of": str(table.request), "means": list_rows(table.means), "contrasts": list_rows(table.contrasts)}
+        values["means"].append(tables)
+    return lines, values

@@ -1,0 +1,1 @@
+"""Bayesian fits of the mixed models: posterior draws by NUTS, their diagnosis, contrasts and predictive checks."""
