@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -75,16 +75,8 @@ def analyze(
             planned, manifest, looks = _load_plan_and_trials(plan, study)
             with shared_files():
                 data = read(Path(responses), columns, comma=comma)
-                headline = results.write(
-                    data,
-                    out,
-                    seed,
-                    plan=planned,
-                    manifest=manifest,
-                    looks=looks,
-                    requests=requests,
-                    progress=progress,
-                )
+                known: dict[str, Any] = {"plan": planned, "manifest": manifest, "looks": looks}
+                headline = results.write(data, out, seed, **known, requests=requests, progress=progress)
         else:
             headline = _analyze_study(responses, out, seed, progress, simulated=simulated, requests=requests)
     _say_results(headline, out)

@@ -112,36 +112,23 @@ _EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
 
 def routes() -> list[Route]:
     """Every route of the participant's page."""
+    changes = {"entry": _enter, "begin": _begin, "consent": _consent, "check": _check, "events": _events}
+    changes |= {"questionnaire": _fill, "withdraw": _withdraw}
     return [
         Route("/run/{study}", _page, middleware=COMPRESSED),
         Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file, middleware=COMPRESSED),
         Route("/assets/{study}/{sha256}", _asset),
-        *_list_reads(),
-        _api("entry", "POST", _enter),
-        _api("begin", "POST", _begin),
-        _api(
-            "takeover", "POST", lambda participant, call: (200, participant.take_over(call.token, _require_tab(call)))
-        ),
-        _api("consent", "POST", _consent),
-        _queue("ready", _ready),
-        _api("check", "POST", _check),
-        _queue("responses", _respond),
-        _api("events", "POST", _events),
-        _api("questionnaire", "POST", _fill),
-        _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
-        _api("withdraw", "POST", _withdraw),
-    ]
-
-
-def _list_reads() -> list[Route]:
-    """List the routes that change nothing."""
-    return [
         _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
         _api("state", "GET", lambda participant, call: (200, participant.state(call.token, call.tab))),
         _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
         _api("reservoir", "GET", lambda participant, call: (200, participant.list_reservoir(call.token))),
         _api("messages", "GET", lambda participant, call: (200, {"messages": participant.messages(call.token)})),
+        _api("takeover", "POST", lambda one, call: (200, one.take_over(call.token, _require_tab(call)))),
+        _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
+        *(_api(name, "POST", act) for name, act in changes.items()),
+        _queue("ready", _ready),
+        _queue("responses", _respond),
     ]
 
 
