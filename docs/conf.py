@@ -124,6 +124,7 @@ SECTIONS = {
         "choose-among-classes",
         "train-and-test",
         "measure-reliance",
+        "decide-as-a-team",
         "analyse-a-scale",
         "analyse-confidence-and-times",
         "plan-covariates",

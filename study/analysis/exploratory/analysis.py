@@ -52,6 +52,7 @@ EXPLORATORY = Registry(
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
         "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
+        "team": "study.analysis.exploratory.team:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",
         "proportional_odds": "study.analysis.exploratory.proportional_odds:ANALYSIS",
