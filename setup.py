@@ -63,7 +63,7 @@ setup(
             "sets/*.txt",
         ],
         "foretell.study": ["locales/**/*.toml", "analysis/report/templates/*"],
-        "foretell.dashboard": ["runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
+        "foretell.dashboard": ["fonts/*", "runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
     },
     cmdclass={"build_py": BuildPackage},
 )

@@ -23,7 +23,7 @@ from streamlit.starlette import App
 
 from core.errors import ForetellError
 from dashboard.explore.find import route as heatmaps
-from dashboard.server import api, documentation, drafts, health, login, sso
+from dashboard.server import api, documentation, drafts, fonts, health, login, sso
 from dashboard.server.gate import Gate
 from dashboard.shared import service
 from dashboard.shared.sessions import deliver_last_messages, keep_newer_clicks
@@ -89,7 +89,7 @@ def freeze_modules(known: int) -> int:
     return modules
 
 
-ROUTES = [*api.routes(), *health.routes(), *login.routes(), *sso.routes()]
+ROUTES = [*api.routes(), *fonts.routes(), *health.routes(), *login.routes(), *sso.routes()]
 deliver_last_messages()
 keep_newer_clicks()
 app = App(

@@ -25,7 +25,7 @@ STYLE = """<style>
 /* The name has the ink of the theme, also when the colour scheme changes while the page is open. */
 :has(> .stLogo) { display: flex; align-items: center; }
 :has(> .stLogo)::after { content: "Foretell"; margin-inline-start: .5rem; color: inherit;
-  font: 700 1.125rem/1 system-ui, sans-serif; }
+  font: 700 1.125rem/1 Inter, system-ui, sans-serif; }
 .stAppHeader { padding-inline-end: 10.5rem; } /* room for the links, which are drawn above it */
 /* Else below 4.5. */
 :is(.stApp, [data-testid=stPopoverBody]) [data-testid=stCaptionContainer] { color: inherit; opacity: .75; }

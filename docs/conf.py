@@ -55,7 +55,7 @@ napoleon_use_ivar = True
 html_theme = "pydata_sphinx_theme"
 html_title = "Foretell"
 html_logo = html_favicon = "../dashboard/runner/icon.svg"
-html_static_path = ["theme"]
+html_static_path = ["theme", "../dashboard/fonts"]  # the typeface of the pages
 html_css_files = ["foretell.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -103,6 +103,7 @@ def test_a_page_opens_whole_within_the_screen_and_asks_nobody_else(researcher: S
     assert grave(page) == []
     assert find_faint_words(page) == []
     assert hosts - {None} == {"127.0.0.1"}
+    assert page.evaluate("[...document.fonts].some(font => font.family.includes('Inter') && font.status === 'loaded')")
 
 
 def test_on_a_phone_the_title_follows_the_header_and_a_link_can_be_copied(
