@@ -104,7 +104,8 @@ def describe_differences(study: AnalysedStudy, table: pd.DataFrame) -> str:
     """Say which differences have an interval on one side of 0, and whether the fit is to be believed."""
     clear = table[(table["points_low"] > 0) | (table["points_high"] < 0)]
     named = "; ".join(_describe_row(row) for row in clear.to_dict("records"))
-    said = f"{len(clear)} of {len(table)} differences have a 95% interval without 0{f': {named}' if named else ''}."
+    count = f"{len(clear)} of {len(table)}"
+    said = f"Differences whose 95% interval excludes 0: {count}{f' ({named})' if named else ''}."
     return f"{said} {fit(study).diagnostics.describe()}"
 
 
