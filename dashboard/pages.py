@@ -77,6 +77,7 @@ STYLE = """<style>
 .st-key-verdict p { font-size: 1.25rem; line-height: 1.4; font-weight: 600; text-wrap: pretty; }
 .st-key-verdict_tests p { font-size: .9rem; }
 .stCheckbox label { min-height: 1.5rem; align-items: center; } /* targets of 24 px: WCAG 2.2, 2.5.8 */
+.stApp .stMultiSelect input[role=combobox] { min-width: 1.5rem; } /* next to choices that leave less */
 @media (max-width: 640px) { /* the image first, then how it is drawn; what chooses it is in a drawer */
   .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
   .stVerticalBlock > :has(~ [data-testid=stLayoutWrapper] > .st-key-explore_look) { order: -2; }
