@@ -6,7 +6,6 @@ walks of a diffusion model, and draws from an ex-Gaussian distribution. Observer
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import arguments, hand_over
+from benchmarks.recovery import summarise
 from study.analysis.exploratory import diffusion, ex_gaussian, metacognition
 from study.workspace import parallel
 from tests.study.analysis.observers import draw_tails, hurry, rate
@@ -30,10 +30,11 @@ WHAT = {name: source for source, names in SOURCES.items() for name in names}
 def run(number: int) -> dict[str, tuple[float, bool]]:
     """Return the error of each estimate in one condition of one study, and whether its interval covers the truth."""
     seed = SEED + number
+    walk = (WALK["drift"], WALK["boundary"], WALK["nondecision_s"])
+    tail = (TAIL["mu_s"], TAIL["sigma_s"], TAIL["tau_s"])
     rated = metacognition.conditions(rate(seed, {"none": 0.0}, dprime=DPRIME))
-    true = (WALK["drift"], WALK["boundary"], WALK["nondecision_s"])
-    walks = diffusion.conditions(hurry(seed, {"none": true}, trials=120))
-    tails = ex_gaussian.conditions(draw_tails(seed, {"none": (TAIL["mu_s"], TAIL["sigma_s"], TAIL["tau_s"])}))
+    walks = diffusion.conditions(diffusion.estimate_participants(hurry(seed, {"none": walk}, trials=120)))
+    tails = ex_gaussian.conditions(ex_gaussian.estimate_participants(draw_tails(seed, {"none": tail})))
     rows = {"confidence": rated.iloc[0], "walks": walks[walks["trials"] == "AI right"].iloc[0], "tails": tails.iloc[0]}
     return {name: _judge(rows[WHAT[name]], name, true) for name, true in TRUE.items()}
 
@@ -49,17 +50,8 @@ def measure(studies: int, workers: int | None) -> dict[str, Any]:
 
 
 def _summarise(name: str, made: list[Mapping[str, tuple[float, bool]]]) -> dict[str, Any]:
-    bias, covered = np.array([one[name] for one in made], dtype=np.float64).T
-    share = float(covered.mean())
-    return {
-        "parameter": name,
-        "method": WHAT[name],
-        "true": TRUE[name],
-        "bias": float(bias.mean()),
-        "bias_error": float(bias.std(ddof=1)) / math.sqrt(len(bias)),
-        "coverage": share,
-        "coverage_error": math.sqrt(share * (1 - share) / len(bias)),
-    }
+    errors, covered = np.array([one[name] for one in made], dtype=np.float64).T
+    return {"parameter": name, "method": WHAT[name], "true": TRUE[name], **summarise(errors, covered)}
 
 
 if __name__ == "__main__":

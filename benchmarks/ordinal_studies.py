@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import arguments, hand_over
+from benchmarks.recovery import summarise
 from core.errors import ForetellError
 from study.analysis.exploratory import ordinal
 from study.analysis.models import proportional
@@ -109,16 +110,13 @@ def measure(studies: int, workers: int | None) -> dict[str, Any]:
 
 
 def _summarise(kind: str, effect: float, made: np.ndarray) -> dict[str, Any]:
-    bias, covered = made.astype(np.float64).T
-    share = float(covered.mean())
+    errors, covered = made.astype(np.float64).T
+    true = effect * (1 if kind == ordinal.KINDS[0] else -1)
     return {
         "parameter": f"saliency, {kind}",
         "method": f"effect {effect}",
-        "true": effect * (1 if kind == ordinal.KINDS[0] else -1),
-        "bias": float(bias.mean()),
-        "bias_error": float(bias.std(ddof=1)) / math.sqrt(len(bias)),
-        "coverage": share,
-        "coverage_error": math.sqrt(share * (1 - share) / len(bias)),
+        "true": true,
+        **summarise(errors, covered),
     }
 
 

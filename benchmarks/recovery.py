@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchmarks.machine import arguments, hand_over
 from study.analysis.models import intervals, mixed
@@ -70,6 +71,17 @@ def _summary(parameter: str, method: str, part: pd.DataFrame) -> dict[str, Any]:
         "bias_error": round(float(error.std(ddof=1)) / math.sqrt(n), 4),
         "coverage": round(covered, 4),
         "coverage_error": round(math.sqrt(0.95 * 0.05 / n), 4),
+    }
+
+
+def summarise(errors: NDArray[np.float64], covered: NDArray[np.float64]) -> dict[str, float]:
+    """Return bias and coverage of studies (n,), each with its Monte Carlo error."""
+    share = float(covered.mean())
+    return {
+        "bias": float(errors.mean()),
+        "bias_error": float(errors.std(ddof=1)) / math.sqrt(len(errors)),
+        "coverage": share,
+        "coverage_error": math.sqrt(share * (1 - share) / len(errors)),
     }
 
 

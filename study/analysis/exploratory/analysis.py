@@ -162,6 +162,16 @@ def asks_prediction_of_trials(study: AnalysedStudy) -> bool:
     return has_trials(study) and asks_prediction(study)
 
 
+def has_times(study: AnalysedStudy) -> bool:
+    """Say whether the responses have response times."""
+    return "rt_ms" in study.frame and bool((study.frame["rt_ms"] > 0).any())
+
+
+def has_confidence(study: AnalysedStudy) -> bool:
+    """Say whether participants gave their confidence."""
+    return "confidence" in study.frame and bool(study.frame["confidence"].notna().any())
+
+
 def has_models(study: AnalysedStudy) -> bool:
     """Say whether the three models were fitted."""
     return study.models is not None

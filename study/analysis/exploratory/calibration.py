@@ -32,7 +32,7 @@ def bins(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     ForetellError
         There is no column ``confidence``, or nothing in it.
     """
-    rated = _select_rated(frame)
+    rated = select_rated(frame)
     rows = []
     for name in accuracies.order(rated):
         part = rated[rated["condition"] == name]
@@ -50,7 +50,7 @@ def bins(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
     """Tabulate condition, `responses`, brier, calibration_error, confidence, accuracy, overconfidence (difference)."""
-    rated, rows = _select_rated(frame), []
+    rated, rows = select_rated(frame), []
     for name in accuracies.order(rated):
         part = rated[rated["condition"] == name]
         by_bin = part.groupby("bin").agg(n=("correct", "size"), right=("correct", "mean"), sure=("confidence", "mean"))
@@ -76,7 +76,8 @@ def figure(table: pd.DataFrame) -> go.Figure:
     return plots.diagonal(drawn)
 
 
-def _select_rated(frame: pd.DataFrame) -> pd.DataFrame:
+def select_rated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Select the responses with a confidence, with their `bin`; raises `ForetellError` where there are none."""
     rated = frame[frame["confidence"].notna()] if "confidence" in frame else frame.head(0)
     if rated.empty:
         raise ForetellError("The responses have no confidence ratings: name a column of probabilities 'confidence'.")

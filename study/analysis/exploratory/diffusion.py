@@ -17,11 +17,10 @@ from scipy.special import expit, logit
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory import groups
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
+from study.analysis.exploratory import groups, speed
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, has_times, with_figure
 from study.analysis.exploratory.groups import Estimate
 from study.analysis.exploratory.ordinal import KINDS
-from study.analysis.responses import accuracies
 from study.analysis.words.headings import DIFFUSION_MEASURES, format_heading
 
 FEWEST = 10
@@ -79,32 +78,29 @@ def estimate_participants(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _select_timed(frame: pd.DataFrame) -> pd.DataFrame:
-    timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
-    if timed.empty:
-        raise ForetellError("The responses have no response times: name a column of milliseconds 'rt_ms'.")
+    timed = speed.select_timed(frame)
     return timed.assign(wrong=(timed["trial_type"] != "std_correct").astype(int))
 
 
-def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Tabulate trials, condition, participants, and `DIFFUSION_MEASURES` with their limits, over participants."""
+def conditions(made: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate trials, condition, participants, and `DIFFUSION_MEASURES` with limits, of `estimate_participants`."""
     return pd.DataFrame(
         [
             {**known, "condition": name, "participants": one["drift"].people, **groups.write_row(one, level)}
-            for known, each in _group(estimate_participants(frame))
+            for known, each in _group(made)
             for name, one in each.items()
         ]
     )
 
 
-def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Compare each condition with the first, as `groups.compare` does.
+def differences(made: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Compare each condition with the first, as `groups.compare` does, from `estimate_participants`.
 
     Raises
     ------
     ForetellError
         There is one condition, or a participant was in several.
     """
-    made = estimate_participants(frame)
     groups.check_independent(made)
     return groups.compare([group for group in _group(made) if len(group[1]) > 1], level)
 
@@ -112,16 +108,8 @@ def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 def _group(made: pd.DataFrame) -> Iterator[tuple[dict[str, object], dict[str, dict[str, Estimate]]]]:
     """Average over the participants of each group of trials and condition, the first condition first."""
     for trials in KINDS:
-        own = made[made["trials"] == trials]
-        each = {name: own[own["condition"] == name] for name in accuracies.order(own)}
-        if each:
-            yield (
-                {"trials": trials},
-                {
-                    name: {measure: groups.average(part[measure].to_numpy()) for measure in DIFFUSION_MEASURES}
-                    for name, part in each.items()
-                },
-            )
+        if each := groups.average_each(made[made["trials"] == trials], DIFFUSION_MEASURES):
+            yield {"trials": trials}, each
 
 
 def describe_errors(frame: pd.DataFrame) -> str:
@@ -150,9 +138,11 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 
 def _applies(study: AnalysedStudy) -> bool:
-    task = study.data.task
-    has_times = "rt_ms" in study.frame and bool((study.frame["rt_ms"] > 0).any())
-    return has_times and task.count == 2 and task.steps == 1
+    return has_times(study) and study.data.task.count == 2 and study.data.task.steps == 1
+
+
+def _estimate(study: AnalysedStudy) -> pd.DataFrame:
+    return estimate_participants(study.frame)
 
 
 _READING = (
@@ -165,13 +155,13 @@ _READING = (
 BY_CONDITION = ExploratoryAnalysis(
     "Response times and accuracy: diffusion model",
     lambda study: f"{_READING}{describe_errors(study.frame)}",
-    lambda study: with_figure(conditions(study.frame), figure),
+    lambda study: with_figure(conditions(study.once(_estimate)), figure),
     needs=_applies,
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Diffusion model: differences between conditions",
     groups.READING,
-    lambda study: (differences(study.frame), None),
+    lambda study: (differences(study.once(_estimate)), None),
     needs=_applies,
     conclude=lambda study, table: groups.conclude(table, study.level),
 )

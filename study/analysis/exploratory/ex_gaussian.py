@@ -18,11 +18,9 @@ from scipy.stats import skew
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory import groups
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
-from study.analysis.exploratory.groups import Estimate
+from study.analysis.exploratory import groups, speed
+from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, has_times, with_figure
 from study.analysis.models.records import Floats
-from study.analysis.responses import accuracies
 from study.analysis.words.headings import EX_GAUSSIAN_MEASURES, format_heading
 
 FEWEST = 20
@@ -57,9 +55,7 @@ def estimate_participants(frame: pd.DataFrame) -> pd.DataFrame:
     ForetellError
         There are no response times, or too few of every participant.
     """
-    timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
-    if timed.empty:
-        raise ForetellError("The responses have no response times: name a column of milliseconds 'rt_ms'.")
+    timed = speed.select_timed(frame)
     rows = [
         (participant, condition, *fit(own["rt_ms"].to_numpy(np.float64) / 1000))
         for (participant, condition), own in timed.groupby(["participant", "condition"], observed=True)
@@ -70,37 +66,26 @@ def estimate_participants(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["participant", "condition", *EX_GAUSSIAN_MEASURES])
 
 
-def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Tabulate condition, participants, and `EX_GAUSSIAN_MEASURES` with their limits, over participants."""
+def conditions(made: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate condition, participants, and `EX_GAUSSIAN_MEASURES` with their limits, of `estimate_participants`."""
     return pd.DataFrame(
         [
             {"condition": name, "participants": one["mu_s"].people, **groups.write_row(one, level)}
-            for name, one in _average(estimate_participants(frame)).items()
+            for name, one in groups.average_each(made, EX_GAUSSIAN_MEASURES).items()
         ]
     )
 
 
-def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Compare each condition with the first, as `groups.compare` does.
+def differences(made: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Compare each condition with the first, as `groups.compare` does, from `estimate_participants`.
 
     Raises
     ------
     ForetellError
         There is one condition, or a participant was in several.
     """
-    made = estimate_participants(frame)
     groups.check_independent(made)
-    return groups.compare([({}, _average(made))], level)
-
-
-def _average(made: pd.DataFrame) -> dict[str, dict[str, Estimate]]:
-    return {
-        name: {
-            measure: groups.average(made.loc[made["condition"] == name, measure].to_numpy())
-            for measure in EX_GAUSSIAN_MEASURES
-        }
-        for name in accuracies.order(made)
-    }
+    return groups.compare([({}, groups.average_each(made, EX_GAUSSIAN_MEASURES))], level)
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
@@ -114,8 +99,8 @@ def figure(table: pd.DataFrame) -> go.Figure:
     return plots.intervals(pd.concat(parts), x="condition", y="value", by="part", title="Seconds")
 
 
-def _has_times(study: AnalysedStudy) -> bool:
-    return "rt_ms" in study.frame and bool((study.frame["rt_ms"] > 0).any())
+def _estimate(study: AnalysedStudy) -> pd.DataFrame:
+    return estimate_participants(study.frame)
 
 
 BY_CONDITION = ExploratoryAnalysis(
@@ -123,13 +108,13 @@ BY_CONDITION = ExploratoryAnalysis(
     "Ex-Gaussian distribution of each participant's times, averaged; 95% intervals over participants. Mu "
     "and sigma: mean and SD of the normal part. Tau: mean of the exponential tail of slow responses. The mean response "
     f"time is mu + tau. Participants with fewer than {FEWEST} responses are left out.",
-    lambda study: with_figure(conditions(study.frame), figure),
-    needs=_has_times,
+    lambda study: with_figure(conditions(study.once(_estimate)), figure),
+    needs=has_times,
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Normal part and tail: differences between conditions",
     groups.READING,
-    lambda study: (differences(study.frame), None),
-    needs=_has_times,
+    lambda study: (differences(study.once(_estimate)), None),
+    needs=has_times,
     conclude=lambda study, table: groups.conclude(table, study.level),
 )

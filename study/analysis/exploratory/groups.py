@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from core.errors import ForetellError
 from core.names import lower_first
 from study.analysis.means.adjustment import holm
 from study.analysis.models.sentences import alpha_text, describe_p
+from study.analysis.responses import accuracies
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.headings import format_heading
 from study.conditions import format_condition
@@ -48,6 +49,14 @@ def average(values: NDArray[np.float64]) -> Estimate:
     people = len(values)
     se = float(values.std(ddof=1) / np.sqrt(people)) if people > 1 else np.nan
     return Estimate(float(values.mean()) if people else np.nan, se, people)
+
+
+def average_each(made: pd.DataFrame, measures: Sequence[str]) -> dict[str, dict[str, Estimate]]:
+    """Average the measures of the participants (a row each) of each condition, the first one first."""
+    return {
+        name: {measure: average(made.loc[made["condition"] == name, measure].to_numpy()) for measure in measures}
+        for name in accuracies.order(made)
+    }
 
 
 def write_row(estimates: Mapping[str, Estimate], level: float) -> dict[str, float]:

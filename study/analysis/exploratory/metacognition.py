@@ -15,14 +15,13 @@ from scipy.stats import mannwhitneyu
 from core.errors import ForetellError
 from core.names import lower_first
 from study import plots
-from study.analysis.exploratory import detection, groups, meta_d
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
+from study.analysis.exploratory import calibration, detection, groups, meta_d
+from study.analysis.exploratory.analysis import ExploratoryAnalysis, has_confidence, with_figure
 from study.analysis.exploratory.groups import Estimate
 from study.analysis.responses import accuracies
 from study.analysis.words.headings import METACOGNITION_MEASURES, format_heading
 from study.conditions import format_condition
 
-NO_CONFIDENCE = "The responses have no confidence ratings: name a column of probabilities 'confidence'."
 MORE = "more confident in correct responses than in incorrect ones"
 
 
@@ -104,9 +103,7 @@ def select_rated(frame: pd.DataFrame) -> pd.DataFrame:
     ForetellError
         There are none, or all are the same.
     """
-    rated = frame[frame["confidence"].notna()] if "confidence" in frame else frame.head(0)
-    if rated.empty:
-        raise ForetellError(NO_CONFIDENCE)
+    rated = calibration.select_rated(frame)
     if rated["confidence"].nunique() < 2:
         raise ForetellError("Every response has the same confidence: it cannot tell correct from incorrect ones.")
     return rated.assign(rating=meta_d.bin_levels(rated["confidence"].to_numpy(np.float64)))
@@ -151,10 +148,6 @@ def _name(rows: pd.DataFrame) -> str:
     return " and ".join(filter(None, [", ".join(each[:-1]), each[-1]]))
 
 
-def _has_confidence(study: AnalysedStudy) -> bool:
-    return "confidence" in study.frame and bool(study.frame["confidence"].notna().any())
-
-
 _READING = (
     "Type 2 AUC: the probability that a participant is more confident in a correct response than in an incorrect one, "
     "averaged over participants; 0.5 says nothing. It grows with accuracy too. meta-d' is the sensitivity to the AI's "
@@ -166,13 +159,13 @@ BY_CONDITION = ExploratoryAnalysis(
     "Metacognition: confidence in correct and incorrect responses",
     lambda study: f"{_READING}{describe_absent(study.frame)}",
     lambda study: with_figure(conditions(study.frame), figure),
-    needs=_has_confidence,
+    needs=has_confidence,
     conclude=lambda _, table: conclude(table),
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Metacognition: differences between conditions",
     groups.READING,
     lambda study: (differences(study.frame), None),
-    needs=_has_confidence,
+    needs=has_confidence,
     conclude=lambda study, table: groups.conclude(table, study.level),
 )

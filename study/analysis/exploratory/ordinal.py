@@ -17,7 +17,13 @@ from scipy.stats import t
 
 from core.errors import ForetellError
 from study import plots
-from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, with_figure
+from study.analysis.exploratory.analysis import (
+    AnalysedStudy,
+    ExploratoryAnalysis,
+    TableAndFigure,
+    has_confidence,
+    with_figure,
+)
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
@@ -162,8 +168,7 @@ def _has_scale(study: AnalysedStudy) -> bool:
 
 def is_rated(study: AnalysedStudy) -> bool:
     """Say whether participants gave levels of a scale, or their confidence."""
-    has_confidence = "confidence" in study.frame and bool(study.frame["confidence"].notna().any())
-    return _has_scale(study) or has_confidence
+    return _has_scale(study) or has_confidence(study)
 
 
 def rate(study: AnalysedStudy) -> pd.DataFrame:

@@ -25,15 +25,27 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     ForetellError
         There is no column ``rt_ms`` with positive times.
     """
-    timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
-    if timed.empty:
-        raise ForetellError("The responses have no response times: name a column of milliseconds 'rt_ms'.")
+    timed = select_timed(frame)
     keys = ["condition", "trial_type", "correct"]
     own = timed.groupby([*keys, "participant"], observed=True)["rt_ms"].quantile(list(QUANTILES)).unstack()
     made = own.groupby(level=keys, observed=True).mean()
     made.columns = pd.Index([f"q{round(100 * q)}" for q in QUANTILES])
     made.insert(0, "responses", timed.groupby(keys, observed=True).size())
     return made.reset_index()
+
+
+def select_timed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Select the responses with a positive time.
+
+    Raises
+    ------
+    ForetellError
+        There are none.
+    """
+    timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
+    if timed.empty:
+        raise ForetellError("The responses have no response times: name a column of milliseconds 'rt_ms'.")
+    return timed
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:

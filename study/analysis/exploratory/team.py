@@ -165,7 +165,7 @@ ANALYSIS = ExploratoryAnalysis(
     "everything, above 1 participants do. The study's trials are chosen by type, so that the AI is right less or more "
     "often than on all images: compare conditions, and not the team with other studies. 95% intervals over "
     "participants. Each accuracy in the sentence is with the threshold that the other participants would have chosen.",
-    lambda study: with_figure(tabulate(_join(study)), figure),
+    lambda study: with_figure(tabulate(study.once(_join)), figure),
     needs=_applies,
-    conclude=lambda study, _: describe(_join(study)),
+    conclude=lambda study, _: describe(study.once(_join)),
 )

@@ -37,11 +37,11 @@ def test_walks_have_the_parameters_they_were_made_with(drift: float, boundary: f
 def test_a_faster_drift_is_told_from_less_caution() -> None:
     """Catches parameters exchanged: conditions differ in their drift rate alone, and wrong trials have half of it."""
     frame = hurry(2, TRUE, people=30, trials=120)
-    table = diffusion.conditions(frame).set_index(["trials", "condition"])
+    table = diffusion.conditions(diffusion.estimate_participants(frame)).set_index(["trials", "condition"])
     for condition, (drift, _, _) in TRUE.items():
         assert table.loc[("AI right", condition), "drift"] == pytest.approx(drift, rel=0.15)
         assert table.loc[("AI wrong", condition), "drift"] == pytest.approx(drift / 2, rel=0.25)
-    made = diffusion.differences(frame).set_index(["trials", "measure"])
+    made = diffusion.differences(diffusion.estimate_participants(frame)).set_index(["trials", "measure"])
     assert made.loc[("AI right", "drift"), "p_holm"] < 0.001
     assert made.loc[("AI right", "boundary"), "p_holm"] > 0.05
     assert made["contrast"].eq("saliency - none").all()
@@ -71,9 +71,9 @@ def test_who_responded_too_little_is_left_out_and_nobody_is_said() -> None:
     few = frame[(frame["participant"] != "p000") | (frame.groupby("participant").cumcount() < 6)]
     assert "p000" not in set(diffusion.estimate_participants(few)["participant"])
     with pytest.raises(ForetellError, match="No participant has 10 responses with a time"):
-        diffusion.conditions(frame.groupby("participant").head(4))
+        diffusion.conditions(diffusion.estimate_participants(frame.groupby("participant").head(4)))
     with pytest.raises(ForetellError, match="no response times"):
-        diffusion.conditions(frame.drop(columns="rt_ms"))
+        diffusion.conditions(diffusion.estimate_participants(frame.drop(columns="rt_ms")))
 
 
 def test_slow_errors_are_said() -> None:

@@ -33,11 +33,11 @@ def test_the_estimates_are_as_likely_as_scipys(seed: int) -> None:
 def test_a_longer_tail_is_told_from_slower_responses() -> None:
     """Catches mu and tau exchanged: the conditions differ in the tail alone."""
     frame = draw_tails(1, TRUE)
-    table = ex_gaussian.conditions(frame).set_index("condition")
+    table = ex_gaussian.conditions(ex_gaussian.estimate_participants(frame)).set_index("condition")
     for condition, true in TRUE.items():
         for name, value in zip(("mu_s", "sigma_s", "tau_s"), true, strict=True):
             assert table.loc[condition, name] == pytest.approx(value, abs=0.07)
-    made = ex_gaussian.differences(frame).set_index("measure")
+    made = ex_gaussian.differences(ex_gaussian.estimate_participants(frame)).set_index("measure")
     assert made.loc["tau_s", "p_holm"] < 0.001
     assert made.loc["mu_s", "p_holm"] > 0.05
 
@@ -53,7 +53,7 @@ def test_normal_times_have_hardly_a_tail() -> None:
 def test_too_few_responses_are_said() -> None:
     """Catches three parameters of a handful of times."""
     with pytest.raises(ForetellError, match="No participant has 20 responses"):
-        ex_gaussian.conditions(draw_tails(3, TRUE, trials=15))
+        ex_gaussian.conditions(ex_gaussian.estimate_participants(draw_tails(3, TRUE, trials=15)))
 
 
 def test_the_figure_has_both_parts() -> None:
