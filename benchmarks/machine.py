@@ -16,13 +16,16 @@ from typing import Any
 
 import torch
 
+from core.network.timing import name_instructions, name_processor
+
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "pandas", "glmm", "statsmodels")
 
 
 def describe() -> dict[str, Any]:
     """Describe processor, cores, memory settings, versions, and the machine's load."""
     return {
-        "processor": _processor(),
+        "processor": name_processor(),
+        "instructions": name_instructions(),
         "cores": os.cpu_count(),
         "torch_threads": torch.get_num_threads(),
         "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
@@ -33,13 +36,6 @@ def describe() -> dict[str, Any]:
         "load_average_1min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

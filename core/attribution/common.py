@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.errors import ForetellError
 from core.network.classifier import Classifier
 from core.network.cpu import Onednn
 from core.network.device import chunk_size, in_chunks
 from core.network.gradients import differentiate
+from core.network.timing import is_onednn_faster
 from core.types import Progress
 
 
@@ -49,13 +51,36 @@ def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor)
     """Compute `output_gradient` and the logits (B, K) of the same pass, float32, on the device of the inputs."""
     device = inputs.device
     inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
-    faster = Onednn() if classifier.device.type == "cpu" else nullcontext()
-    with classifier.differentiable() as network, torch.enable_grad(), faster:
-        # A clone is no leaf, so that a network may begin with an in-place operation.
-        logits = network(inputs.clone())
-        chosen = logits.gather(1, targets.to(classifier.device)[:, None])
-        (gradient,) = differentiate(chosen.sum(), inputs)
+    targets = targets.to(classifier.device)
+    with (
+        classifier.differentiable() as network,
+        torch.enable_grad(),
+        _find_faster_way(classifier, network, inputs, targets),
+    ):
+        gradient, logits = _differentiate_logits(network, inputs, targets)
     return gradient.float().contiguous().to(device), logits.detach().float().to(device)
+
+
+def _differentiate_logits(network: nn.Module, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    # A clone is no leaf, so that a network may begin with an in-place operation.
+    logits = network(inputs.clone())
+    (gradient,) = differentiate(logits.gather(1, targets[:, None]).sum(), inputs)
+    return gradient, logits
+
+
+def _find_faster_way(
+    classifier: Classifier, network: nn.Module, inputs: Tensor, targets: Tensor
+) -> AbstractContextManager[object]:
+    """Return what gradients are computed in: oneDNN's own programs where this processor is faster with them."""
+    if classifier.device.type != "cpu":
+        return nullcontext()
+
+    def differentiate_one(way: Callable[[], AbstractContextManager[object]]) -> None:
+        with way():
+            _differentiate_logits(network, inputs[:1].detach().requires_grad_(), targets[:1])
+
+    ways = (partial(differentiate_one, way) for way in (nullcontext, Onednn))
+    return Onednn() if is_onednn_faster(f"gradient of {classifier.architecture}", *ways) else nullcontext()
 
 
 def in_parts(

@@ -185,6 +185,12 @@ class Classifier:
         return self.fill("black"), self.preprocess(white)
 
     @cached_property
+    def architecture(self) -> str:
+        """Name the kind of network by its class, number of parameters and input size, whatever its weights are."""
+        parameters = sum(parameter.numel() for parameter in self._module.parameters())
+        return f"{type(self._module).__name__}, {parameters} parameters, {' x '.join(map(str, self.input_shape))}"
+
+    @cached_property
     def transforms_digest(self) -> str:
         """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
 

@@ -8,9 +8,9 @@ before it is used, and `onednn_takes` says whether a convolution can be given to
   at every call, and the sum or the activation behind a layer goes through memory once more. These are the programs that
   ``torch.compile`` would choose; it needs a compiler on the user's machine. About twice as fast
   (docs/decisions/0040-fused-layers.md).
-- `Onednn` and `convolve`: 1 x 1 convolutions. On one thread and for fewer than 16 inputs PyTorch leaves oneDNN aside
-  for them, forwards and backwards (``ConvParams::use_mkldnn``), and takes half as long again, at worst twice as long.
-  Linear layers too, which PyTorch leaves to MKL: 2% to 40% less time on an AMD processor, most for few channels.
+- `Onednn` and `convolve`: 1 x 1 convolutions, for which PyTorch leaves oneDNN aside on one thread and for fewer than 16
+  inputs, forwards and backwards (``ConvParams::use_mkldnn``), and linear layers, which it leaves to MKL. Whether that
+  is faster depends on the processor: `core.network.timing` tells.
 """
 
 from __future__ import annotations

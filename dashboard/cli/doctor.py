@@ -27,19 +27,7 @@ def doctor() -> None:
 
     os.chdir(ROOT)  # as serve does: Streamlit reads its settings from the working directory
     failed = 0
-    for check in (
-        _python,
-        _packages,
-        _torchvision,
-        _classifier,
-        _workspace,
-        _modes,
-        _sqlite,
-        _sso,
-        _prolific,
-        _telemetry,
-        _browser,
-    ):
+    for check in CHECKS:
         name = check.__name__.strip("_")
         try:
             say(f"ok    {name}: {check()}")
@@ -87,6 +75,18 @@ def _classifier() -> str:
 
     classifier = open_classifier("scenes", Path.cwd())
     return f"built-in network of {len(classifier.categories)} categories, {classifier.fingerprint[:12]}"
+
+
+def _gradients() -> str:
+    """Say which networks' gradients oneDNN computes on this processor, of those that were timed."""
+    from core.network.timing import locate_choices, name_instructions, name_processor, read_choices
+
+    file = locate_choices()
+    choices = read_choices(file)
+    processor = f"{name_processor()}, {name_instructions()}"
+    if not choices:
+        return f"{processor}; timed when a network is first used"
+    return f"{processor}; oneDNN is faster for {sum(choices.values())} of {len(choices)} networks ({file})"
 
 
 def _workspace() -> str:
@@ -160,3 +160,19 @@ def _browser() -> str:
     find: Callable[[str], str | None] = shutil.which
     path = os.environ.get("FORETELL_CHROMIUM") or find("chromium") or find("google-chrome")
     return path or "no Chromium found; only the browser tests need one"
+
+
+CHECKS: tuple[Callable[[], str], ...] = (
+    _python,
+    _packages,
+    _torchvision,
+    _classifier,
+    _gradients,
+    _workspace,
+    _modes,
+    _sqlite,
+    _sso,
+    _prolific,
+    _telemetry,
+    _browser,
+)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from core.attribution import common
 from core.attribution.common import gradient_and_logits
 from core.network.classifier import Classifier
 from core.network.cpu import Onednn, _Convolution, _Linear, convolve, multiply
@@ -59,7 +60,13 @@ def test_other_convolutions_stay_with_torch(options):
         assert torch.equal(mine, theirs)
 
 
-def test_gradients_of_networks_are_asked_under_it(monkeypatch):
+@pytest.fixture
+def faster(monkeypatch):
+    """Let oneDNN be the faster way, whatever this processor is."""
+    monkeypatch.setattr(common, "is_onednn_faster", lambda *_: True)
+
+
+def test_gradients_of_networks_are_asked_under_it(monkeypatch, faster):
     """Catches a way to gradients that leaves it out: one convolution forwards, one back."""
     convolution, asked = torch.mkldnn_convolution, []
 
@@ -112,7 +119,7 @@ def test_linear_layers_without_the_undocumented_name_are_torchs(monkeypatch):
     assert not given_to_onednn(layer, x)
 
 
-def test_every_linear_layer_of_a_transformer_goes_both_ways_by_onednn(monkeypatch):
+def test_every_linear_layer_of_a_transformer_goes_both_ways_by_onednn(monkeypatch, faster):
     """Catches attention that hides its layers: 4 in each of 3 blocks and the head, forwards and back."""
     asked = []
     for step in ("forward", "backward"):
