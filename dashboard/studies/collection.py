@@ -23,7 +23,7 @@ from study.bundle import Bundle
 from study.collection.access.permissions import Permission
 from study.collection.guests import ACCESS
 from study.conditions import format_condition
-from study.plan.config import Allocation
+from study.plan.orders import Allocation
 from study.plan.procedure import Contact, procedure_of
 from study.plan.services import SERVICES
 
