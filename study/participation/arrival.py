@@ -20,9 +20,9 @@ from study.participation.links import is_signed
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.page import entry
 from study.participation.payloads import Recruit, SessionCredentials
-from study.participation.periods import choose_preview_order, count_within
+from study.participation.periods import choose_preview_order
 from study.participation.refusals import Refusal
-from study.plan.orders import is_within, list_places
+from study.plan.orders import count_within, is_within, list_places
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, guests, identities, quota, repository

@@ -154,11 +154,6 @@ def list_period_breaks(screens: Sequence[Mapping[str, Any]], every: int) -> list
     return breaks
 
 
-def count_within(manifest: Manifest) -> int:
-    """Count the trials of a participant of a study within participants."""
-    return sum(count_by_type((trial.trial_type for trial in manifest.trials), len(manifest.conditions)).values())
-
-
 def find_period_faults(manifest: Manifest) -> Iterator[str]:
     """Yield why the trials of a study cannot be divided among its conditions, or an image could be seen twice."""
     if not is_within(manifest):

@@ -90,6 +90,11 @@ def count_by_type(kinds: Iterable[str], conditions: int) -> dict[str, int]:
     return {kind: counts[kind] // conditions * conditions for kind in TRIAL_TYPES if counts[kind]}
 
 
+def count_within(manifest: Manifest) -> int:
+    """Count the trials of a participant of a study within participants."""
+    return sum(count_by_type((trial.trial_type for trial in manifest.trials), len(manifest.conditions)).values())
+
+
 def find_shortage(counts: Mapping[str, int], conditions: Sequence[str]) -> str:
     """Say why trials (their number by type) cannot be divided among conditions, with the remedy; empty if they can."""
     least = len(conditions)

@@ -26,6 +26,11 @@ def has_periods(frame: pd.DataFrame) -> bool:
     return int(met.max(axis=None)) == 1
 
 
+def are_crossed(frame: pd.DataFrame) -> bool:
+    """Whether participants were in several conditions, so that these are compared within participants."""
+    return bool((frame.groupby("participant", observed=True)["condition"].nunique() > 1).any())
+
+
 def list_period_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     """List the column of periods if there are any: without it, the rows have the hash they always had."""
     return (PERIOD,) if has_periods(frame) else ()
