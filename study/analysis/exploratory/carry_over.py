@@ -2,7 +2,8 @@
 
 A cross-over trial (Jones & Kenward, 2014, Design and Analysis of Cross-Over Trials, ch. 5): to the largest of the
 nested models are added an effect of each period and a first-order carry-over effect of each condition on the period
-after it, which is 0 in the first. Each step is tested by a likelihood ratio.
+after it, which is 0 in the first. Each is tested by a likelihood ratio in the presence
+of the other.
 """
 
 from __future__ import annotations
@@ -49,14 +50,12 @@ def tabulate(data: Responses, largest: MixedModel, *, level: float = 0.95) -> pd
         result, chisq, chisq_df, df2, p, p_holm (of both tests), estimate, se, low, high (of effects, log-odds).
     """
     coded, periods, carried = _code(data)
-    with_periods = _add(coded, largest, periods)
     whole = _add(coded, largest, [*periods, *carried])
-    tests = correct(
-        [ratio_test("", largest, PERIODS, with_periods), ratio_test(PERIODS, with_periods, CARRY_OVER, whole)]
-    )
+    smaller = {PERIODS: _add(coded, largest, carried), CARRY_OVER: _add(coded, largest, periods)}
+    tests = correct([ratio_test(name, one, "", whole) for name, one in smaller.items()])
     rows: list[dict[str, object]] = [
-        {"result": one.larger, "chisq": one.chisq, "chisq_df": one.df, "df2": one.df2, "p": one.p, "p_holm": one.p_holm}
-        for one in tests
+        {"result": name, "chisq": one.chisq, "chisq_df": one.df, "df2": one.df2, "p": one.p, "p_holm": one.p_holm}
+        for name, one in zip(smaller, tests, strict=True)
     ]
     rows += _list_effects(whole, {**periods, **carried}, level)
     return pd.DataFrame([*rows, *_list_first(coded, level)], columns=COLUMNS)
@@ -172,8 +171,8 @@ def explain(study: AnalysedStudy) -> str:
     """Say how to read the table; of two conditions, also what their design cannot tell apart."""
     said = (
         "Each participant saw every condition, one in each period. The largest of the models above gets an effect of "
-        "each period, and then of the condition of the period before (carry-over; Jones & Kenward, 2014); each is "
-        "tested against the model without it. Effects are in log-odds, with 95% intervals."
+        "each period and of the condition of the period before (carry-over; Jones & Kenward, 2014); each is tested "
+        "against the model with the other alone. Effects are in log-odds, with 95% intervals."
     )
     if study.frame["condition"].nunique() == 2:
         said += (
