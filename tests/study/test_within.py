@@ -9,9 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from study.analysis.power.truths import Theories
 from study.bundle import Bundle, Manifest
 from study.collection.integrity import find_faults, find_unplayable
 from study.conditions import CONDITIONS as KNOWN
@@ -22,7 +24,9 @@ from study.plan.config import StudyConfig
 from study.plan.orders import list_orders, list_places, read_order
 from study.plan.preregistration import DEFAULT
 from study.service import Service
+from study.simulate import simulate
 from tests.study.participants import MakeBundle, answer, query, tamper, to_trials
+from tests.study.test_trained_participants import teach
 
 FOUR = ("none", "saliency", "examples", "both")
 WITHIN = {"allocation": {"within": True, "per_condition": 4}}
@@ -224,3 +228,25 @@ def test_the_setting_is_frozen_only_where_it_is_used_and_plans_slopes() -> None:
     own = {**content, "allocation": {"within": True}, "analysis": {"models": {"null": "trial_type"}}}
     assert StudyConfig.model_validate(own).analysis.models == {"null": "trial_type"}
     assert StudyConfig.model_validate(within.model_dump()) == within
+
+
+def test_simulated_participants_read_the_condition_of_each_trial(service: Service, bundle: MakeBundle) -> None:
+    """Against the theory's accuracy in each condition, by quadrature, within 4 standard errors of 12 participants.
+
+    Catches explanations of the first condition in every period, and places that are not opened by whole squares.
+    """
+    conditions = ("none", "saliency", "both")
+    folder = bundle(config=WITHIN, conditions=conditions, trials=18, practice=1)
+    trials = teach(folder)
+    study = service.researcher.open_study(folder, 4)
+    assert next(one for one in service.researcher.studies() if one.name == study).quota == 6
+    simulate(service, study, 12, {"bayesian_learner": 1.0}, seed=1)
+    frame = service.researcher.responses(study, ["sim"])
+    assert service.researcher.verify() == []
+    assert set(frame.groupby(["item", "condition"]).size()) == {4}
+    world = Theories({"bayesian_learner": 1.0}, trials, conditions).accuracy().groupby("condition")["accuracy"].mean()
+    assert world["both"] - world["none"] > 0.2
+    for name in conditions:
+        own = frame[frame["condition"] == name].groupby("participant")["correct"].mean()
+        assert len(own) == 12
+        assert abs(own.mean() - world[name]) < 4 * own.std() / np.sqrt(len(own))
