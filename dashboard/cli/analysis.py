@@ -244,7 +244,7 @@ def _say_power(question: PowerAnalysis, curve: pd.DataFrame, pay: float, currenc
     from dashboard.power import tables
     from study.analysis.power import simulation
 
-    conditions = len(question.study.conditions)
+    conditions = question.groups
     table = simulation.with_cost(curve, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
     models = table[~simulation.is_contrast(table)]

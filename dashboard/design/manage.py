@@ -10,7 +10,8 @@ import streamlit as st
 
 from core.errors import ForetellError
 from dashboard.design import comparison
-from dashboard.design.editor import Editor, can_undo, keep_errors, undo
+from dashboard.design.editor import Editor, can_undo, keep_errors, read_now, undo
+from dashboard.design.settings import SIZE_WITHIN, WITHIN
 from dashboard.shared import service
 from dashboard.shared.keys import NEW_STUDY
 from study.collection.researcher import Researcher
@@ -79,7 +80,8 @@ def _ask_pilot(path: Path) -> None:
         f"A pilot is a study of its own, {pilot}, with the same trials and fewer participants. Its responses stay out "
         f"of this study, and {path.stem} will turn away its participants, by the ID in their link."
     )
-    st.number_input("Participants per condition", 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
+    label = SIZE_WITHIN.label if read_now(path, WITHIN.place) is True else "Participants per condition"
+    st.number_input(label, 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
     st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(path,))
 
 

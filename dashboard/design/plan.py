@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.design.contrasts import choose_contrasts, choose_stopping
 from dashboard.design.editor import Editor, change, find_study
 from dashboard.design.fields import follow, show_all, show_faults
-from dashboard.design.settings import EXCLUSIONS, PLAN
+from dashboard.design.settings import EXCLUSIONS, PLAN, SIZE_WITHIN, WITHIN
 from dashboard.power import planning
 from dashboard.shared.messages import show_errors
 from study.plan.draft import MISSING
@@ -20,7 +20,8 @@ OWN = "Models written in the file"
 
 def show_plan(editor: Editor) -> None:
     """Draw the plan with its power curve."""
-    show_all(editor, PLAN, 2)
+    within = editor.value(WITHIN.place)
+    show_all(editor, (SIZE_WITHIN, *PLAN[1:]) if within else PLAN, 2)
     _choose_models(editor)
     choose_contrasts(editor)
     with st.expander("Exclusion rules"):

@@ -158,6 +158,17 @@ RECRUITER = (
     Setting("pay.per_right", "Bonus per correct response (pence, cents)"),
     Setting("pay.most", "Largest bonus (pence, cents)"),
 )
+WITHIN = Setting(
+    "allocation.within",
+    "Each participant sees every condition",
+    "The trials are divided among the conditions, which follow one another in the orders of a balanced Latin square. "
+    "Results test the effect of explanations within participants, and carry-over.",
+)
+SIZE_WITHIN = Setting(
+    "allocation.per_condition",
+    "Participants, each in every condition",
+    "Places are opened for whole squares, in which each order of the conditions occurs once.",
+)
 PLAN = (
     Setting("allocation.per_condition", "Participants per condition"),
     Setting(

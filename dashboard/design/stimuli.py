@@ -11,7 +11,7 @@ from core.parameters import list_parameters, summary
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
-from dashboard.design.settings import HEATMAPS, LEARNER, TEACHING
+from dashboard.design.settings import HEATMAPS, LEARNER, TEACHING, WITHIN
 from dashboard.explore.parameters import HIDDEN
 from dashboard.shared.messages import escape_markdown
 from study.conditions import CONDITIONS, format_condition
@@ -53,9 +53,10 @@ def _choose_conditions(editor: Editor) -> None:
         format_func=format_condition,
         key=key,
         on_change=write,
-        help="Each participant is allocated to one condition.",
+        help="Each participant is allocated to one condition, unless they see all.",
     )
     show_faults(editor, "conditions")
+    show(editor, WITHIN)
     with st.expander("What participants see in each condition"):
         for name in CONDITIONS:
             st.markdown(f"**{format_condition(name)}**: {escape_markdown(CONDITIONS.describe(name))}")

@@ -138,4 +138,9 @@ def _count_trials(editor: Editor) -> None:
             f"{blocks.rounds} × ({blocks.training} training + {blocks.test} test), drawn from {settings.most} ({made})"
         )
     trials = settings.most if blocks is None else blocks.total
+    if editor.config.allocation.within:
+        conditions = len(editor.config.conditions)
+        each = len(TRIAL_TYPES) * (settings.most // len(TRIAL_TYPES) // conditions)
+        trials, drawn = each * conditions, f", drawn from {settings.most}" if each * conditions < settings.most else ""
+        made = f"{each} in each of {conditions} conditions{drawn} ({made})"
     st.markdown(f"**{trials} trials** for each participant: {made}, and {settings.practice} for practice.")

@@ -24,6 +24,7 @@ from study.analysis.planned.analysis import significance
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.power import simulation as power
 from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
+from study.analysis.power.within import put_within
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
@@ -111,6 +112,9 @@ class PowerAnalysis:
             )
         self._refuse_blocks()
         world = self._make_truth()
+        if self.study.allocation.within:
+            self._refuse_separate()
+            world = put_within(world)
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
     def tabulate_accuracy(self) -> pd.DataFrame:
@@ -128,7 +132,12 @@ class PowerAnalysis:
         compared = pd.MultiIndex.from_frame(table[["effect", "trial_type"]])
         return table.assign(points=100 * (table["accuracy"] - without.reindex(compared).to_numpy()))
 
-    def _make_truth(self) -> Truth:
+    @property
+    def groups(self) -> int:
+        """How many groups of participants the study has: one for each condition, or one that sees all."""
+        return 1 if self.study.allocation.within else len(self.study.conditions)
+
+    def _make_truth(self) -> AdditiveTruth | Theories:
         study, conditions = self.study, self.conditions
         chosen, per_type = study.trials.categories, study.trials.per_type
         if self.mixture is not None:
@@ -149,6 +158,14 @@ class PowerAnalysis:
             raise ForetellError(
                 f"Power takes every trial for a test, and of {blocks.total} trials in this study's blocks {tests} are. "
                 f"For its sample size, use a copy without [blocks] and with {tests} trials."
+            )
+
+    def _refuse_separate(self) -> None:
+        """Refuse a study within participants with conditions that are not simulated: they have a part of the trials."""
+        if left := [name for name in self.study.conditions if name not in self.conditions]:
+            raise ForetellError(
+                f"Power within participants simulates none, saliency, examples and both, and the study has {left[0]}, "
+                "too. For its sample size, use a copy without it and with the trials of the others."
             )
 
     def _refuse_several(self) -> None:
@@ -250,7 +267,9 @@ class PowerAnalysis:
         chosen = study.trials.categories
         names = map(str, range(chosen)) if isinstance(chosen, int) else chosen
         trials = list(product(names, TRIAL_TYPES))
-        omission = random_effects.planned_omission(study.plan.models, self.conditions, trials)
+        omission = random_effects.planned_omission(
+            study.plan.models, self.conditions, trials, within=study.allocation.within
+        )
         return [note for note in (self.assumptions, self.not_simulated, omission, self.equivalence) if note]
 
     @property

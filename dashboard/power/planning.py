@@ -189,7 +189,7 @@ def show(question: PowerAnalysis) -> None:
 
 
 def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: str) -> None:
-    table, conditions = whole[~power.is_contrast(whole)], len(question.study.conditions)
+    table, conditions = whole[~power.is_contrast(whole)], question.groups
     if question.planned_size is not None:
         _show_planned(
             table, question.planned_size, tables.describe_cost(question.planned_size, conditions, pay, currency)

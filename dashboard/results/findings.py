@@ -35,7 +35,7 @@ def show_figure(sample: Sample) -> None:
         "figure1",
         IN_WORDS,
     )
-    st.caption(f"{captions.FIGURE_1} {sample.data.task.explain_chance()}".strip())
+    st.caption(f"{captions.explain_figure_1(sample.data.every)} {sample.data.task.explain_chance()}".strip())
 
 
 def show_tests(result: AnalysisResult) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import segno
@@ -23,7 +22,7 @@ from study.bundle import Bundle
 from study.collection.access.permissions import Permission
 from study.collection.guests import ACCESS
 from study.conditions import format_condition
-from study.plan.config import Allocation
+from study.plan.orders import Allocation, count_squares, is_within, list_places
 from study.plan.procedure import Contact, procedure_of
 from study.plan.services import SERVICES
 
@@ -69,12 +68,14 @@ def _previews(study: Study, bundle: Bundle) -> None:
     current = study.open_version
     is_newer = current is not None and current.study_hash != bundle.study_hash
     st.caption(
-        f"The {'newer build' if is_newer else 'study'} as a participant sees it, in one condition; only researchers "
+        f"The {'newer build' if is_newer else 'study'} as a participant sees it, "
+        f"{'in an order of all conditions' if is_within(bundle.manifest) else 'in one condition'}; only researchers "
         "who are logged in can see it. A preview is not data and uses no quota."
     )
+    begins = " beginning with" if is_within(bundle.manifest) else ""
     with st.container(horizontal=True):
         for condition in bundle.manifest.conditions:
-            label = f"Preview: {lower_first(format_condition(condition))}"
+            label = f"Preview{begins}: {lower_first(format_condition(condition))}"
             st.link_button(label, f"{_link(study)}?preview={quote(condition)}")
 
 
@@ -88,7 +89,7 @@ def _opening(study: Study, bundle: Bundle, missing: int) -> None:
     least = quota + 1 if is_raised else max(quota, 1)
     configured = int(bundle.manifest.config.get("allocation", {}).get("per_condition", Allocation().per_condition))
     key = f"people_{study.name}_{least}"  # another field after each change, which begins at the quota
-    asked = f"New quota per condition (now {quota:,})" if is_raised else "Participants per condition"
+    asked = _name_quota(bundle, quota if is_raised else None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         people = st.number_input(asked, value=quota or configured, step=1, key=key, width=260)
         with st.container(width="content") if is_raised else st.popover(label, type="primary"):
@@ -99,11 +100,29 @@ def _opening(study: Study, bundle: Bundle, missing: int) -> None:
                 key=f"open_{study.name}",
                 disabled=not may_open,
                 on_click=_open,
-                args=(study.name, bundle.folder, key, quota, least),
+                args=(study.name, bundle, key, quota, least),
             )
         if study.open_version is not None:
             offer_close(study.name, f"close_{study.name}")
     _explain_opening(label)
+
+
+def _name_quota(bundle: Bundle, quota: int | None) -> str:
+    """Name the field of the quota, with what it is now where it is raised."""
+    if is_within(bundle.manifest):
+        return "Participants, each in every condition" if quota is None else f"New quota (now {quota:,})"
+    return "Participants per condition" if quota is None else f"New quota per condition (now {quota:,})"
+
+
+def _describe_size(bundle: Bundle, people: int) -> str:
+    """Say for how many participants a study is opened."""
+    conditions = len(bundle.manifest.conditions)
+    if not is_within(bundle.manifest):
+        return f"{people:,} participants per condition ({people * conditions:,} in total)"
+    orders = len(list_places(bundle.manifest))
+    total = count_squares(bundle.manifest, people) * orders
+    rounded = f" (rounded up from {people:,}, to whole squares of {orders} orders)" if total != people else ""
+    return f"{total:,} participants{rounded}, each of whom sees all {conditions} conditions"
 
 
 def _explain_opening(label: str) -> None:
@@ -123,10 +142,8 @@ def _name_opening(study: Study, bundle: Bundle) -> str:
 def _ask_to_open(name: str, bundle: Bundle, people: int, missing: int) -> bool:
     """Ask whether to open the study with this quota; return whether the participants' contact allows it."""
     left = f" {count_of(missing, 'point')} of the checklist still to do." if missing else ""
-    total = people * len(bundle.manifest.conditions)
     st.markdown(
-        f"**Open the study to {people:,} participants per condition ({total:,} in total)?** The quota can be raised "
-        f"later, not lowered.{left}"
+        f"**Open the study to {_describe_size(bundle, people)}?** The quota can be raised later, not lowered.{left}"
     )
     return _ask_for_contact(name, procedure_of(bundle.manifest).contact)
 
@@ -140,10 +157,10 @@ def _ask_for_contact(name: str, contact: Contact) -> bool:
     return st.checkbox("Open it without a complete contact", key=f"without_contact_{name}")
 
 
-def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
+def _open(name: str, bundle: Bundle, key: str, quota: int, least: int) -> None:
     """Open a build with the quota of the field ``key``, which must be at least ``least``: a quota is never lowered."""
     people = int(st.session_state[key])
-    with keep_said(name + COLLECTION, f"The study is open. Quota per condition: {people:,}."):
+    with keep_said(name + COLLECTION, _say_open(bundle, people)):
         if not 1 <= people <= MOST_PEOPLE:
             raise ForetellError(f"{people:,} participants per condition: enter a number from 1 to {MOST_PEOPLE:,}.")
         if people < least:
@@ -151,7 +168,13 @@ def _open(name: str, folder: Path, key: str, quota: int, least: int) -> None:
                 f"The quota is {quota:,} per condition already and cannot be lowered. Enter {least:,} or more; to stop "
                 "earlier, close the study."
             )
-        service.get_acting_researcher().open_study(folder, people)
+        service.get_acting_researcher().open_study(bundle.folder, people)
+
+
+def _say_open(bundle: Bundle, people: int) -> str:
+    if is_within(bundle.manifest):
+        return f"The study is open to {_describe_size(bundle, people)}."
+    return f"The study is open. Quota per condition: {people:,}."
 
 
 def _access(study: Study) -> None:

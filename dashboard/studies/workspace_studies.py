@@ -15,7 +15,7 @@ from dashboard.shared.keys import build_key
 from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
-from study.conditions import format_condition
+from study.conditions import ORDER_MARK, format_condition
 from study.plan import config
 from study.plan.templates import TEMPLATES, templates
 from study.workspace.jinja import load_templates
@@ -182,12 +182,15 @@ def _study(
 
 
 def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
-    """Count per condition: quota, started and completed participants, and completed simulated participants."""
+    """Count per condition: quota, started and completed participants, and completed simulated participants.
+
+    Where each participant sees every condition, per order of the conditions.
+    """
     live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
     places = status.slots.get("live", {})
     rows = [
         {
-            "Condition": format_condition(condition),
+            "Order of conditions" if ORDER_MARK in condition else "Condition": format_condition(condition),
             "Quota": sum(places.get(condition, {}).values()),
             "Started": sum(live.get(condition, {}).values()),
             "Completed": live.get(condition, {}).get("done", 0),

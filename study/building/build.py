@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +29,7 @@ from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import read_frozen
 from study.plan.covariates import check_trials
+from study.plan.orders import find_shortage
 from study.plan.texts import complete_texts
 from study.workspace.files import gather_results, write_whole
 from study.workspace.provenance import code_digest
@@ -62,6 +64,10 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         raise ForetellError(plan.refusal)
     if sources.config.blocks is not None and (shortage := sources.config.blocks.find_shortage(len(plan.trials))):
         raise ForetellError(shortage)
+    if sources.config.allocation.within:
+        counts = Counter[str](trial.candidate.trial_type for trial in plan.trials)
+        if shortage := find_shortage(counts, sources.config.conditions):
+            raise ForetellError(shortage)
     refuse_uncovered(sources, plan)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"

@@ -7,6 +7,7 @@ ask for them again.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_s
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
+from study.plan.orders import describe_division, find_shortage
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
@@ -220,7 +222,10 @@ def _prior_notes(planner: Planner) -> Iterator[str]:
 def _plan_warnings(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     """Yield slopes that the planned models leave out, dropped trials and missing practice."""
     config, made = sources.config, [(str(one.candidate.target), one.candidate.trial_type) for one in plan.trials]
-    omission = random_effects.planned_omission(config.plan.models, config.conditions, made)
+    within = config.allocation.within
+    omission = random_effects.planned_omission(config.plan.models, config.conditions, made, within=within)
+    if within and (division := describe_division(_count_types(plan), config.conditions)):
+        yield division
     if omission is not None:
         yield omission
     for dropped in plan.dropped:
@@ -257,6 +262,12 @@ def _list_shortages(plan: TrialPlan, sources: Sources) -> Iterator[str]:
         yield plan.refusal
     elif blocks is not None and (shortage := blocks.find_shortage(len(plan.trials))):
         yield shortage
+    elif sources.config.allocation.within:
+        yield from filter(None, [find_shortage(_count_types(plan), sources.config.conditions)])
+
+
+def _count_types(plan: TrialPlan) -> Counter[str]:
+    return Counter(one.candidate.trial_type for one in plan.trials)
 
 
 def _seconds(sources: Sources, plan: TrialPlan) -> float:

@@ -10,6 +10,7 @@ from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.participation.allocation import place_of
 from study.participation.blocks import find_block_faults
+from study.participation.periods import find_period_faults
 from study.participation.screens import (
     PresentedTrial,
     assets,
@@ -38,6 +39,7 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     yield from find_block_faults(manifest)
+    yield from find_period_faults(manifest)
     for trial in (*manifest.practice, *manifest.trials):
         yield from _check_assets(manifest, trial, worded)
         count = worded.task.options

@@ -11,6 +11,7 @@ import pandas as pd
 from core.errors import ForetellError
 from core.types import Progress
 from study.bundle import Manifest
+from study.collection.tables.outcomes import spread_orders
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.store import Connection, audit, repository
 
@@ -51,7 +52,8 @@ def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, 
     from study.analysis.planned import stopping  # the models take seconds to import
 
     done = stages[(stages["stage"] == "done") & (stages["study_hash"] == manifest.study_hash)]
-    finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
+    conditions = spread_orders(done)["condition"]
+    finished = {name: int((conditions == name).sum()) for name in manifest.conditions}
     looked = load_interim_analyses(db, manifest.study_hash)
     table = stopping.schedule(plan)
     verdicts = {look.number: look.sentence for look in looked}

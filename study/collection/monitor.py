@@ -17,6 +17,7 @@ from study.collection.tables.frames import pseudonym
 from study.collection.tables.funnel import list_minutes, tabulate_funnel, tabulate_page_times
 from study.conditions import CONDITIONS
 from study.participation.session import UNDER_WAY
+from study.plan.orders import read_order
 from study.plan.procedure import procedure_of
 from study.store import Connection, guests, history, quota, repository, timemark, watch
 from study.store.rows import Row, SessionRow
@@ -173,7 +174,9 @@ def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:
     )
     table = counts.pivot_table(index="condition", columns="state", values="n", aggfunc="sum", fill_value=0)
     known = {name: i for i, name in enumerate(CONDITIONS)}
-    table = table.reindex(sorted(table.index, key=lambda name: known.get(name, len(known))))
+    table = table.reindex(
+        sorted(table.index, key=lambda place: [known.get(name, len(known)) for name in read_order(place)])
+    )
     table = table.reindex(columns=["open", "held", "done"], fill_value=0).astype(int)
     table.insert(0, "places", table.sum(axis=1))
     return table.rename_axis(columns=None).reset_index()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from study.conditions import ORDER_MARK
 from study.store.rows import Row
 
 
@@ -17,7 +18,8 @@ class StudyStatus:
     name, title, study_hash, folder, state
         ``state`` is open, paused, superseded or closed.
     sessions
-        ``{mode: {condition: {stage: number}}}``; the condition is "" before the allocation.
+        ``{mode: {condition: {stage: number}}}``; the condition is "" before the allocation, and an order of all
+        conditions where each participant sees them all.
     access
         Access mode: open, list or personal.
     slots
@@ -36,7 +38,10 @@ class StudyStatus:
     @property
     def quota(self) -> int:
         """The largest number of participants that any condition takes; 0 if it was never open to them."""
-        return max((sum(states.values()) for states in self.slots.get("live", {}).values()), default=0)
+        taken = {place: sum(states.values()) for place, states in self.slots.get("live", {}).items()}
+        if any(ORDER_MARK in place for place in taken):
+            return sum(taken.values())  # each sees every condition
+        return max(taken.values(), default=0)
 
 
 def nest_counts(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.names import format_name
+from core.names import format_name, lower_first
 from core.registry import Registry
 
 CONDITIONS = Registry(
@@ -27,13 +27,19 @@ CONDITIONS = Registry(
     "foretell.conditions",
 )
 
+ORDER_MARK = " > "
+"""Between the conditions of an order, in studies in which each participant sees all of them."""
 LABELS = {"none": "No explanation", "saliency": "Saliency maps", "both": "Both explanations"}
 """In words, where the name says too little; the others are read as `format_condition` writes them."""
 
 
 def format_condition(name: str) -> str:
-    """Write a condition's name in words, the same on every page: ``"none"`` -> ``"No explanation"``."""
-    return LABELS.get(name) or format_name(name)
+    """Write a condition's name in words, the same on every page: ``"none"`` -> ``"No explanation"``.
+
+    Of an order of conditions, each of them: ``"none > both"`` -> ``"No explanation, then both explanations"``.
+    """
+    first, *others = (LABELS.get(one) or format_name(one) for one in name.split(ORDER_MARK))
+    return ", then ".join([first, *map(lower_first, others)])
 
 
 def placebos() -> tuple[str, ...]:

@@ -20,7 +20,9 @@ from study.participation.links import is_signed
 from study.participation.open_workspace import OpenWorkspace
 from study.participation.page import entry
 from study.participation.payloads import Recruit, SessionCredentials
+from study.participation.periods import choose_preview_order
 from study.participation.refusals import Refusal
+from study.plan.orders import count_within, is_within, list_places
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, guests, identities, quota, repository
@@ -258,7 +260,7 @@ class Arrivals:
             "code_hash": ending.code_hash(self._workspace.key, session_id),
             "stage": "consent",
             "practice": len(manifest.practice),
-            "main": count_trials(manifest) + len(catch_trials(manifest)),
+            "main": (count_within if is_within(manifest) else count_trials)(manifest) + len(catch_trials(manifest)),
             "started_at": now,
             "last_seen": now,
         }
@@ -276,10 +278,10 @@ class Arrivals:
             return {}
         manifest: Manifest = self._workspace.bundle(study_hash).manifest
         name = condition or secrets.choice(manifest.conditions)
-        if name not in manifest.conditions:
+        if name not in (*manifest.conditions, *list_places(manifest)):
             known = ", ".join(manifest.conditions)
             raise Refusal(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
-        return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
+        return {"condition": choose_preview_order(manifest, name), "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _list_names(self, study: str, recruit: Recruit | None, participant: str | None) -> list[str]:
         """List the keyed hashes that name a participant in a study, that of a new session first; none without an id."""

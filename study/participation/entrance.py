@@ -11,10 +11,12 @@ from study.bundle import Manifest, canonical
 from study.participation.allocation import Place, list_new_slots, mode_seed, place_of
 from study.participation.ending import give_code
 from study.participation.payloads import CheckResponses, ClientDevice
+from study.participation.periods import share_seeds
 from study.participation.refusals import Refusal
 from study.participation.responding import advance_progress, move
 from study.participation.screens import plan
 from study.participation.session import SessionProgress, step
+from study.plan.orders import count_squares, is_within, list_places
 from study.plan.procedure import procedure_of
 from study.plan.texts import boxes, compose_consent
 from study.store import Connection, quota, repository, timemark
@@ -73,10 +75,17 @@ def grade_check(db: Connection, session: SessionRow, manifest: Manifest, sent: C
 
 
 def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -> None:
-    """Give a version at least so many slots in each condition."""
+    """Give a version at least so many participants in each condition."""
+    _add_blocks(db, manifest, mode, count_squares(manifest, per_condition))
+
+
+def _add_blocks(db: Connection, manifest: Manifest, mode: str, blocks: int) -> None:
+    """Give a version at least so many permuted blocks of slots."""
     known = quota.n_blocks(db, manifest.study_hash, mode)
     order = manifest.config.get("allocation", {}).get("order", "blocks")
-    new = list_new_slots(manifest.conditions, per_condition, mode_seed(manifest.seed, mode), known, order)
+    new = list_new_slots(list_places(manifest), blocks, mode_seed(manifest.seed, mode), known, order)
+    if is_within(manifest):
+        new = share_seeds(new)
     quota.add_slots(db, manifest.study_hash, mode, map(asdict, new))
 
 
@@ -117,7 +126,7 @@ def _claim(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
     claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
     slot = quota.claim_slot(*claim)
     if slot is None and session["mode"] == "sim":
-        enlarge(db, manifest, "sim", quota.n_blocks(db, session["study_hash"], "sim") + 1)
+        _add_blocks(db, manifest, "sim", quota.n_blocks(db, session["study_hash"], "sim") + 1)
         slot = quota.claim_slot(*claim)
     return None if slot is None else place_of(slot)
 

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from study.bundle import Manifest
-from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
+from study.participation.periods import (
+    describe_period,
+    find_condition,
+    hide_period,
+    is_later_opening,
+    list_period_breaks,
+)
 from study.participation.responding import count_earlier
 from study.participation.screens import count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
+from study.plan.orders import is_within
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import (
     apply_condition_words,
@@ -72,7 +79,7 @@ def page_state(db: Connection, session: SessionRow, manifest: Manifest) -> dict[
     stage = session["stage"]
     texts = texts_of(manifest)
     if session["condition"] and find_task(manifest.config).steps == 1:
-        texts = apply_condition_words(texts, CONDITIONS[session["condition"]])
+        texts = apply_condition_words(texts, find_condition(session["condition"], {}))
     state = _frame(stage, session["study"], manifest, texts) | {"preview": session["mode"] == "preview"}
     if stage in ENDED:
         return state | _end(session, manifest, texts)
@@ -159,13 +166,20 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
 def list_breaks(db: Connection, session: SessionRow, manifest: Manifest) -> list[int]:
     """List after how many main trials there is a break; none where less than half of an interval would follow.
 
-    With blocks, there is one before each block but the first, and no other.
+    With blocks, there is one before each block but the first, and no other; with conditions within participants, also
+    one before each period (`study.participation.periods`).
     """
     if procedure_of(manifest).blocks is not None:
-        rows = repository.list_planned_trials(db, session["session_id"], session["practice"], session["main"])
-        return [k for k, row in enumerate(rows) if k and opens_block(json.loads(row["screen_json"]))]
+        return [k for k, screen in enumerate(_list_main_screens(db, session)) if k and opens_block(screen)]
     every, total = procedure_of(manifest).pacing.break_every, session["main"]
+    if is_within(manifest):
+        return list_period_breaks(_list_main_screens(db, session), every)
     return [trial for trial in range(every, total, every) if 2 * (total - trial) >= every] if every else []
+
+
+def _list_main_screens(db: Connection, session: SessionRow) -> list[dict[str, Any]]:
+    rows = repository.list_planned_trials(db, session["session_id"], session["practice"], session["main"])
+    return [json.loads(row["screen_json"]) for row in rows]
 
 
 def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifest) -> list[str]:
@@ -204,7 +218,7 @@ def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts:
     if stage in ("instructions", "check"):
         return _read(stage, procedure, texts, repository.attempts(db, session["session_id"]))
     if stage == "example" and session["condition"] is not None:
-        condition = CONDITIONS[session["condition"]]
+        condition = find_condition(session["condition"], {})
         text = _describe_example(manifest, texts, condition)
         shown = {"screen": _build_example(session, manifest, condition), "example": text}
         return {**shown, "keys": name_keys(manifest)}
@@ -251,14 +265,17 @@ def _describe_step(
 ) -> dict[str, Any]:
     """Return what the page may know of a planned trial now: before the first response, no explanation."""
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
+    known = hide_period(screen)
     if count_steps(task, row["phase"]) == 1:
-        return {"index": index, **screen, **describe_block(screen, manifest, texts)}
+        described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
+        return {"index": index, **known, **described}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:
-        return {"index": index, "step": 1, "steps": task.steps, **hide_explanation(screen)}
-    condition = CONDITIONS[session["condition"]]
-    later = describe_second_step(texts, condition, screen, earlier[0]["side"], explain=index == 0)
+        opened = describe_period(screen, manifest, texts, is_sealed=True)
+        return {"index": index, "step": 1, "steps": task.steps, **hide_explanation(screen), **opened}
+    condition, explain = find_condition(session["condition"], screen), index == 0 or is_later_opening(screen)
+    later = describe_second_step(texts, condition, known, earlier[0]["side"], explain=explain)
     return {"index": index, "step": 2, "steps": task.steps, **later}
 
 

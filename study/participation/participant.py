@@ -10,7 +10,6 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from study.bundle import LETTERS, Trial
-from study.conditions import CONDITIONS
 from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
 from study.participation.blocks import BlockPlace, read_place
@@ -24,6 +23,7 @@ from study.participation.payloads import (
     QuestionnaireResponses,
     TrialResponse,
 )
+from study.participation.periods import find_condition
 from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
@@ -206,12 +206,13 @@ class Participant(Arrivals):
             trial = next(t for t in trials if t.id == planned["item_id"])
             task = find_task(manifest.config)
             right = "a" if planned["phase"] == "catch" else task.find_right(trial)
-            condition = CONDITIONS[session["condition"]]
+            screen = json.loads(planned["screen_json"])
+            condition = find_condition(session["condition"], screen)
             truth = LETTERS[trial.options.index(trial.truth)] if task.has_several else ""
             sides = _sort_sides(find_letters(planned), right, truth)
             earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
             first_right = earlier[0]["side"] in sides[0] if earlier else None
-            place = read_place(json.loads(planned["screen_json"]))
+            place = read_place(screen)
             shown = condition.shows_saliency, task, *sides, first_right, place, condition.shows_examples
             return SimulatedTrial(condition.read(trial), *shown)
 

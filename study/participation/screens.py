@@ -16,6 +16,8 @@ from study.conditions.condition import Condition
 from study.participation.blocks import MARK, draw_blocks
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
+from study.participation.periods import Period, deal_periods, make_generator
+from study.plan.orders import is_within, read_order
 from study.plan.procedure import procedure_of
 from study.plan.texts import word_task
 from study.store.rows import Choice
@@ -43,7 +45,7 @@ class PresentedTrial:
         What the page is told: assets and names by place, ``label`` where the task shows it, and in place of ``left``
         and ``right`` the ``options`` of more than two, from left to right, several classes each with its ``letter`` in
         the bundle's order; its ``block``, if any. Nothing here depends on which option is right. A trial of two steps
-        begins with what `hide_explanation` leaves of it.
+        begins with what `hide_explanation` leaves of it. Of its ``period``, if any, the page is told nothing.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -55,14 +57,20 @@ class PresentedTrial:
     shown_sha256: str
 
 
-def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PresentedTrial]:
-    """Lay out practice trials in the bundle's order, then main trials in this participant's, with attention checks."""
-    condition: Condition = CONDITIONS[condition_name]
+def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> list[PresentedTrial]:
+    """Lay out practice trials in the bundle's order, then main trials in this participant's, with attention checks.
+
+    ``place`` is the participant's condition, or their order of all; practice is then in the first.
+    """
+    condition: Condition = CONDITIONS[read_order(place)[0]]
     worded = word_task(manifest)
     left_is: Choice = "b" if side_flip else "a"
-    rng = np.random.default_rng(order_seed)
+    rng = make_generator(manifest, place, order_seed)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
-    main = list(_lay_out_main(manifest, condition, left_is, worded, rng))
+    if is_within(manifest):
+        main = list(_lay_out_periods(deal_periods(manifest, place, order_seed), left_is, worded, rng))
+    else:
+        main = list(_lay_out_main(manifest, condition, left_is, worded, rng))
     catches = catch_trials(manifest)
     for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
@@ -89,6 +97,16 @@ def _lay_out_main(
         for place, trial in enumerate(_order_trials(block.trials, worded.task, left_is, rng)):
             laid = lay_out_trial("main", trial, shown, left_is, worded, _draw_letters(worded.task, rng))
             yield replace(laid, screen={**laid.screen, MARK: block.mark(place)})
+
+
+def _lay_out_periods(
+    periods: Sequence[tuple[str, Sequence[Trial]]], left_is: Choice, worded: WordedTask, rng: np.random.Generator
+) -> Iterator[PresentedTrial]:
+    """Lay out the main trials period after period, each in its condition."""
+    for number, (name, trials) in enumerate(periods, 1):
+        for place, trial in enumerate(_order_trials(trials, worded.task, left_is, rng)):
+            laid = lay_out_trial("main", trial, CONDITIONS[name], left_is, worded, _draw_letters(worded.task, rng))
+            yield replace(laid, screen={**laid.screen, **Period(number, name, place == 0).mark()})
 
 
 def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:

@@ -27,8 +27,9 @@ from core.teaching.policies import POLICIES
 from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES
+from study.plan.orders import Allocation, check_within, plan_within
 from study.plan.preregistration import AnalysisPlan, complete
-from study.plan.procedure import TO_BUILD, AllocationOrder, Keys, Procedure, Section, require
+from study.plan.procedure import TO_BUILD, Keys, Procedure, Section, require
 from study.plan.strata import Strata
 from study.plan.texts import find_language_fault, list_default_texts
 from study.tasks import DEFAULT_TASK, TASKS, open_task
@@ -214,17 +215,6 @@ class Teaching(Section):
         return self
 
 
-class Allocation(Section):
-    """``[allocation]``: participants per condition, and the order in which conditions are assigned.
-
-    ``blocks``: each next group of participants, one for each condition, gets every condition once, in random order.
-    ``shuffled``: all places in one random order, so that groups are equal at the end only.
-    """
-
-    per_condition: Annotated[int, Field(ge=1)] = 40
-    order: AllocationOrder = Field(default="blocks", exclude_if=lambda order: order == "blocks")
-
-
 class Display(Section):
     """``[display]``: side length of the images shown, px."""
 
@@ -260,6 +250,8 @@ class StudyConfig(Procedure):
                 )
         self._check_task()
         self._check_blocks()
+        if self.allocation.within:
+            check_within(self.conditions, self.trials.most // len(TRIAL_TYPES), has_blocks=self.blocks is not None)
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
             require(Registry("text", known), key)
@@ -303,6 +295,11 @@ class StudyConfig(Procedure):
             raise ValueError(f"blocks: a trial of the task {self.task.name!r} has two responses. Remove the section.")
         if self.blocks is not None and (shortage := self.blocks.find_shortage(self.trials.most)):
             raise ValueError(shortage)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plan_within(cls, content: Any) -> Any:
+        return plan_within(content)
 
     @property
     def plan(self) -> AnalysisPlan:

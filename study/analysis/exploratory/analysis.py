@@ -50,6 +50,7 @@ EXPLORATORY = Registry(
         "detection_differences": "study.analysis.exploratory.detection:DIFFERENCES",
         "projection": "study.analysis.exploratory.projection:ANALYSIS",
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
+        "carry_over": "study.analysis.exploratory.carry_over:ANALYSIS",
         "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "team": "study.analysis.exploratory.team:ANALYSIS",

@@ -127,7 +127,11 @@ def omission(frame: pd.DataFrame, random: str) -> str | None:
 
 
 def planned_omission(
-    models: Mapping[str, str], conditions: Sequence[str], trials: Iterable[tuple[str, str]]
+    models: Mapping[str, str],
+    conditions: Sequence[str],
+    trials: Iterable[tuple[str, str]],
+    *,
+    within: bool = False,
 ) -> str | None:
     """Return a sentence on the slopes that planned models will leave out; None where none is.
 
@@ -135,11 +139,13 @@ def planned_omission(
     ----------
     trials
         Category and trial type of each, which is an image of its own.
+    within
+        Whether each participant sees every condition.
     """
     shown = {name: CONDITIONS[name] for name in conditions if not CONDITIONS[name].is_separate}
     images = [(str(number), *one) for number, one in enumerate(trials)]
     design = [
-        (f"{name} {number}", category, image, kind, condition.shows_saliency, condition.shows_examples)
+        (str(number) + name * (not within), category, image, kind, condition.shows_saliency, condition.shows_examples)
         for (name, condition), number, (image, category, kind) in product(shown.items(), range(2), images)
     ]
     lost = _name_omitted_slopes(pd.DataFrame(design, columns=[*GROUPS, *PREDICTORS]), split(models)[1])

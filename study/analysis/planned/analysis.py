@@ -17,6 +17,7 @@ from study.analysis.planned import covariates, equivalence, nested, placebos
 from study.analysis.planned.bounds import bounds
 from study.analysis.planned.contrasts import Contrast, describe_untestable
 from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.responses.periods import are_crossed
 from study.analysis.responses.reading import Responses
 from study.analysis.words.headings import INTERIM
 from study.plan.preregistration import AnalysisPlan, Exclusions
@@ -221,13 +222,14 @@ def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAn
         return True, "The plan sets no sample size."
     if looks and looks[-1].is_final:
         return True, _describe_ending(looks[-1])
-    fewest = int(frame.groupby("condition")["participant"].nunique().min())
+    fewest, crossed = int(frame.groupby("condition")["participant"].nunique().min()), are_crossed(frame)
     if fewest < plan.participants:
         return False, (
-            f"Collection is not complete: {fewest} of the {plan.participants} planned participants in the smallest "
-            f"condition (after exclusions){_unless(plan, looks)}."
+            f"Collection is not complete: {fewest} of the {plan.participants} planned participants"
+            f"{'' if crossed else ' in the smallest condition'} (after exclusions){_unless(plan, looks)}."
         )
-    return True, f"The planned {plan.participants} participants per condition were reached after exclusions."
+    each = "participants, each in every condition," if crossed else "participants per condition"
+    return True, f"The planned {plan.participants} {each} were reached after exclusions."
 
 
 def _describe_ending(look: InterimAnalysis) -> str:

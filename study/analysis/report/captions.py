@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text
+from study.analysis.responses.periods import are_crossed
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 
 ACCURACY_COLUMNS = ("contrast", "accuracy_more", "accuracy_less", "points", "points_low", "points_high", "p_holm")
@@ -13,12 +16,21 @@ LOG_ODDS_COLUMNS = ("contrast", "estimate", "se", "low", "high", "p", "p_holm")
 CONTRASTS = {"estimate": "Log-odds"}
 MODELS = {"df": "Parameters"}
 FIGURE_1 = "Mean accuracy with 95% intervals over participants. The dotted line is chance."
+_CROSSED = (
+    " Each interval is of one mean. Participants were in several conditions, so that differences are more precise than "
+    "the overlap of intervals suggests: the contrasts have the intervals of differences."
+)
 
 
 RANDOM_EFFECTS = (
     "Standard deviations in log-odds: how much the levels of each grouping differ. An SD of 0: the data are as likely "
     "without it."
 )
+
+
+def explain_figure_1(frame: pd.DataFrame) -> str:
+    """Explain Figure 1, and its intervals where responses are compared within participants."""
+    return FIGURE_1 + (_CROSSED if are_crossed(frame) else "")
 
 
 def explain_table_1(model: MixedModel) -> str:

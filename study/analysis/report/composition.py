@@ -21,6 +21,7 @@ from study.analysis.responses.blocks import describe_training
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
+from study.plan.orders import is_within
 from study.tasks import DEFAULT_TASK
 from study.tasks.task import Task
 
@@ -42,6 +43,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Task"] = f"{data.task.name}; a response is correct if {data.task.meaning}"
     if chance := data.task.explain_chance():
         facts["Chance"] = chance
+    if manifest is not None and is_within(manifest):
+        facts["Design"] = "Conditions within participants, in the orders of a balanced Latin square"
     if training := describe_training(data.messages):
         facts["Training"] = training
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}
@@ -56,6 +59,8 @@ def _write_date(day: str) -> str:
 
 def _count_participants(data: Responses) -> str:
     people = data.frame.groupby("condition")["participant"].nunique()
+    if len(people) > 1 and (people == data.frame["participant"].nunique()).all():
+        return f"{people.iloc[0]:,}, each in all {len(people)} conditions"
     each = ", ".join(f"{lower_first(format_condition(name))}: {people[name]:,}" for name in order(data.frame))
     return f"{data.frame['participant'].nunique():,} ({each})"
 
@@ -89,6 +94,7 @@ def list_sections(
     results: Sequence[ExploratoryResult],
     *,
     evidence: Sequence[Section],
+    caption: str,
     label: str,
     level: float,
     simulated: bool,
@@ -100,7 +106,7 @@ def list_sections(
     tables
         By the names of their files.
     figure
-        Figure 1.
+        Figure 1, which ``caption`` explains.
     evidence
         Sections on evidence for no difference (`study.analysis.report.evidence`).
     level
@@ -110,7 +116,7 @@ def list_sections(
     sections = [
         _show_contrasts(tables["contrasts"], name, label, level, simulated=simulated),
         *evidence,
-        Section("figure1", figures.TITLE, label, captions.FIGURE_1, [Part(tables["figure1"])], figure),
+        Section("figure1", figures.TITLE, label, caption, [Part(tables["figure1"])], figure),
         Section(
             "models",
             "Nested models",

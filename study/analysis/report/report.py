@@ -142,6 +142,7 @@ class Report:
             self.figure[0],
             results,
             evidence=on_no_difference,
+            caption=captions.explain_figure_1(data.every),
             label=label,
             level=said.level,
             simulated=data.has_simulated,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from study.analysis.models.sentences import words
+from study.analysis.responses.periods import has_periods
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.workspace.tables import MISSING
@@ -63,10 +64,11 @@ def list_notices(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
         yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
     yield from _describe_repeated_rows(complete)
     several = _count_crossed(complete)
-    if several:
+    if several and not has_periods(complete):
         yield (
             f"{several:,} of {complete['participant'].nunique():,} participants have responses in several conditions: "
-            "check that column 'participant' names participants, because in Foretell's design each is in one condition."
+            "check that column 'participant' names participants. If each saw several conditions, number these in a "
+            "column 'period', from 1: it adds a test of carry-over."
         )
     for mode, said in MODES.items():
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0

@@ -25,6 +25,7 @@ from study.analysis.responses.faults import (
     name_task,
 )
 from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
+from study.analysis.responses.periods import list_period_columns
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -33,7 +34,7 @@ from study.workspace.tables import Comma, is_numeric, mark_missing, parse_number
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = (
     "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
-    "block", "n_training", "rt_ms", "confidence",
+    "block", "n_training", "period", "rt_ms", "confidence",
 )  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
@@ -58,14 +59,13 @@ class Responses:
         those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
         mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
         missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps; n_training
-        in studies with blocks, without the responses in training.
+        in studies with blocks (tests alone); period, in studies within participants.
     dropped
         Rows left out because a required value was missing.
     messages
         What a reader of the results must know about the data.
     placebos
-        The responses in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
-        them from true explanations.
+        The responses in placebo conditions, in the same form: the two factors do not tell them from those of `frame`.
     excluded
         rule, people, `responses` that researchers excluded during the collection: not among the rows.
     dates
@@ -338,7 +338,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("trial", "mode", "item", "truth", "choice", *list_first_columns(frame), *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
-    for name in (*NUMBERS, *list_seen_columns(frame)):
+    for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy

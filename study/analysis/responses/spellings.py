@@ -23,6 +23,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "n_classes": ("noptions", "nalternatives", "nchoices"),
     "block": (),
     "n_training": ("trainingimages", "ntrainingimages"),
+    "period": (),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),
 }

@@ -89,6 +89,7 @@ HEADINGS: Mapping[str, str] = {
     "p_learner": "Learner's probability",
     "p_prior": "Prior probability",
     "n_training": "Training images",
+    "previous_condition": "Condition before",
     "per_condition": "Participants per condition",
     # images, layers and units
     "id": "ID",

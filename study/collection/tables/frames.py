@@ -16,8 +16,10 @@ from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
 from study.conditions import CONDITIONS
 from study.participation.blocks import BlockPlace, read_place
+from study.participation.periods import Period, read_period
 from study.participation.screens import find_order
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
+from study.plan.orders import is_within, read_order
 from study.plan.procedure import procedure_of
 from study.tasks import find_task
 from study.tasks.task import Task
@@ -30,12 +32,13 @@ def format_time(at: int) -> str:
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A stored response, the frozen trial that it belongs to, what was asked, and whether the study has blocks."""
+    """A stored response, its frozen trial, what was asked, and whether the study has blocks or conditions within."""
 
     row: Mapping[str, Any]
     trial: Trial
     task: Task
     has_blocks: bool = False
+    has_periods: bool = False
 
     @property
     def received_at(self) -> str:
@@ -46,6 +49,23 @@ class StoredResponse:
     def place(self) -> BlockPlace | None:
         """The place of the trial among the blocks of the study; None without blocks."""
         return read_place(json.loads(self.row["screen_json"])) if self.has_blocks else None
+
+    @cached_property
+    def period(self) -> Period | None:
+        """The period of the trial; None unless participants see every condition."""
+        return read_period(json.loads(self.row["screen_json"])) if self.has_periods else None
+
+    @property
+    def condition(self) -> str:
+        """The condition of the trial."""
+        return str(self.row["condition"]) if self.period is None else self.period.condition
+
+    @property
+    def previous_condition(self) -> str | None:
+        """The condition of the participant's period before."""
+        if self.period is None or self.period.number == 1:
+            return None
+        return read_order(self.row["condition"])[self.period.number - 2]
 
     @property
     def first_correct(self) -> int | None:
@@ -72,17 +92,19 @@ def _read_covariate(name: str, covariate: Covariate) -> Column[StoredResponse]:
 COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("participant", "pseudonym of the participant, the same in all their rows", lambda one: pseudonym(one.row)),
     Column("mode", "live: a participant; preview: a researcher's preview; sim: a simulated participant"),
-    Column("condition", "condition the participant was allocated to"),
+    Column(
+        "condition", "condition of the trial: of all of a participant's, or of its period", lambda one: one.condition
+    ),
     Column(
         "saliency",
         "whether the condition shows saliency maps",
-        lambda one: int(CONDITIONS[one.row["condition"]].shows_saliency),
+        lambda one: int(CONDITIONS[one.condition].shows_saliency),
         values="0, 1",
     ),
     Column(
         "examples",
         "whether the condition shows examples",
-        lambda one: int(CONDITIONS[one.row["condition"]].shows_examples),
+        lambda one: int(CONDITIONS[one.condition].shows_examples),
         values="0, 1",
     ),
     Column(
@@ -218,6 +240,27 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         lambda one: one.place and one.place.seen,
         dtype=WHOLE,
     ),
+    Column(
+        "period",
+        "of a study within participants, the period of the trial: each has one condition; empty in other studies, as "
+        "the next two",
+        lambda one: one.period and one.period.number,
+        unit="1 is the first",
+        dtype=WHOLE,
+    ),
+    Column(
+        "previous_condition",
+        "condition of the participant's period before; empty in their first",
+        lambda one: one.previous_condition,
+        dtype=TEXT,
+    ),
+    Column(
+        "condition_order",
+        "the participant's order of conditions",
+        lambda one: one.period and one.row["condition"],
+        values="conditions with > between them",
+        dtype=TEXT,
+    ),
     *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
 )
 
@@ -234,7 +277,7 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
     """
     trials = {study_hash: {trial.id: trial for trial in one.trials} for study_hash, one in manifests.items()}
     asked = {
-        study_hash: (find_task(one.config), procedure_of(one).blocks is not None)
+        study_hash: (find_task(one.config), procedure_of(one).blocks is not None, is_within(one))
         for study_hash, one in manifests.items()
     }
     return tabulate(

@@ -7,6 +7,7 @@ import json
 import pandas as pd
 
 from core.errors import ForetellError
+from study.conditions import ORDER_MARK
 from study.store import Connection, audit, repository
 
 
@@ -28,13 +29,18 @@ def is_blinded(db: Connection, study: str) -> bool:
     )
 
 
+def spread_orders(participants: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each participant and each condition of theirs: one, or all of an order."""
+    return participants.assign(condition=participants["condition"].str.split(ORDER_MARK)).explode("condition")
+
+
 def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
     """Tabulate ``condition, begun, done, responses, accuracy`` (share of correct responses) and ``median_rt_ms``.
 
-    Without responses in training.
+    Without responses in training. Participants who see all conditions count in each.
     """
     responses = responses[responses["block"] != "training"]
-    given = participants[participants["condition"].notna()].groupby("condition")
+    given = spread_orders(participants[participants["condition"].notna()]).groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
     summary = responses.groupby("condition").agg(
         responses=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")

@@ -107,7 +107,7 @@ def _number(payload: Any, key: str) -> float | None:
 COLUMNS: tuple[Column[StoredParticipation], ...] = (
     Column("participant", "pseudonym of the participant, as in the table of responses", lambda one: pseudonym(one.row)),
     Column("mode", "live: a participant; preview: a researcher's preview; sim: a simulated participant"),
-    Column("condition", "condition the participant was allocated to; empty before the allocation"),
+    Column("condition", "condition, or order of all conditions, that the participant was allocated to; empty before"),
     Column("stage", "current stage, or how they finished: done, declined, screened, full, expired, withdrawn"),
     Column(
         "check_tries",

@@ -26,8 +26,8 @@ def test_exported_columns_keep_their_names_and_places() -> None:
         "participant mode condition saliency examples trial item trial_type category alternative truth choice correct "
         "rt_ms confidence input resumed n_exposures blur_ms frame_hz dropped_frames clock_ms shown_sha256 study_hash "
         "received_at task ai_correct first_choice first_correct switched first_rt_ms first_confidence "
-        "first_received_at level n_classes order block round n_training p_learner gain insertion deletion relevance "
-        "effective_samples ai_probability"
+        "first_received_at level n_classes order block round n_training period previous_condition condition_order "
+        "p_learner gain insertion deletion relevance effective_samples ai_probability"
     )
     assert " ".join(PARTICIPANTS) == (
         "participant mode condition stage check_tries catch_missed excluded reason resumes anticipations slow "

@@ -34,8 +34,9 @@ def write_draft(
         tables["table1"].drop(columns=["stars", "odds_ratio"]),
         captions.explain_table_1(model).partition(" * ")[0],
     )
+    caption = captions.explain_figure_1(finding.data.every)
     figures = [
-        ManuscriptFigure("Accuracy by Condition and Trial Type", accuracy, captions.FIGURE_1, "figure1.svg"),
+        ManuscriptFigure("Accuracy by Condition and Trial Type", accuracy, caption, "figure1.svg"),
         *_draw_contrasts(finding),
     ]
     shown = [*list_tables(finding, tables).values(), coefficients]

@@ -6,7 +6,7 @@ What Foretell cannot know, such as who the participants were and what they were 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +20,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
 from study.conditions import format_condition
 from study.plan.covariates import COVARIATES
+from study.plan.orders import count_within, is_within, list_orders
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 from study.plan.procedure import Blocks, procedure_of
 
@@ -53,8 +54,10 @@ def write_method(
 def _describe_participants(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
     people = data.frame.groupby("condition")["participant"].nunique()
     each = _join([f"{people[name]:,} with {lower_first(format_condition(name))}" for name in order(data.frame)])
-    said = [SIMULATED] if data.has_simulated else []
-    said.append(f"The analysis includes {data.frame['participant'].nunique():,} participants ({each}).")
+    said, everyone = [SIMULATED] if data.has_simulated else [], data.frame["participant"].nunique()
+    if len(people) > 1 and (people == everyone).all():
+        each = f"each in all {len(people)} conditions"
+    said.append(f"The analysis includes {everyone:,} participants ({each}).")
     if plan is not None:
         said += [plan.stopping, *_describe_exclusions(plan)]
     contact = {} if manifest is None else manifest.config.get("contact", {})
@@ -108,6 +111,12 @@ def _count_trials(manifest: Manifest) -> list[str]:
     before = f", after {_count(practice, 'practice trial')} with feedback" if practice else ""
     categories = len({trial.target for trial in trials})
     blocks = procedure_of(manifest).blocks
+    number = count_within(manifest) if is_within(manifest) else len(trials)
+    if number < len(trials):
+        return [
+            f"Each participant responded to {number} trials, drawn from {len(trials)} of {categories} categories "
+            f"({kinds}){before}."
+        ]
     if blocks is None:
         return [f"Each participant responded to {len(trials)} trials of {categories} categories ({kinds}){before}."]
     drawn = f"drawn for each participant from {len(trials)} of {categories} categories ({kinds})"
@@ -130,8 +139,26 @@ def _describe_conditions(manifest: Manifest) -> list[str]:
     names = [lower_first(format_condition(name)) for name in manifest.conditions]
     if len(names) == 1:
         return [f"All participants were in one condition: {names[0]}."]
+    if is_within(manifest):
+        return [*_describe_within(manifest, names)]
     how = ORDERS.get(manifest.config.get("allocation", {}).get("order", "blocks"), "")
     return [f"Participants were assigned at random, {how}, to one of {len(names)} conditions: {_join(names)}."]
+
+
+def _describe_within(manifest: Manifest, names: Sequence[str]) -> Iterator[str]:
+    """Describe conditions within participants: their order, and which images each had."""
+    number, order = len(list_orders(manifest.conditions)), manifest.config["allocation"].get("order", "blocks")
+    how = ORDERS.get(order, "").replace("each condition", "each order")
+    yield (
+        f"Each participant saw all {len(names)} conditions, one after another: {_join(names)}. Their order followed a "
+        f"balanced Latin square of {number} orders, in which each condition is in each position and follows each other "
+        f"condition equally often (Williams, 1949). Orders were assigned at random, {how}."
+    )
+    yield (
+        "Each condition had as many trials of each type. Images were divided among the conditions at random, so that "
+        "over a block each image was in each condition equally often; no participant saw an image twice. A text before "
+        "each condition explained what was shown."
+    )
 
 
 def _describe_explanations(config: Mapping[str, Any], conditions: Sequence[str]) -> list[str]:

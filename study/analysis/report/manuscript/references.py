@@ -27,6 +27,10 @@ PUBLICATIONS = {
         "Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. *Biometrics "
         "Bulletin*, *2*(6), 110–114. https://doi.org/10.2307/3002019"
     ),
+    "Williams, 1949": (
+        "Williams, E. J. (1949). Experimental designs balanced for the estimation of residual effects of treatments. "
+        "*Australian Journal of Scientific Research A*, *2*(2), 149–168. https://doi.org/10.1071/CH9490149"
+    ),
 }
 """By the words of the citation, in the order of a list of references; `*` surrounds italics."""
 
