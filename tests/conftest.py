@@ -35,6 +35,9 @@ from study.bundle import (
     canonical,
 )
 from study.conditions import CONDITIONS, list_separate_conditions
+from study.facts import RegionFacts
+from study.places.grid import SIDE
+from study.places.region import make_region
 from study.plan.texts import complete_texts
 from study.service import Service
 from study.tasks import find_task
@@ -289,6 +292,7 @@ def write_bundle(
             assets=shown,
             teaching={"p_learner": 0.9},
             saliency={"effective_samples": 300.0},
+            region=None if find_task(config or {}).place is None else plant_region(index),
         )
 
     manifest = Manifest(
@@ -311,6 +315,14 @@ def write_bundle(
     finished = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_bytes(canonical(finished.model_dump(mode="json")))
     return folder
+
+
+def plant_region(index: int) -> RegionFacts:
+    """Plant all evidence evenly in a quadrant of the image, one after the other: all of it is the region."""
+    evidence = np.zeros((SIDE, SIDE))
+    row, column = (SIDE // 2 * part for part in divmod(index % 4, 2))
+    evidence[row : row + SIDE // 2, column : column + SIDE // 2] = 1.0
+    return make_region(evidence, share=1.0, aspect=1.0, on_object=evidence > 0)
 
 
 @functools.cache
