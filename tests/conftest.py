@@ -35,9 +35,6 @@ from study.bundle import (
     canonical,
 )
 from study.conditions import CONDITIONS, list_separate_conditions
-from study.facts import RegionFacts
-from study.places.grid import SIDE
-from study.places.region import make_region
 from study.plan.texts import complete_texts
 from study.service import Service
 from study.tasks import find_task
@@ -45,6 +42,7 @@ from study.workspace.workspace import DATABASE
 from tests import quick
 from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
+from tests.regions import plant_region
 
 settings.register_profile("any machine", deadline=None)  # no test depends on the machine being quiet
 settings.load_profile("any machine")
@@ -315,14 +313,6 @@ def write_bundle(
     finished = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_bytes(canonical(finished.model_dump(mode="json")))
     return folder
-
-
-def plant_region(index: int) -> RegionFacts:
-    """Plant all evidence evenly in a quadrant of the image, one after the other: all of it is the region."""
-    evidence = np.zeros((SIDE, SIDE))
-    row, column = (SIDE // 2 * part for part in divmod(index % 4, 2))
-    evidence[row : row + SIDE // 2, column : column + SIDE // 2] = 1.0
-    return make_region(evidence, share=1.0, aspect=1.0, on_object=evidence > 0)
 
 
 @functools.cache

@@ -7,6 +7,7 @@ chance is the mean correlation with the evidence of the other images.
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 
@@ -88,17 +89,17 @@ def describe_files(study: AnalysedStudy) -> dict[str, str | bytes]:
     if not _has_brushes(study):
         return {}
     maps = average(study.data.every)
-    values = pd.DataFrame(_list_values(maps), columns=["item", "condition", "row", "column", "share"])
-    buffer = io.BytesIO()
+    values, buffer = io.StringIO(), io.BytesIO()
+    csv.writer(values, lineterminator="\n").writerows([("item", "condition", "y", "x", "share"), *_list_values(maps)])
     draw_sheet(maps, read_evidence(study)).save(buffer, "PNG", optimize=True)
-    return {"importance_maps.csv": values.to_csv(index=False), "importance_maps.png": buffer.getvalue()}
+    return {"importance_maps.csv": values.getvalue(), "importance_maps.png": buffer.getvalue()}
 
 
-def _list_values(maps: dict[tuple[str, str], tuple[Floats, int]]) -> Iterator[tuple[str, str, int, int, float]]:
-    """List the cells that somebody brushed, rows and columns from 1 at the top left."""
+def _list_values(maps: dict[tuple[str, str], tuple[Floats, int]]) -> Iterator[tuple[str, str, float, float, float]]:
+    """List the middles of the cells that somebody brushed, y and x from the top left in 0 to 1."""
     for (item, condition), (drawn, _) in maps.items():
         for row, column in zip(*np.nonzero(drawn), strict=True):
-            yield item, condition, int(row) + 1, int(column) + 1, round(float(drawn[row, column]), 6)
+            yield item, condition, (row + 0.5) / SIDE, (column + 0.5) / SIDE, round(float(drawn[row, column]), 6)
 
 
 def draw_sheet(maps: dict[tuple[str, str], tuple[Floats, int]], evidence: dict[str, Floats]) -> Image.Image:

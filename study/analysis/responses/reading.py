@@ -201,8 +201,7 @@ def prepare(
     if problems:
         raise _refusal(name, problems)
     tidy = _tidy(complete)
-    problems = list(_contradictions(tidy))
-    if problems:
+    if problems := list(_contradictions(tidy)):
         raise _refusal(name, problems)
     misled = tidy["condition"].isin(list_separate_conditions())
     if misled.all():
@@ -240,8 +239,7 @@ def _rename_columns(
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
-    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
-    present |= list_place_columns(frame)
+    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
     return pd.DataFrame(present).reset_index(drop=True), []
 
 
