@@ -107,7 +107,7 @@ def _extract_shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
 
 
 def _compare_regions(frozen: RegionFacts | None, again: RegionFacts | None) -> float | None:
-    """Return how far the evidence of two regions is apart, relative to the largest; None where they differ otherwise."""
+    """Return how far the evidence of two regions is apart, relative to the largest; None for other differences."""
     if frozen is None or again is None:
         return 0.0 if frozen is again else None
     if any(getattr(frozen, part) != getattr(again, part) for part in ("share", "aspect", "on_object")):

@@ -205,11 +205,10 @@ def test_a_region_that_is_rounded_otherwise_is_no_other_image(manifest: Any) -> 
     trial = manifest.trials[0]
     values = decode_values(trial.region.evidence)
     values[0, 1] -= 1
-    for update, said in (
-        ({"evidence": encode_values(values)}, "differ by up to 2e-05"),
-        ({"share": 0.3}, "render diff"),
-    ):
+    rounded, other = {"evidence": encode_values(values)}, {"share": 0.3}
+    named = manifest.model_copy(update={"classifier": {"name": "test", "fingerprint": "f"}, "trials": (trial,)})
+    for update, said in ((rounded, "differ by up to 2e-05"), (other, "render differently")):
         region = trial.region.model_copy(update=update)
-        again = manifest.model_copy(update={"trials": (trial.model_copy(update={"region": region}),)})
-        (fault,) = differences(manifest.model_copy(update={"trials": (trial,)}), again)
+        again = named.model_copy(update={"trials": (trial.model_copy(update={"region": region}),)})
+        (fault,) = differences(named, again)
         assert said in fault
