@@ -165,10 +165,7 @@ class Task:
     def explain_chance(self) -> str:
         """Say what chance is, for a reader of accuracies; empty where it is one half, as readers expect."""
         if self.place is not None:
-            return (
-                "Chance depends on the image and on where participants mark: it is what the same marks score on the "
-                "regions of the other images."
-            )
+            return "The same marks on the regions of the other images say what chance is."
         if not self.has_several:
             return ""
         return (
