@@ -30,7 +30,7 @@ def find_sealed(trial: Trial) -> str:
 def compute_p_right(theory: Theory, trial: Trial, shown: ShownExplanations, deviation: float) -> float:
     """Return the probability of a mark in the region.
 
-    Who predicts the AI better than by guessing, by a share q = 2 P(predict) - 1, knows what it looked at so often.
+    Those that predict the AI better than by guessing know what it looked at, with probability q = 2 P(predict) - 1.
     Everything else lands near the middle of the image, and in the region as often as that alone gives.
     """
     knows = max(0.0, 2.0 * theory.p_ai(trial, shown, deviation) - 1.0)
