@@ -124,6 +124,7 @@ SECTIONS = {
         "choose-among-classes",
         "train-and-test",
         "compare-conditions-within-participants",
+        "ask-where",
         "measure-reliance",
         "decide-as-a-team",
         "analyse-a-scale",

@@ -65,6 +65,18 @@ def open_trial(page: Page, address: str) -> None:
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
     if page.locator("#reservoir").count():
         open_test(page)
+    if page.locator("#place").count():
+        mark_place(page)
+
+
+def mark_place(page: Page) -> None:
+    """Draw a short stroke, of which a task that asks for a point keeps the end."""
+    box = page.locator("#place").bounding_box() or {}
+    for step, (x, y) in enumerate([(0.4, 0.5), (0.5, 0.6), (0.6, 0.55)]):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        if step == 0:
+            page.mouse.down()
+    page.mouse.up()
 
 
 def open_test(page: Page) -> None:

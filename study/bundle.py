@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from core.errors import ForetellError
-from study.facts import HeatmapFacts, StratumFacts, TeachingFacts
+from study.facts import HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -125,6 +125,12 @@ class TrialAssets(Record):
         own = tuple(name for assets in self.by_condition.values() for name in assets.list_of_option(option))
         return (self.target, self.target_map, *shown, *own)
 
+    def list_examples_of(self, option: str) -> tuple[str, ...]:
+        """List the image and the examples of one option, whatever the condition: no heatmap of the image itself."""
+        shown = tuple(name for one in self.examples if one.category == option for name in (one.image, one.map))
+        own = tuple(name for assets in self.by_condition.values() for name in assets.examples.get(option, ()))
+        return (self.target, *shown, *own)
+
 
 class Trial(Record):
     """One question: which of two categories, or of up to five, did the AI choose?
@@ -133,7 +139,7 @@ class Trial(Record):
     categories as (a, b, ...) in an order drawn by the study's seed: those two, and further foils where a study has
     more options. ``relevance`` is the share of the heatmap's evidence on the object where an object mask exists, else
     None; ``stratum`` (`doubt` in the JSON) that of a study that spreads its targets over a measure of their images
-    (`study.building.measures`).
+    (`study.building.measures`); ``region`` that of the heatmap, where responses are places.
     """
 
     id: str
@@ -154,6 +160,7 @@ class Trial(Record):
         serialization_alias="doubt",
         exclude_if=lambda stratum: stratum is None,
     )
+    region: RegionFacts | None = Field(default=None, exclude_if=lambda region: region is None)
 
     @property
     def ai_choice(self) -> str:

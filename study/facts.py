@@ -77,3 +77,17 @@ class StratumFacts(Facts):
     error: Number
     stratum: int
     strata: int
+
+
+class RegionFacts(Facts):
+    """The region of the target's heatmap, of a study whose responses are places (`study.places.region`).
+
+    ``share`` is that of the positive evidence that it holds, ``area`` that of the image that it covers, ``aspect`` the
+    image's height divided by its width; ``evidence`` and ``on_object`` are by cells of the grid (`study.places.grid`).
+    """
+
+    share: float
+    aspect: float
+    evidence: str
+    area: float | None = None
+    on_object: str | None = None

@@ -16,6 +16,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
 from study.participation.screens import list_samples
+from study.places.simulated import draw_mark
 from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
 from study.service import Service, SimulatedTrial
 from study.store.rows import Side
@@ -129,11 +130,13 @@ def _respond(
         shown = ShownExplanations(known.shows_saliency, bool(list_samples(state["trial"])))
         p = person.p_step(known.task, known.trial, shown, known.first_right)
     drawn, sure = rng.random(), abs(2 * p - 1)
+    place = draw_place(known, drawn < p, rng)
     response = TrialResponse(
         trial_index=index,
         step=step,
         attempt_id=str(uuid.uuid4()),
-        side=choose_side(known, p, drawn),
+        side=known.right[0] if place else choose_side(known, p, drawn),
+        place=place,
         input="sim",
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,
@@ -142,6 +145,12 @@ def _respond(
     if ack.code not in (200, 201):
         raise ForetellError(f"The simulated response to trial {index} was refused ({ack.message}). Simulate again.")
     return ack.state
+
+
+def draw_place(known: SimulatedTrial, right: bool, rng: np.random.Generator) -> str | None:
+    """Draw a place on the image, correct or not, by `study.places.simulated`; None where an option is asked for."""
+    kind, region = known.task.place, known.trial.region
+    return None if kind is None or region is None else draw_mark(kind, region, right, rng).text
 
 
 def choose_side(known: SimulatedTrial, p: float, drawn: float) -> Side:

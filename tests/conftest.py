@@ -42,6 +42,7 @@ from study.workspace.workspace import DATABASE
 from tests import quick
 from tests.photographs import Photographs, open_photographs
 from tests.postgresql import FOUND, Postgresql
+from tests.regions import plant_region
 
 settings.register_profile("any machine", deadline=None)  # no test depends on the machine being quiet
 settings.load_profile("any machine")
@@ -289,6 +290,7 @@ def write_bundle(
             assets=shown,
             teaching={"p_learner": 0.9},
             saliency={"effective_samples": 300.0},
+            region=None if find_task(config or {}).place is None else plant_region(index),
         )
 
     manifest = Manifest(

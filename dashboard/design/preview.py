@@ -83,7 +83,7 @@ def draw_preview(preview: TrialPreview) -> None:
     st.caption(
         f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
         f"{escape_markdown(trial.truth)}. Participants do not see "
-        f"{'the true class' if config.task.shows_label else 'this'}."
+        f"{'the heatmap' if config.task.place else 'the true class' if config.task.shows_label else 'this'}."
     )
     if config.task.steps > 1:
         st.caption(

@@ -169,10 +169,12 @@ class PowerAnalysis:
             )
 
     def _refuse_several(self) -> None:
-        """Refuse the paper's accuracies, which are of two options, for a study with more."""
-        if self.study.task.has_several:
+        """Refuse the paper's accuracies, which are of two options, for a study with more, or of places."""
+        task = self.study.task
+        if task.has_several or task.place is not None:
+            has = f"has {task.options}" if task.place is None else "asks for a place"
             raise ForetellError(
-                f"The paper's accuracies are of two options, and this study has {self.study.task.options}. Build the "
+                f"The paper's accuracies are of two options, and this study {has}. Build the "
                 "study and assume simulated participants (--mixture; Assumed effects from on the page), or use a pilot."
             )
 

@@ -6,7 +6,7 @@ import { load } from "./pictures.js";
 export async function annotate(figure, screen, study, complain) {
   figure.hidden = !screen;
   if (!screen) return;
-  const { target, map, options, left = options[0], right = options[1], label } = screen;
+  const { target, map, options, left = options[0], right = options.at(-1), label } = screen;
   const samples = { left: label?.samples.length ? label.samples : left.samples, right: right.samples };
   const every = [target, map, ...samples.left, ...samples.right].filter(Boolean);
   await Promise.all(every.map((sha256) => load(study, sha256, complain, "wait")));

@@ -134,10 +134,9 @@ class Stretch {
     this.exposed = { index: trial.index, step, count: exposures };
     const kept = this.net.keep("exposed", this.exposed);
     try {
-      if (trial.block) await (await import("./reservoir.js")).offer(trial, this);
-      const options = { study: this.study, texts, number, exposures, kept, screen, keys, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };
-      const answer = await present(trial, options);
-      return answer && this.state.confidence ? { ...answer, confidence: await this.sure() } : answer;
+      const more = trial.part && await (await import(`./${trial.part}.js`)).offer(trial, this);
+      const answer = await present(trial, { study: this.study, texts, number, exposures, kept, screen, keys, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal });
+      return answer && { ...answer, ...more?.(), ...(this.state.confidence && { confidence: await this.sure() }) };
     } catch {
       await pause(this.complain);
       return this.showTrial(trial);

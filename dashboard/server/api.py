@@ -182,7 +182,12 @@ def _respond(participant: Participant, call: PageRequest) -> Future[Ack]:
 def _reply(done: Ack | dict[str, Any]) -> tuple[int, Any]:
     """A page's new state, or what is said of a response with it."""
     if isinstance(done, Ack):
-        return done.code, {"message": done.message, "feedback": done.feedback, "state": done.state}
+        return done.code, {
+            "message": done.message,
+            "feedback": done.feedback,
+            "reveal": done.reveal,
+            "state": done.state,
+        }
     return 200, done
 
 

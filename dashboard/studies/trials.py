@@ -124,6 +124,7 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
         ("Largest standard error", saliency.standard_error, ".3g"),
         ("Completeness residual", saliency.completeness, "+.3%"),
         ("Relevance of the heatmap", trial.relevance, ".3f"),
+        ("Region to find, share of the image", None if trial.region is None else trial.region.area, ".1%"),
         ("Source", trial.source, ""),
     ]
     return [(name, f"{value:{form}}") for name, value, form in facts if value is not None]

@@ -16,7 +16,8 @@ from study.building.averaged import AveragedAccuracy
 from study.building.lessons import Lesson, lesson
 from study.building.reopening import ReopenedStudy, reopen
 from study.bundle import Bundle, Trial
-from study.plan.config import Saliency, Teaching
+from study.plan.config import Saliency
+from study.plan.teaching import Teaching
 from study.workspace.provenance import code_digest
 from study.workspace.workspace import home
 

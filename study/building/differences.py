@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from study.bundle import Manifest, Trial
+from study.facts import RegionFacts
+from study.places.region import open_region
 from study.plan.former import FORMER_MEASURES, use_present_settings
 
 ARITHMETIC = "arithmetic"
@@ -94,12 +96,24 @@ def _compute_deviation(frozen: Trial, again: Trial | None) -> float | None:
     (words, numbers), (other_words, others) = pairs
     if words != other_words:
         return None
-    one, two = np.array(numbers), np.array(others)
+    if (evidence := _compare_regions(frozen.region, again.region)) is None:
+        return None
+    one, two = np.array([*numbers, 1.0]), np.array([*others, 1.0 - evidence])
     return float(np.max(np.abs(one - two) / np.maximum(np.maximum(np.abs(one), np.abs(two)), 1e-12), initial=0.0))
 
 
 def _extract_shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
-    return trial.model_dump(exclude={*_MEASURED, "assets"}), trial.assets.every
+    return trial.model_dump(exclude={*_MEASURED, "assets", "region"}), trial.assets.every
+
+
+def _compare_regions(frozen: RegionFacts | None, again: RegionFacts | None) -> float | None:
+    """Return how far the evidence of two regions is apart, relative to the largest; None for other differences."""
+    if frozen is None or again is None:
+        return 0.0 if frozen is again else None
+    if any(getattr(frozen, part) != getattr(again, part) for part in ("share", "aspect", "on_object")):
+        return None
+    one, two = open_region(frozen).evidence, open_region(again).evidence
+    return float(np.abs(one - two).max() / max(one.max(), two.max()))
 
 
 def _split(facts: Any) -> tuple[list[Any], list[float]]:

@@ -29,7 +29,7 @@ from study.conditions import CONDITIONS
 from study.facts import StratumFacts
 from study.network.predictions import count_missing, predict
 from study.network.sources import Sources
-from study.plan.config import Teaching
+from study.plan.teaching import Teaching
 from study.workspace.seeds import seed_of
 
 WRONG = "wrong_examples"

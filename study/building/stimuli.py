@@ -18,6 +18,7 @@ from torch import Tensor
 from core.attribution.outside.external import ImageRecord
 from core.drawing.rendering import PixelArray, overlay, scale_of
 from core.drawing.views import View, view
+from core.errors import ForetellError
 from core.faithfulness.curves import deletion, insertion
 from core.network.classifier import Classifier
 from core.types import Explanation, Progress, silent
@@ -27,9 +28,10 @@ from study.building.plan import PlannedTrial, explained_classes, names_of_trial
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
-from study.facts import HeatmapFacts, TeachingFacts
+from study.facts import HeatmapFacts, RegionFacts, TeachingFacts
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources
+from study.places.region import make_region
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
@@ -98,6 +100,7 @@ class StimulusStudio:
             ),
             relevance=relevance,
             stratum=planned.stratum,
+            region=self._make_region(material, explanation.evidence[0].numpy()),
         )
 
     def _order_options(self, planned: PlannedTrial, options: tuple[str, str]) -> tuple[str, ...]:
@@ -218,15 +221,29 @@ class StimulusStudio:
         Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
         the heatmap does not tell them apart, whatever the object's size.
         """
-        images, seen = material.images, material.view
-        inside = _box(self._grid)
-        basis = "centre of the picture"
-        if images.mask is not None and not seen.note:
-            inside = seen.cut(np.asarray(images.mask(material.index), dtype=bool), self._grid[::-1])
-            basis = "object mask"
+        inside, basis = _box(self._grid), "centre of the picture"
+        if (covered := self._find_object(material)) is not None:
+            inside, basis = covered, "object mask"
         evidence = evidence.clip(min=0)
         on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
         return (significant(on / (on + off)) if on + off > 0 else 0.5), basis
+
+    def _find_object(self, material: TrialMaterial) -> NDArray[np.bool_] | None:
+        """Find the object's pixels (H, W) in what the network sees; None where no mask is known."""
+        images, seen = material.images, material.view
+        if images.mask is None or seen.note:
+            return None
+        return seen.cut(np.asarray(images.mask(material.index), dtype=bool), self._grid[::-1])
+
+    def _make_region(self, material: TrialMaterial, evidence: PixelArray) -> RegionFacts | None:
+        """Make the region that participants are to find; None where they choose an option."""
+        if self.config.task.place is None:
+            return None
+        width, height = self.size
+        try:
+            return make_region(evidence, self.config.place.share, height / width, self._find_object(material))
+        except ForetellError as error:
+            raise ForetellError(f"Trial {material.id} cannot be used: {error}") from None
 
     def _teaching_facts(self, planned: PlannedTrial) -> TeachingFacts:
         chosen, settings = planned.teaching, self.config.teaching

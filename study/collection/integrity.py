@@ -11,6 +11,7 @@ from study.conditions import CONDITIONS
 from study.participation.allocation import place_of
 from study.participation.blocks import find_block_faults
 from study.participation.periods import find_period_faults
+from study.participation.placing import find_choice
 from study.participation.screens import (
     PresentedTrial,
     assets,
@@ -25,7 +26,7 @@ from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import PlannedRow, ResponseRow, SessionRow
 from study.tasks import find_task
-from study.tasks.task import TWO, Task, WordedTask
+from study.tasks.task import TWO, WordedTask
 
 ManifestOf = Callable[[SessionRow], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
@@ -42,6 +43,8 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
     yield from find_period_faults(manifest)
     for trial in (*manifest.practice, *manifest.trials):
         yield from _check_assets(manifest, trial, worded)
+        if worded.task.place is not None and trial.region is None:
+            yield f"Trial {trial.id!r} has no region to find. Build the study again."
         count = worded.task.options
         several = "" if count == TWO else f" and {count - TWO} more"
         needed = {trial.target, trial.alternative}
@@ -91,8 +94,8 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
     expected = plan(manifest, place.condition, place.side_flip, place.order_seed)
     yield from _check_plan(name, planned, expected)
     given = responses.of_session(db, session["session_id"])
-    yield from _check_responses(name, given, {row["trial_index"]: row for row in planned})
-    yield from _check_earlier(db, session, planned, find_task(manifest.config))
+    yield from _check_responses(name, given, {row["trial_index"]: row for row in planned}, manifest)
+    yield from _check_earlier(db, session, planned, manifest)
     if [row["trial_index"] for row in given] != list(range(session["position"])):
         yield f"{name} is at trial {session['position']} but has responses to {len(given)} trials."
     if session["stage"] == "done" and len(given) != len(expected):
@@ -110,21 +113,32 @@ def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTr
             return
 
 
-def _check_responses(name: str, responses: Sequence[ResponseRow], planned: dict[int, PlannedRow]) -> Iterator[str]:
+def _check_responses(
+    name: str, responses: Sequence[ResponseRow], planned: dict[int, PlannedRow], manifest: Manifest
+) -> Iterator[str]:
     for row in responses:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
             yield f"{name}, trial {row['trial_index']}: the response does not match the planned trial."
-        elif find_letters(trial).get(row["side"]) != row["choice"]:
-            yield f"{name}, trial {row['trial_index']}: the choice does not match the side that was pressed."
+        elif _find_choice(manifest, trial, row) != row["choice"]:
+            yield f"{name}, trial {row['trial_index']}: the choice does not match what was pressed or marked."
 
 
-def _check_earlier(db: Connection, session: SessionRow, planned: list[PlannedRow], task: Task) -> Iterator[str]:
+def _find_choice(manifest: Manifest, planned: PlannedRow, row: ResponseRow) -> str | None:
+    """Find the choice of a response again, from the place that was marked or the button; None of a wrong one."""
+    try:
+        return find_choice(manifest, planned, row["place"]) or find_letters(planned).get(row["side"])
+    except ForetellError:
+        return None
+
+
+def _check_earlier(db: Connection, session: SessionRow, planned: list[PlannedRow], manifest: Manifest) -> Iterator[str]:
     """Compare the responses before the last one of each trial with the steps that were passed, and with the plan."""
     name, given = f"Session {session['session_id']}", responses.list_earlier(db, session["session_id"])
+    task = find_task(manifest.config)
     steps = {row["trial_index"]: count_steps(task, row["phase"]) for row in planned}
     bare = {row["trial_index"]: _hide(row) for row in planned if steps[row["trial_index"]] > 1}
-    yield from _check_responses(name, given, bare)
+    yield from _check_responses(name, given, bare, manifest)
     wanted = [(index, step) for index in range(session["position"]) for step in range(1, steps.get(index, 1))]
     places = [(row["trial_index"], row["step"]) for row in given]
     passed, current = places[: len(wanted)], places[len(wanted) :]

@@ -15,6 +15,7 @@ from study.collection.tables.frames import pseudonym
 from study.collection.tables.outcomes import is_blinded
 from study.participation.catch import catch_trials
 from study.participation.screens import find_letters, list_options
+from study.places.grid import decode_cells
 from study.store import Connection, history
 from study.store.rows import Row, SessionRow
 from study.tasks import find_task
@@ -60,7 +61,7 @@ class ReplayedTrial:
     side, choice
         The button pressed and what was on it; None before a response.
     right
-        What was on the right buttons: in an attention check the requested option.
+        What was on the right buttons: in an attention check the requested option. Of a place, its right outcome.
     response
         The stored response; its values are None before it was given.
     first
@@ -143,6 +144,8 @@ def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Ite
         choice = options[side]["name"] if side else None
         first = options[row["first_side"]]["name"] if row["first_side"] else None
         shown_right = tuple(option["name"] for place, option in options.items() if letters[place] in right)
+        if task.place is not None:  # the only button confirms a mark, whose outcome is the choice
+            choice, shown_right = side and task.name_choice(trial, row["choice"]), (task.name_choice(trial, right),)
         number = row["trial_index"] + 1
         yield ReplayedTrial(number, row["phase"], trial, screen, side, choice, shown_right, row, first)
 
@@ -183,7 +186,8 @@ def _list_happenings(db: Connection, session: SessionRow, trials: tuple[Replayed
 def describe_response(trial: ReplayedTrial) -> str:
     """Describe a response in a few words: the class, the side, the response time, and how it was given."""
     given = trial.response
-    words = [f"{trial.choice} ({trial.side})", f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
+    where = _describe_mark(given["place"]) or trial.side
+    words = [f"{trial.choice} ({where})", f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
     if trial.first is not None:
         words.append(f"first response {trial.first}")
     if given["confidence"] is not None:
@@ -193,6 +197,13 @@ def describe_response(trial: ReplayedTrial) -> str:
     if given["n_exposures"] and given["n_exposures"] > 1:
         words.append(f"shown {given['n_exposures']} times")
     return ", ".join(words)
+
+
+def _describe_mark(place: str | None) -> str:
+    """Describe a mark in a few words: the point, or how much of the image was brushed over; empty without one."""
+    if place is None or "," in place:
+        return "" if place is None else f"marked at {place}"
+    return f"brushed over {decode_cells(place).mean():.1%} of the image"
 
 
 def _describe_payload(payload: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ CONDITIONS = Registry(
         "wrong_examples": "study.conditions.wrong_examples:CONDITION",
         "influence_examples": "study.conditions.influence_examples:CONDITION",
         "nearest_examples": "study.conditions.nearest_examples:CONDITION",
+        "mapped_examples": "study.conditions.mapped_examples:CONDITION",
         "concepts": "study.conditions.concepts.condition:CONDITION",
         "prototypes": "study.conditions.prototypes.condition:CONDITION",
         "x_features": "study.conditions.x_features.condition:CONDITION",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from study.bundle import Manifest
 from study.conditions.condition import Condition
-from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
+from study.participation.blocks import MARK, describe_block, draft_opening, is_test, opens_block
 from study.participation.periods import (
     describe_period,
     find_condition,
@@ -17,7 +17,7 @@ from study.participation.periods import (
     list_period_breaks,
 )
 from study.participation.responding import count_earlier
-from study.participation.screens import count_steps, hide_explanation, lay_out_trial, place_options
+from study.participation.screens import PLACE, count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
 from study.plan.orders import is_within
 from study.plan.procedure import Procedure, procedure_of
@@ -124,6 +124,7 @@ def draft_trial_state(
     if label is not None:
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
+    placed |= {} if worded.task.place is None else {PLACE: worded.task.place, **name_part({PLACE: ""})}
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
@@ -144,10 +145,16 @@ def draft_trial_state(
     }
 
 
+def name_part(screen: Mapping[str, Any]) -> dict[str, str]:
+    """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others."""
+    parts = {MARK: "reservoir", PLACE: "place"}
+    return next(({"part": part} for key, part in parts.items() if key in screen), {})
+
+
 def name_keys(manifest: Manifest) -> dict[str, str]:
     """Name the keys of the option on the left and of the one on the right; more than two have the digits from 1."""
     task = find_task(manifest.config)
-    if task.count > len(("left", "right")):
+    if task.place is not None or task.count > len(("left", "right")):
         return {"left": "1", "right": str(task.count)}
     return procedure_of(manifest).keys.model_dump()
 
@@ -268,7 +275,7 @@ def _describe_step(
     known = hide_period(screen)
     if count_steps(task, row["phase"]) == 1:
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
-        return {"index": index, **known, **described}
+        return {"index": index, **known, **described, **name_part(screen)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:

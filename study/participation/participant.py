@@ -28,7 +28,7 @@ from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
 from study.participation.screens import find_letters
-from study.participation.training import list_reservoir, open_training, write_feedback
+from study.participation.training import find_revealed, list_reservoir, open_training, write_feedback
 from study.plan.procedure import Procedure, procedure_of
 from study.store import Connection, identities, repository, responses
 from study.store.rows import SessionRow, Side
@@ -42,12 +42,16 @@ WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
 
 @dataclass(frozen=True)
 class Ack:
-    """The reply to a response: an HTTP status, a sentence, feedback (practice only) and the page's new state."""
+    """The reply to a response: an HTTP status, a sentence, feedback (practice only) and the page's new state.
+
+    ``reveal`` is the image with its heatmap (SHA-256) that belongs to the feedback where the response is a place.
+    """
 
     code: int
     message: str
     feedback: str | None
     state: dict[str, Any]
+    reveal: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,8 @@ class Participant(Arrivals):
             code, message = responding.record(db, session, manifest, response, self._workspace.clock())
             is_last = session["position"] > response.trial_index
             feedback = self._feedback(db, session, response.trial_index) if code in (200, 201) and is_last else None
-            return Ack(code, message, feedback, self._state(db, session))
+            reveal = feedback and find_revealed(manifest, response.trial_index)
+            return Ack(code, message, feedback, self._state(db, session), reveal)
 
         return self._workspace.store.submit(work)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import canonical
+from study.places.marks import MOST_CHARACTERS
 from study.store.rows import Side
 
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
@@ -50,6 +51,8 @@ class TrialResponse(_Sent):
     frame_hz, dropped_frames, clock_ms
         Refresh rate as measured by the page, frames that came late between onset and response, and the smallest step
         of the browser's clock.
+    place
+        Where the study asks for a place, what was marked, as `study.places.marks` writes it.
     confidence
         The participant's confidence, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
@@ -75,6 +78,7 @@ class TrialResponse(_Sent):
     dropped_frames: int | None = Field(default=None, ge=0, le=1_000_000)
     clock_ms: Duration | None = None
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    place: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = None
 
     @model_validator(mode="after")
     def _agrees(self) -> TrialResponse:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 
+from core.errors import ForetellError
 from study.bundle import Manifest, canonical
 from study.participation.payloads import ClientEvent, TrialResponse
+from study.participation.placing import find_choice
 from study.participation.refusals import Refusal
 from study.participation.screens import count_steps, find_letters, hash_screen, hide_explanation
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
-from study.store.rows import PlannedRow, SessionRow
+from study.store.rows import PlannedRow, Row, SessionRow
 from study.tasks import find_task
 
 EVENTS_BEFORE_ALLOCATION, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
 """Second responses that are kept of a session."""
+MOST_OF_PLACE = 512
+"""Characters that are kept of a refused place: all of one that could have been right."""
 
 
 def session_of_token(db: Connection, token: str) -> SessionRow:
@@ -48,7 +52,7 @@ def record(
     steps = _count_steps(db, session, manifest, response.trial_index)
     place = (response.trial_index, response.step)
     known, same = responses.find_responses(db, session["session_id"], place, response.attempt_id, steps)
-    if known is not None and known["attempt_id"] == response.attempt_id and known["side"] == response.side:
+    if known is not None and _is_same(known, response):
         return 200, "This response was saved before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
@@ -74,10 +78,20 @@ def record(
     if response.side not in letters:
         _add_conflict(db, session, response, "no such option", now)
         return 422, f"This trial has no option {response.side!r}: its options are {', '.join(letters)}."
-    _append(db, session, response, planned, letters[response.side], steps, now)
+    try:
+        choice = find_choice(manifest, planned, response.place) or letters[response.side]
+    except ForetellError as error:
+        _add_conflict(db, session, response, "no such place", now)
+        return 422, str(error)
+    _append(db, session, response, planned, choice, steps, now)
     progress = _read_progress(session, manifest)
     move(db, session, step(progress, "respond") if response.step == steps else progress, now)
     return 201, "Saved."
+
+
+def _is_same(known: Row, response: TrialResponse) -> bool:
+    """Whether a response repeats a stored one: the same attempt with the same content."""
+    return all(known[part] == getattr(response, part) for part in ("attempt_id", "side", "place"))
 
 
 def count_earlier(db: Connection, session: SessionRow, steps: int) -> int:
@@ -165,11 +179,12 @@ def _append(
 def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, reason: str, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
+    kept = response.model_copy(update={"place": response.place and response.place[:MOST_OF_PLACE]})
     row = {
         "session_id": session["session_id"],
         "trial_index": response.trial_index,
         "attempt_id": response.attempt_id,
-        "payload_json": response.model_dump_json(),
+        "payload_json": kept.model_dump_json(),
         "reason": reason,
         "received_at": now,
     }

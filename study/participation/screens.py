@@ -24,6 +24,8 @@ from study.store.rows import Choice
 from study.tasks.task import Task, WordedTask
 
 Phase = Literal["practice", "main", "catch"]
+PLACE = "place"
+"""Key of a screen under which the kind of mark is, where the response is a place."""
 ORDER_MARK = " | "
 """Between the classes of an exported order."""
 UNEXPLAINED = "none"
@@ -110,8 +112,8 @@ def _lay_out_periods(
 
 
 def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
-    """Draw the order of trials; with several classes it is free, as long runs of one of many places are rare."""
-    if task.has_several:
+    """Draw the order of trials; free with several classes, where long runs of one place are rare, and without sides."""
+    if task.has_several or task.place is not None:
         return [trials[i] for i in rng.permutation(len(trials))]
     first = task.order(left_is)[0]
     return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]
@@ -140,6 +142,7 @@ def lay_out_trial(
         "target": shown and shown.target,
         "map": shown and shown.target_map,
         **place_options(options),
+        **({} if worded.task.place is None else {PLACE: worded.task.place}),
     }
     if shown is None:
         screen["asked"] = trial.target
@@ -150,12 +153,12 @@ def lay_out_trial(
 
 
 def place_options(options: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the options, from left to right, as a screen has them: two by their sides, more as a list."""
-    return {"options": list(options)} if len(options) > 2 else dict(zip(("left", "right"), options, strict=True))
+    """Return the options, from left to right, as a screen has them: two by their sides, else as a list."""
+    return {"options": list(options)} if len(options) != 2 else dict(zip(("left", "right"), options, strict=True))
 
 
 def list_options(screen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """List the options of a screen, from left to right, by their buttons."""
+    """List the options of a screen, from left to right, by their buttons; the only one of a place confirms it."""
     if "options" in screen:
         return {str(number): option for number, option in enumerate(screen["options"], 1)}
     return {side: screen[side] for side in ("left", "right")}

@@ -49,3 +49,10 @@ def list_reservoir(db: Connection, session: SessionRow, manifest: Manifest) -> l
             opened = write_feedback(manifest, trials[row["item_id"]]) if blocks.feedback else None
             listed.append({**screen, "feedback": opened})
     return listed
+
+
+def find_revealed(manifest: Manifest, trial_index: int) -> str | None:
+    """Find the image with its heatmap (SHA-256) of a practice trial whose response was a place; None of others."""
+    if find_task(manifest.config).place is None or trial_index >= len(manifest.practice):
+        return None
+    return manifest.practice[trial_index].assets.target_map

@@ -23,14 +23,15 @@ from core.attribution.outside.opening import is_external, open_registered
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
-from core.teaching.policies import POLICIES
 from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
+from study.plan.places import Place, refuse_unplaced
 from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, Keys, Procedure, Section, require
 from study.plan.strata import Strata
+from study.plan.teaching import Teaching
 from study.plan.texts import find_language_fault, list_default_texts
 from study.tasks import DEFAULT_TASK, TASKS, open_task
 from study.tasks.task import TWO, Task, WordedTask
@@ -38,15 +39,6 @@ from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
 Proportion = Annotated[float, Field(ge=0, le=1)]
-
-
-def _check_policy(name: str) -> str:
-    require(POLICIES, name)
-    return name
-
-
-PolicyName = Annotated[str, AfterValidator(_check_policy)]
-"""A name in `core.teaching.policies.POLICIES`."""
 
 
 def _check_task(name: str) -> str:
@@ -59,7 +51,8 @@ class Identity(Section):
 
     ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, ``accept_reject`` its label, state
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
-    explanation (``reliance_one_step``: once).
+    explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
+    a brush.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -186,33 +179,6 @@ class Saliency(Section):
         return self
 
 
-class Teaching(Section):
-    """``[teaching]``: how teaching sets are drawn, scored and chosen (Folke et al. 2021, eq. 1).
-
-    ``policy`` is one of the teaching policies in the catalogue. ``weight`` is how often an example enters the learner's
-    likelihood (the paper trains for 128 epochs); ``damping`` strengthens the prior; ``tries`` is how many target images
-    are tried for each trial before it is dropped.
-    ``sets`` is a number or ``"all"``. ``draws`` are Monte Carlo draws of the learner (the paper's 100; 0 integrates).
-    ``copies`` are augmented copies that share an example's weight: 128 with weight 128 is the paper's training.
-    ``prior`` is a file made by the command ``prior``, relative to the study file; by default, the pool's own prior.
-    """
-
-    policy: PolicyName = "first"
-    sets: Annotated[int, Field(ge=1)] | Literal["all"] = 200
-    threshold: Proportion = 0.8
-    weight: Annotated[float, Field(gt=0)] = 128.0
-    damping: Annotated[float, Field(ge=0)] = 0.0
-    tau: Annotated[float, Field(ge=0)] = 0.0
-    tries: Annotated[int, Field(ge=1)] = 1
-    draws: Annotated[int, Field(ge=0)] = 0
-    copies: Annotated[int, Field(ge=1, le=1024)] = 1
-    prior: str | None = None
-
-    @model_validator(mode="after")
-    def _one_prior(self) -> Teaching:
-        if self.prior is not None and (self.damping or self.tau):
-            raise ValueError("a prior file has its own damping and tau: set either prior, or damping and tau.")
-        return self
 
 
 class Display(Section):
@@ -233,6 +199,7 @@ class StudyConfig(Procedure):
     conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
     allocation: Allocation = Allocation()
     display: Display = Display()
+    place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: AnalysisPlan = AnalysisPlan()
 
@@ -252,6 +219,7 @@ class StudyConfig(Procedure):
         self._check_blocks()
         if self.allocation.within:
             check_within(self.conditions, self.trials.most // len(TRIAL_TYPES), has_blocks=self.blocks is not None)
+        refuse_unplaced(self.task, self.place, self)
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
             require(Registry("text", known), key)

@@ -65,6 +65,16 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants respond alone, and again with the AI's label and its explanation: when they rely on the AI.",
         "reliance",
     ),
+    "localise": Template(
+        "Where did the AI look?",
+        "The AI's label is shown, and participants mark the place of the evidence: how often they find its region.",
+        "localise",
+    ),
+    "highlight": Template(
+        "What did the AI look at?",
+        "The AI's label is shown, and participants brush over the evidence: agreement with the heatmap.",
+        "highlight",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -120,6 +120,7 @@ class ResponseRow(TypedDict):
     confidence: float | None
     dropped_frames: int | None
     clock_ms: float | None
+    place: str | None
 
 
 class EarlierResponseRow(ResponseRow):

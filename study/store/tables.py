@@ -54,7 +54,7 @@ _RESPONSE: dict[str, TypeEngine[Any]] = {
     "rt_ms": NUMBER, "onset_ms": NUMBER, "event_ms": NUMBER, "handler_ms": NUMBER, "time_origin_ms": NUMBER,
     "frame_hz": NUMBER, "n_exposures": WHOLE, "resumed": WHOLE, "blur_ms": NUMBER, "shown_sha256": TEXT,
     "received_at": WHOLE, "seq": WHOLE, "prev_hash": TEXT, "row_hash": TEXT, "confidence": NUMBER,
-    "dropped_frames": WHOLE, "clock_ms": NUMBER,
+    "dropped_frames": WHOLE, "clock_ms": NUMBER, "place": TEXT,
 }  # fmt: skip
 response = table("response", **_RESPONSE)
 earlier_response = table("earlier_response", step=WHOLE, **_RESPONSE)

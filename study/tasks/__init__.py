@@ -16,6 +16,8 @@ TASKS = Registry(
         "agreement": "study.tasks.agreement:TASK",
         "reliance": "study.tasks.reliance:TASK",
         "reliance_one_step": "study.tasks.reliance_one_step:TASK",
+        "localise": "study.tasks.localise:TASK",
+        "highlight": "study.tasks.highlight:TASK",
     },
     "foretell.tasks",
 )

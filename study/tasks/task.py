@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from core.errors import ForetellError
 from study.bundle import LETTERS, Trial
 from study.conditions.condition import Condition
+from study.places.marks import Kind
 from study.tasks.theory import ShownExplanations, Theory
 
 Option = str
@@ -24,6 +25,8 @@ FIRST = "first"
 """Key of the sentence that repeats the first response in the second step; its placeholder is ``{name}``."""
 FINAL = "question_final"
 """Key of the question of the second step."""
+CONFIRM = "confirm"
+"""Key of the text on the only button of a trial whose response is a place."""
 EXAMPLE = "ui.picture_label"
 """Key of the words that a screen reader has for an example of the label; ``{number}`` and ``{sample}`` are numbers."""
 
@@ -60,7 +63,7 @@ class FirstStep:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. Every response is one of two options, a and b, one of several classes, or a level of a scale.
+    """One task. A response is one of two options, a and b, one of several classes, a level of a scale, or a place.
 
     Attributes
     ----------
@@ -92,6 +95,9 @@ class Task:
         ``choices``, they see only the examples of that label.
     first_step
         What participants do before they see the label and the explanation; None where a trial has one response.
+    place
+        The kind of mark that participants put on the image; None where they choose an option. The ``choices`` are then
+        the two outcomes of a mark, correct and incorrect, and no buttons.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -112,6 +118,7 @@ class Task:
     texts_of_more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shows_label: bool = False
     first_step: FirstStep | None = None
+    place: Kind | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
 
@@ -120,7 +127,8 @@ class Task:
         most = len(LETTERS) if self.first_step is None else 2
         if self.choices is not None and not 2 <= len(self.choices) <= most:
             raise ForetellError(f"The task {self.name!r} has {len(self.choices)} choices: give it 2 to {most}.")
-        needed = [CHOICE + name for name in self.choices or ()] + ([LABEL] if self.shows_label else [])
+        buttons = [CHOICE + name for name in self.choices or ()] if self.place is None else [CONFIRM]
+        needed = buttons + ([LABEL] if self.shows_label else [])
         needed += ([EXAMPLE] if self.hides_foil else []) + ([FIRST, FINAL] if self.steps > 1 else [])
         for language, texts in self.texts.items() or [("any language", {})]:
             missing = [key for key in needed if key not in texts]
@@ -144,19 +152,25 @@ class Task:
 
     @property
     def count(self) -> int:
-        """Number of options of a trial; more than two are numbered from the left, and their keys are the digits."""
+        """Number of buttons of a trial; more than two are numbered from the left, and their keys are the digits."""
+        if self.place is not None:
+            return 1
         return self.options if self.choices is None else len(self.choices)
 
     @property
-    def chance(self) -> float:
-        """Probability of a correct response by guessing: 1/k of k classes, and one half of ``choices``."""
-        return 1 / self.options
+    def chance(self) -> float | None:
+        """Probability of a correct response by guessing: 1/k of k classes, one half of ``choices``; None of places."""
+        return 1 / self.options if self.place is None else None
 
     def explain_chance(self) -> str:
         """Say what chance is, for a reader of accuracies; empty where it is one half, as readers expect."""
+        if self.place is not None:
+            return "The same marks on the regions of the other images say what chance is."
         if not self.has_several:
             return ""
-        return f"Participants chose from {self.options} classes, so chance is 1/{self.options} ({self.chance:.0%})."
+        return (
+            f"Participants chose from {self.options} classes, so chance is 1/{self.options} ({1 / self.options:.0%})."
+        )
 
     @property
     def has_several(self) -> bool:
@@ -192,7 +206,12 @@ class Task:
         return LETTERS.index(option) + 1 if self.is_scale else None
 
     def list_assets(self, trial: Trial) -> tuple[str, ...]:
-        """List the images (SHA-256) that the page loads before the last response: the same in every condition."""
+        """List the images (SHA-256) that the page loads before the last response: the same in every condition.
+
+        Where the response is a place, no heatmap of the image itself is among them: it shows what is sealed.
+        """
+        if self.place is not None:
+            return trial.assets.list_examples_of(trial.target)
         if self.has_several:
             return trial.assets.list_of_option(None)
         return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
@@ -208,6 +227,8 @@ class WordedTask:
     @property
     def buttons(self) -> tuple[str, ...] | None:
         """What is on the buttons of the options on every trial; None where each trial has its own."""
+        if self.task.place is not None:
+            return (self.texts[CONFIRM],)
         choices = self.task.choices
         return None if choices is None else tuple(self.texts[CHOICE + name] for name in choices)
 

@@ -9,7 +9,7 @@ import pytest
 from core.attribution import METHODS
 from core.attribution.records import sign_of
 from dashboard.server.api import RUNNER
-from study.locales import CATALOGUES, TEMPLATES
+from study.locales import CATALOGUES, TASK_TEXTS, TEMPLATES
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.procedure import Procedure
 from study.plan.templates import templates
@@ -18,7 +18,8 @@ from study.plan.translation import PLACES, translate_template
 
 ENGLISH = CATALOGUES["en"]
 OF_BLOCKS = ("reservoir.js", "reservoir.css")
-ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS)
+OF_PLACES = ("place.js", "place.css")
+ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS, *OF_PLACES)
 """Files that only researchers' browsers load."""
 
 
@@ -73,15 +74,17 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
         "unsaved",
         "resending",
     }  # by name
-    known = {key.removeprefix("ui.") for key in ENGLISH if key.startswith("ui.")}
-    assert asked == known
+    of_places = {*TASK_TEXTS["localise"]["en"], *TASK_TEXTS["highlight"]["en"]}
+    known = {key.removeprefix("ui.") for key in {*ENGLISH, *of_places} if key.startswith("ui.")}
+    assert asked == known - {"picture_label"}  # by name, too
     assert re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]+>|&nbsp;|\{\{.*?\}\}", " ", page)) == []
     assert re.findall(r"""["'`][A-Z]\w* \w+ """, re.sub(r"//.*", "", scripts)) == []
 
 
 def test_the_page_is_small() -> None:
-    """Catches a participant's page that grows unnoticed, and what only studies with blocks load."""
+    """Catches a participant's page that grows unnoticed, and what only studies with blocks, or with places, load."""
     assert sum((RUNNER / name).stat().st_size for name in OF_BLOCKS) < 4_000
+    assert sum((RUNNER / name).stat().st_size for name in OF_PLACES) < 11_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

@@ -85,10 +85,14 @@ def test_slots(name: str, saliency: bool, examples: bool, target_map: str | None
 
 @pytest.mark.parametrize("name", list(CONDITIONS))
 def test_factors_say_what_is_shown(name: str) -> None:
-    """Runs over the registry: a new condition cannot declare a factor it does not show, or the reverse."""
+    """Runs over the registry: a new condition cannot declare a factor it does not show, or the reverse.
+
+    The heatmaps of `mapped_examples` are of the examples alone: nobody reads one of the image.
+    """
     condition = CONDITIONS[name]
     what = condition.shown(TRIAL)
-    maps = {"target-map", "random-map", "forgotten-map", "gauge", "marked", *(e.map for e in EXAMPLES)}
+    of_examples = set() if name == "mapped_examples" else {e.map for e in EXAMPLES}
+    maps = {"target-map", "random-map", "forgotten-map", "gauge", "marked"} | of_examples
     pictures = {what.target, what.target_map, *what.examples["boat"], *what.examples["fish"]} - {None}
     assert condition.name == name
     assert set(what.examples) == set(TRIAL.options)
@@ -131,6 +135,7 @@ def test_placebos_are_those_that_say_so() -> None:
         *placebos(),
         "influence_examples",
         "nearest_examples",
+        "mapped_examples",
         "concepts",
         "prototypes",
         "x_features",

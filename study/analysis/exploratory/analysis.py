@@ -54,6 +54,8 @@ EXPLORATORY = Registry(
         "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "team": "study.analysis.exploratory.team:ANALYSIS",
+        "places": "study.analysis.exploratory.places:ANALYSIS",
+        "importance": "study.analysis.exploratory.importance:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",
         "proportional_odds": "study.analysis.exploratory.proportional_odds:ANALYSIS",

@@ -146,9 +146,16 @@ def code_signals(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ForetellError
-        There are more than two options: a wrong response may then be something other than the truth, too.
+        Responses are places; or there are more than two options, so that a wrong response may be something other than
+        the truth, too.
     """
-    if (task := name_task(frame)).has_several:
+    task = name_task(frame)
+    if task.place is not None:
+        raise ForetellError(
+            "d' does not apply to marked places: a mark is in the region or not, and reports no error of the AI. Read "
+            "the marked places against chance."
+        )
+    if task.has_several:
         raise ForetellError(
             f"d' does not apply to {task.options} options: participants who report an error may still choose a wrong "
             "class, so d' would measure both. Read the accuracies, of which chance is "

@@ -65,8 +65,9 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
 
 
 def _lay_out(figure: go.Figure, conditions: list[str], task: Task) -> None:
-    chance = f"chance ({task.chance:.0%})" if task.has_several else "chance"
-    figure.add_hline(y=task.chance, line=plots.DOTTED, annotation_text=chance, annotation_position="top left")
+    if task.chance is not None:
+        chance = f"chance ({task.chance:.0%})" if task.has_several else "chance"
+        figure.add_hline(y=task.chance, line=plots.DOTTED, annotation_text=chance, annotation_position="top left")
     plots.apply_layout(figure, task.outcome, percent=True)
     figure.update_xaxes(
         tickmode="array",

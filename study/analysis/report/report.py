@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from core.types import Progress, silent
 from study.analysis.exploratory import analysis as exploratory
-from study.analysis.exploratory import slopes
+from study.analysis.exploratory import importance, slopes
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis
@@ -127,6 +127,7 @@ class Report:
                 {one.file: one.figure for one in draft.figures}
                 | {f"exploratory_{result.name}.svg": result.figure for result in results}
             ),
+            **importance.describe_files(self.study),
             "manuscript.md": draft.markdown,
             "manuscript.docx": write_word(draft),
         }

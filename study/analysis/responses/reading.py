@@ -26,6 +26,7 @@ from study.analysis.responses.faults import (
 )
 from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.analysis.responses.periods import list_period_columns
+from study.analysis.responses.places import list_place_columns
 from study.bundle import TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -200,8 +201,7 @@ def prepare(
     if problems:
         raise _refusal(name, problems)
     tidy = _tidy(complete)
-    problems = list(_contradictions(tidy))
-    if problems:
+    if problems := list(_contradictions(tidy)):
         raise _refusal(name, problems)
     misled = tidy["condition"].isin(list_separate_conditions())
     if misled.all():
@@ -239,7 +239,7 @@ def _rename_columns(
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
-    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
+    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
     return pd.DataFrame(present).reset_index(drop=True), []
 
 
@@ -341,7 +341,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
-    return tidy
+    return tidy.assign(**list_place_columns(frame))
 
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:

@@ -14,10 +14,12 @@ import pandas as pd
 
 from study.bundle import Manifest, Trial
 from study.collection.tables.columns import Column, tabulate
+from study.collection.tables.places import SCORES, Score, open_permutation, read_scores
 from study.conditions import CONDITIONS
 from study.participation.blocks import BlockPlace, read_place
 from study.participation.periods import Period, read_period
 from study.participation.screens import find_order
+from study.places.chance import Permutation
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
 from study.plan.orders import is_within, read_order
 from study.plan.procedure import procedure_of
@@ -32,13 +34,17 @@ def format_time(at: int) -> str:
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A stored response, its frozen trial, what was asked, and whether the study has blocks or conditions within."""
+    """A stored response, its frozen trial, what was asked, and whether the study has blocks or conditions within.
+
+    ``permutation`` has the other images' regions, where responses are places.
+    """
 
     row: Mapping[str, Any]
     trial: Trial
     task: Task
     has_blocks: bool = False
     has_periods: bool = False
+    permutation: Permutation | None = None
 
     @property
     def received_at(self) -> str:
@@ -67,6 +73,13 @@ class StoredResponse:
             return None
         return read_order(self.row["condition"])[self.period.number - 2]
 
+    @cached_property
+    def scores(self) -> Mapping[str, Any]:
+        """The place that was marked and its scores, by column; nothing where an option was chosen."""
+        if self.permutation is None or self.task.place is None:
+            return {}
+        return read_scores(self.task.place, self.row["place"], self.trial, self.permutation)
+
     @property
     def first_correct(self) -> int | None:
         """Whether the first of two responses is right; None where a trial has one."""
@@ -87,6 +100,12 @@ def _read_covariate(name: str, covariate: Covariate) -> Column[StoredResponse]:
     """Return the column of what was measured of each trial, the same for all participants and conditions."""
     meaning = f"of the trial: {covariate.meaning}; empty where it was not measured"
     return Column(name, meaning, lambda one: covariate.read(one.trial), dtype=float)
+
+
+def _read_score(score: Score) -> Column[StoredResponse]:
+    """Return the column of a place or of one of its scores."""
+    dtype = TEXT if score.is_text else float
+    return Column(score.name, score.meaning, lambda one: one.scores.get(score.name), unit=score.unit, dtype=dtype)
 
 
 COLUMNS: tuple[Column[StoredResponse], ...] = (
@@ -130,15 +149,16 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column(
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
-        "class of the final response, of agreement how confident they are that the AI is right or wrong",
+        "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
+        "and highlight whether the marked place is in the region of the heatmap",
         lambda one: one.task.name_choice(one.trial, one.row["choice"]),
-        values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right",
+        values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
-        "where category equals truth and 1 or 2 elsewhere",
+        "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside",
         lambda one: int(one.row["choice"] in one.task.find_right(one.trial)),
         values="0, 1",
     ),
@@ -262,6 +282,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         dtype=TEXT,
     ),
     *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
+    *(_read_score(score) for score in SCORES),
 )
 
 
@@ -277,7 +298,12 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
     """
     trials = {study_hash: {trial.id: trial for trial in one.trials} for study_hash, one in manifests.items()}
     asked = {
-        study_hash: (find_task(one.config), procedure_of(one).blocks is not None, is_within(one))
+        study_hash: (
+            find_task(one.config),
+            procedure_of(one).blocks is not None,
+            is_within(one),
+            open_permutation(one),
+        )
         for study_hash, one in manifests.items()
     }
     return tabulate(

@@ -21,6 +21,7 @@ from study.store.migrations import (
     v0007_key,
     v0008_steps,
     v0009_scales,
+    v0010_places,
 )
 from study.store.migrations.translation import Migrations, Statements, translate
 
@@ -36,6 +37,7 @@ _VERSIONS = (
     v0007_key,
     v0008_steps,
     v0009_scales,
+    v0010_places,
 )
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
