@@ -1,6 +1,6 @@
 """Human importance: how much of participants' brushes lies on each cell of an image, and agreement with heatmaps.
 
-The importance of the cells of an image in a condition is the mean of its participants' brushes (Linsley, Shiebler, Eberhardt & Serre, 2019,
+The importance of a cell in a condition is the mean of its participants' brushes (Linsley et al., 2019,
 arXiv:1805.08819). Agreement is Spearman's correlation over cells with the evidence that was frozen with the study;
 chance is the mean correlation with the evidence of the other images.
 """
@@ -28,7 +28,7 @@ TILE, MARGIN, TEXT = 96, 8, 16
 
 
 def average(frame: pd.DataFrame) -> dict[tuple[str, str], tuple[Floats, int]]:
-    """Average the brushes of each item and condition: its importance (SIDE, SIDE), in 0 to 1, and how many there are."""
+    """Average the brushes of each item and condition: its importance (SIDE, SIDE), 0 to 1, and their number."""
     given = frame[frame[CELLS].notna()]
     maps = {}
     for item in sorted(given["item"].astype(str).unique()):
