@@ -1,8 +1,8 @@
-// A mark on the picture: a point, or cells under a brush. Loaded by studies whose responses are places only.
+// A mark on the image: a point, or cells under a brush. Loaded by studies whose responses are places only.
 
 import { $, make, pictureUrl, word } from "./dom.js";
 
-const SIDE = 32; // cells along each side of the picture, as study/places/grid.py
+const SIDE = 32; // cells along each side of the image, as study/places/grid.py
 const RADIUS = 1.6; // cells, as study/places/simulated.py
 const STEP = 1 / SIDE, SMALL = 1 / 200; // of an arrow key, and with Shift
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -59,7 +59,7 @@ class Pad {
     return Array.from({ length: this.cells.length / 4 }, (_, i) => digit(i)).join("");
   }
 
-  // The surface covers the picture itself, not the square around it.
+  // The surface covers the image itself, not the square around it.
   fit() {
     const { naturalWidth, naturalHeight } = $("target"), aspect = naturalWidth / naturalHeight || 1;
     this.surface.style.width = `calc(var(--side) * ${Math.min(1, aspect)})`;
@@ -153,7 +153,7 @@ class Pad {
   refuse() { $("slow").textContent = word("place_missing"); }
 }
 
-// After a practice trial, the heatmap is shown next to the picture; its name comes with the reply.
+// After a practice trial, the heatmap is shown next to the image; its name comes with the reply.
 function openAfterwards(stretch) {
   if (stretch.opens) return;
   stretch.opens = true;

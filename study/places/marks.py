@@ -56,10 +56,10 @@ class Point:
     @classmethod
     def read(cls, text: str) -> Point:
         """Read a point; raises `ForetellError` where it is none, or outside the image."""
-        found = _POINT.fullmatch(text)
-        if found is None:
+        matched = _POINT.fullmatch(text)
+        if matched is None:
             raise ForetellError(f"The point {text[:40]!r} is not x,y with five decimals each, such as 0.50000,0.25000.")
-        x, y = map(float, found.groups())
+        x, y = map(float, matched.groups())
         if max(x, y) > 1:
             raise ForetellError(f"The point {text!r} is outside the image: x and y are from 0 to 1.")
         return cls(x, y)

@@ -1,6 +1,6 @@
-"""Human importance maps: how much of participants' brushes lies on each cell of an image, and agreement with heatmaps.
+"""Human importance: how much of participants' brushes lies on each cell of an image, and agreement with heatmaps.
 
-The map of an image and condition is the mean of its participants' brushes (Linsley, Shiebler, Eberhardt & Serre, 2019,
+The importance of a cell in a condition is the mean of its participants' brushes (Linsley et al., 2019,
 arXiv:1805.08819). Agreement is Spearman's correlation over cells with the evidence that was frozen with the study;
 chance is the mean correlation with the evidence of the other images.
 """
@@ -24,11 +24,11 @@ from study.places.marks import correlate_ranks
 from study.places.region import open_region
 
 TILE, MARGIN, TEXT = 96, 8, 16
-"""Sizes of the sheet of importance maps, px."""
+"""Sizes of the sheet, px."""
 
 
 def average(frame: pd.DataFrame) -> dict[tuple[str, str], tuple[Floats, int]]:
-    """Average the brushes of each item and condition: its map (SIDE, SIDE), in 0 to 1, and how many there are."""
+    """Average the brushes of each item and condition: its importance (SIDE, SIDE), 0 to 1, and their number."""
     given = frame[frame[CELLS].notna()]
     maps = {}
     for item in sorted(given["item"].astype(str).unique()):
@@ -74,8 +74,8 @@ def _has_brushes(study: AnalysedStudy) -> bool:
 
 
 ANALYSIS = ExploratoryAnalysis(
-    "Importance maps of participants and the heatmap",
-    "The importance map of an image is the mean of the brushes in a condition; importance_maps.png shows each next to "
+    "Importance for participants and the heatmap",
+    "The importance of a cell is the share of the brushes on it; importance_maps.png shows each next to "
     "the evidence, and importance_maps.csv has its values. Spearman's correlation with the evidence over all cells; by "
     "chance: with that of the other images.",
     _compute,
@@ -85,7 +85,7 @@ ANALYSIS = ExploratoryAnalysis(
 
 
 def describe_files(study: AnalysedStudy) -> dict[str, str | bytes]:
-    """Return the files of the importance maps, by name: a sheet (PNG), and each value (CSV); none without brushes."""
+    """Return the files of importance, by name: a sheet (PNG), and each value (CSV); none without brushes."""
     if not _has_brushes(study):
         return {}
     maps = average(study.data.every)
@@ -96,14 +96,14 @@ def describe_files(study: AnalysedStudy) -> dict[str, str | bytes]:
 
 
 def _list_values(maps: dict[tuple[str, str], tuple[Floats, int]]) -> Iterator[tuple[str, str, float, float, float]]:
-    """List the middles of the cells that somebody brushed, y and x from the top left in 0 to 1."""
+    """List the middles of the cells that were brushed, y and x from the top left in 0 to 1."""
     for (item, condition), (drawn, _) in maps.items():
         for row, column in zip(*np.nonzero(drawn), strict=True):
             yield item, condition, (row + 0.5) / SIDE, (column + 0.5) / SIDE, round(float(drawn[row, column]), 6)
 
 
 def draw_sheet(maps: dict[tuple[str, str], tuple[Floats, int]], evidence: dict[str, Floats]) -> Image.Image:
-    """Draw each image's evidence and its maps, a row for each image: white where most of it is."""
+    """Draw each image's evidence and importance, a row for each image: white where most of it is."""
     items, conditions = (list(dict.fromkeys(key[k] for key in maps)) for k in (0, 1))
     size = ((len(conditions) + 1) * (TILE + MARGIN) + MARGIN, len(items) * (TILE + MARGIN + TEXT) + TEXT)
     sheet = Image.new("L", size, 40)
