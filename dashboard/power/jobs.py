@@ -110,6 +110,12 @@ class PowerAnalysis:
                 "paper's estimates or a pilot."
             )
         self._refuse_blocks()
+        if not self.study.task.is_scored:
+            raise ForetellError(
+                f"Power simulates correct responses, and none to the task {self.study.study.task!r} is right or wrong. "
+                "For its sample size, simulate the study (command simulate) with several numbers of participants and "
+                "analyse each."
+            )
         world = self._make_truth()
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 

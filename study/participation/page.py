@@ -39,6 +39,8 @@ DraftStage = Literal["consent", "instructions", "check", "example", "questionnai
 TrialPage = Literal["practice", "trial", "feedback", "main", "confidence", "catch"]
 """What participants see of trials: the page before those of practice and before the others, a trial, the feedback
 after one of practice, the question about confidence, and an attention check."""
+NO_FEEDBACK = {"reveals": False}
+"""Of a trial after which nothing is told, in practice too."""
 PLACEHOLDERS = ("picture", "heatmap")
 """Names of the drawings that take the place of a trial's images before there are any."""
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
@@ -120,6 +122,8 @@ def draft_trial_state(
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
+    if not worded.task.is_scored:
+        trial |= NO_FEEDBACK
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
         hidden = hide_explanation(trial) if step == 1 else describe_second_step(texts, condition, trial, "right")
@@ -252,7 +256,8 @@ def _describe_step(
     """Return what the page may know of a planned trial now: before the first response, no explanation."""
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
     if count_steps(task, row["phase"]) == 1:
-        return {"index": index, **screen, **describe_block(screen, manifest, texts)}
+        unrevealed = {} if task.is_scored else NO_FEEDBACK
+        return {"index": index, **screen, **unrevealed, **describe_block(screen, manifest, texts)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:

@@ -92,8 +92,9 @@ def _lay_out_main(
 
 
 def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
-    """Draw the order of trials; with several classes it is free, as long runs of one of many places are rare."""
-    if task.has_several:
+    """Draw the order of trials; it is free with several classes, as long runs of one of many places are rare, and
+    where no option is right."""
+    if task.has_several or not task.is_scored:
         return [trials[i] for i in rng.permutation(len(trials))]
     first = task.order(left_is)[0]
     return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]

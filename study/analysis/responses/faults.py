@@ -10,13 +10,15 @@ from core.errors import ForetellError
 from study.tasks import DEFAULT_TASK, TASKS, open_task
 from study.tasks.task import TWO, Task
 
-TASK, FIRST_CHOICE, CLASSES = "task", "first_choice", "n_classes"
+TASK, FIRST_CHOICE, CLASSES, LEVELS = "task", "first_choice", "n_classes", "n_levels"
 
 
 def name_task(frame: pd.DataFrame) -> Task:
     """Return the task that responses name, or the default one."""
     name = str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK
-    return open_task(name, int(frame[CLASSES].iloc[0]) if CLASSES in frame else TWO)
+    given = (frame[one].iloc[0] if one in frame else None for one in (CLASSES, LEVELS))
+    options, levels = (None if pd.isna(one) else int(one) for one in given)
+    return open_task(name, TWO if options is None else options, levels)
 
 
 def list_task_columns(frame: pd.DataFrame) -> tuple[str, ...]:

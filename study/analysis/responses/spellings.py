@@ -23,6 +23,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "n_classes": ("noptions", "nalternatives", "nchoices"),
     "block": (),
     "n_training": ("trainingimages", "ntrainingimages"),
+    "level": ("rating", "likert"),
+    "n_levels": ("nlevels",),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),
 }
