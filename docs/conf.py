@@ -123,6 +123,7 @@ SECTIONS = {
         "write-rules-about-a-stream",
         "choose-among-classes",
         "train-and-test",
+        "rate-explanations",
         "measure-reliance",
         "decide-as-a-team",
         "analyse-a-scale",

@@ -18,10 +18,8 @@ def find_scoring(procedure: Procedure, plan: AnalysisPlan, task: Task) -> str:
         "analysis.exclusions.least_accuracy: an exclusion by accuracy": plan.exclusions.least_accuracy is not None,
         "analysis.equivalence: a difference in the percentage of correct responses": plan.equivalence is not None,
     }
-    found = next((what for what, is_set in wanted.items() if is_set), None)
-    if found is None:
+    needing = next((what for what, is_set in wanted.items() if is_set), None)
+    if needing is None:
         return ""
-    pay = ", and pay all participants a fixed amount" if found.startswith("pay") else ""
-    return (
-        f"{found} needs responses that are right or wrong, and those to the task {task.name!r} are not. Remove it{pay}."
-    )
+    pay = ", and pay all participants a fixed amount" if needing.startswith("pay") else ""
+    return f"{needing} needs right and wrong responses, and the task {task.name!r} has none. Remove it{pay}."

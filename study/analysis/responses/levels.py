@@ -58,7 +58,7 @@ def find_wrong_levels(frame: pd.DataFrame) -> Iterator[str]:
     if len(wrong):
         yield (
             f"Column {LEVEL.column!r} must have whole numbers from 1 to {most}, but row {wrong.index[0] + 1} says "
-            f"{wrong.iloc[0]!r}: correct it. A scale with another number of levels needs the column {LEVELS!r}."
+            f"{str(wrong.iloc[0])!r}: correct it. A scale with another number of levels needs the column {LEVELS!r}."
         )
     elif numbers.nunique() < 2:
         yield (
