@@ -16,9 +16,13 @@ TASK, FIRST_CHOICE, CLASSES, LEVELS = "task", "first_choice", "n_classes", "n_le
 def name_task(frame: pd.DataFrame) -> Task:
     """Return the task that responses name, or the default one."""
     name = str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK
-    given = (frame[one].iloc[0] if one in frame else None for one in (CLASSES, LEVELS))
-    options, levels = (None if pd.isna(one) else int(one) for one in given)
-    return open_task(name, TWO if options is None else options, levels)
+    return open_task(name, _read_first(frame, CLASSES) or TWO, _read_first(frame, LEVELS))
+
+
+def _read_first(frame: pd.DataFrame, name: str) -> int | None:
+    """Read the first number of a column; None where there is none."""
+    given = pd.to_numeric(frame[name], errors="coerce").iloc[0] if name in frame else None
+    return None if given is None or pd.isna(given) else int(given)
 
 
 def list_task_columns(frame: pd.DataFrame) -> tuple[str, ...]:
