@@ -220,6 +220,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         lambda one: one.place and one.place.seen,
         dtype=WHOLE,
     ),
+    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
     Column(
         "n_levels",
         "of rating, how many levels the scale has; empty in other tasks",
@@ -227,7 +228,6 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="3 to 7",
         dtype=WHOLE,
     ),
-    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
 )
 
 

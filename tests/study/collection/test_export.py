@@ -27,7 +27,7 @@ def test_exported_columns_keep_their_names_and_places() -> None:
         "rt_ms confidence input resumed n_exposures blur_ms frame_hz dropped_frames clock_ms shown_sha256 study_hash "
         "received_at task ai_correct first_choice first_correct switched first_rt_ms first_confidence "
         "first_received_at level n_classes order block round n_training p_learner gain insertion deletion relevance "
-        "effective_samples ai_probability"
+        "effective_samples ai_probability n_levels"
     )
     assert " ".join(PARTICIPANTS) == (
         "participant mode condition stage check_tries catch_missed excluded reason resumes anticipations slow "
