@@ -125,6 +125,7 @@ SECTIONS = {
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",
+        "rate-explanations",
         "measure-reliance",
         "decide-as-a-team",
         "analyse-a-scale",

@@ -50,6 +50,7 @@ TRIALS = (
         "Of the task Predict: the AI's prediction, its foil, and the next most confusable classes. With more than two, "
         "no condition may show examples.",
     ),
+    Setting("trials.levels", "Levels of the scale", "Of the task Rating: 3 to 7; 5 if it is not set."),
     Setting(
         "trials.spread",
         "Balance categories by",

@@ -83,7 +83,8 @@ def show_texts(editor: Editor) -> None:
 def _edit_texts(editor: Editor) -> None:
     own, task = editor.draft.get("texts"), _find_task(editor)
     texts = list_default_texts(_find_language(editor), task)
-    main = [*MAIN_TEXTS, *(key for key in texts if key not in DEFAULTS and not key.startswith("ui."))]
+    told = [key for key in MAIN_TEXTS if task.is_scored or key != "feedback"]
+    main = [*told, *(key for key in texts if key not in DEFAULTS and not key.startswith("ui."))]
     changed = [key for key in (own if isinstance(own, dict) else {}) if key in texts]
     rest = [key for key in texts if not key.startswith("ui.") and key not in main]
     for key in dict.fromkeys([*main, *changed]):  # a text that is written stays where it is
@@ -157,7 +158,8 @@ def _show_page(editor: Editor) -> None:
     """Draw the participants' own page with the study's texts, in the study's language or another, in a condition."""
     st.session_state.setdefault(LANGUAGE_KEY, editor.value("language"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        page = st.selectbox("Participant's page", list(PAGES), format_func=PAGES.__getitem__, key=PAGE_KEY, width=220)
+        pages = [one for one in PAGES if one != "feedback" or _find_task(editor).is_scored]
+        page = st.selectbox("Participant's page", pages, format_func=PAGES.__getitem__, key=PAGE_KEY, width=220)
         condition = _choose_condition(editor) if page in BY_CONDITION else ""
         language = st.segmented_control(
             "Language", list(CATALOGUES), format_func=lambda one: LANGUAGES.get(one, one), required=True,

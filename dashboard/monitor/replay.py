@@ -116,8 +116,8 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     trial = given[numbers.index(chosen)]
     kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
-    shown = "AI: the option that the AI predicts" if "label" not in trial.screen else "Correct: the right option"
-    st.caption(f"{shown}. Chosen: the participant's response.")
+    shown = "AI: the option that the AI predicts." if "label" not in trial.screen else "Correct: the right option."
+    st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
     bundle, screen = _bundle_of(replay), trial.screen
     draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
 

@@ -53,6 +53,7 @@ OUTCOMES: dict[str, Any] = {
     "done": "Completed",
     "responses": "Responses",
     "accuracy": st.column_config.NumberColumn("Accuracy", format="percent"),
+    "mean_level": st.column_config.NumberColumn("Mean level", format="%.2f"),
     "median_rt_ms": "Median response time, ms",
 }
 """The columns of the table of outcomes, in the words of the page."""

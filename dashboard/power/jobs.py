@@ -111,6 +111,12 @@ class PowerAnalysis:
                 "paper's estimates or a pilot."
             )
         self._refuse_blocks()
+        if not self.study.task.is_scored:
+            raise ForetellError(
+                f"Power simulates correct responses, and none to the task {self.study.study.task!r} is right or wrong. "
+                "For its sample size, simulate the study (command simulate) with several numbers of participants and "
+                "analyse each."
+            )
         world = self._make_truth()
         if self.study.allocation.within:
             self._refuse_separate()

@@ -12,7 +12,7 @@ from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
 from study.analysis.exploratory import crosschecks, slopes
-from study.analysis.exploratory.analysis import EXPLORATORY, ExploratoryResult
+from study.analysis.exploratory.analysis import EXPLORATORY, ExploratoryResult, explain_unscored
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text
 from study.analysis.words.wording import IN_WORDS
@@ -27,6 +27,9 @@ def show(result: AnalysisResult) -> None:
     """Show convergence, the result with random slopes, and Bayesian and GEE fits with why they differ."""
     numbers.heading("Convergence", result.label)
     _show_convergence(result.analysis.models)
+    if unscored := explain_unscored(result.data.task):
+        st.info(f"{unscored} Whether the odds are proportional is under Exploratory.")
+        return
     study = work.make_study(result)
     compared, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
     numbers.heading(compared.title, "exploratory")

@@ -23,17 +23,23 @@ def show(result: AnalysisResult) -> None:
     plan = None if result.plan is None else result.plan.plan
     bounds = None if plan is None else plan.equivalence
     prior_sd = None if plan is None else plan.prior_sd
-    numbers.heading("Equivalence", result.label if bounds is not None else "exploratory")
-    with show_errors():
-        bounds = _choose_bounds() if bounds is None else bounds
-        if bounds is not None:
-            _show_equivalence(result, bounds)
+    if result.data.task.is_scored:
+        _ask_for_equivalence(result, bounds)
     numbers.heading("Bayes factors", result.label if prior_sd is not None else "exploratory")
     prior_sd = _choose_prior() if prior_sd is None else prior_sd
     if prior_sd is not None:
         table = bayes_factors.tabulate(result.contrasts, prior_sd)
         numbers.table(table, "bayes_factors", IN_WORDS, headings=captions.CONTRASTS)
         st.caption(bayes_factors.explain(prior_sd))
+
+
+def _ask_for_equivalence(result: AnalysisResult, bounds: Bounds | None) -> None:
+    """Show equivalence within the planned bounds, or within those of a field; they are percentages of responses."""
+    numbers.heading("Equivalence", result.label if bounds is not None else "exploratory")
+    with show_errors():
+        bounds = _choose_bounds() if bounds is None else bounds
+        if bounds is not None:
+            _show_equivalence(result, bounds)
 
 
 def _choose_bounds() -> Bounds | None:

@@ -22,20 +22,25 @@ from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
 EFFECTS = {"variable": "Explanation", "effect": "% points"}
+UNSCORED_MEANS = (
+    "Average effects on accuracy and estimated means are of correct responses, and here none is right or wrong. For "
+    "other contrasts of levels use the command glmm --family ordinal --means."
+)
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
 
 
 def show_figure(sample: Sample) -> None:
     """Show Figure 1."""
-    numbers.heading(figures.TITLE, sample.label)
+    task = sample.data.task
+    numbers.heading(figures.TITLES[task.is_scored], sample.label)
     numbers.chart(
-        figures.draw(sample.numbers, sample.data.task, simulated=sample.data.has_simulated),
+        figures.draw(sample.numbers, task, simulated=sample.data.has_simulated),
         sample.numbers,
         "figure1",
         IN_WORDS,
     )
-    st.caption(f"{captions.explain_figure_1(sample.data.every)} {sample.data.task.explain_chance()}".strip())
+    st.caption(captions.explain_figure_1(sample.data.every, task))
 
 
 def show_tests(result: AnalysisResult) -> None:
@@ -106,13 +111,15 @@ def _draw_differences(result: AnalysisResult, contrasts: pd.DataFrame) -> None:
         IN_WORDS,
         headings=captions.CONTRASTS,
         coverage=coverage_text(result.level),
-        order=captions.ACCURACY_COLUMNS,
+        order=captions.choose_columns(contrasts)[0],
     )
     with st.expander("In sentences"):
         st.markdown("\n".join(f"- {_write(line)}" for line in headline.sentences(contrasts, result.level)))
+    is_scored = result.data.task.is_scored
     st.caption(
-        f"Differences in accuracy with uncorrected {coverage_text(result.level)} intervals. "
-        f"{captions.explain_estimates(list(result.analysis.models)[-1])}"
+        f"Differences in {'accuracy' if is_scored else 'the mean level'} with uncorrected "
+        f"{coverage_text(result.level)} intervals. "
+        f"{captions.explain_estimates(list(result.analysis.models)[-1], is_scored=is_scored)}"
     )
 
 
@@ -156,7 +163,7 @@ def show_models(result: AnalysisResult) -> None:
     numbers.heading("Nested models", result.label)
     _warn(*(list_model_messages(name, model) for name, model in result.analysis.models.items()))
     numbers.table(nested.comparison(result.analysis), "models", headings=captions.MODELS)
-    st.caption(captions.explain_models(result.analysis.random))
+    st.caption(captions.explain_models(result.analysis.random, is_scored=result.data.task.is_scored))
     name = list(result.analysis.models)[-1]
     numbers.heading(f"Table 1: the {name} model", result.label)
     numbers.table(model_table.table(result.model), "table1")
@@ -210,15 +217,11 @@ def show_contrasts(result: AnalysisResult) -> None:
         st.info("The plan names no contrast between conditions that have responses.")
     else:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
-        coverage = coverage_text(result.level)
-        numbers.table(result.contrasts, "contrasts", IN_WORDS, coverage=coverage, order=captions.ACCURACY_COLUMNS)
-        st.caption(captions.explain_contrasts(result.level))
-        if result.untestable:
-            st.caption(result.untestable)
-        with st.expander("In log-odds"):
-            log_odds = result.contrasts[list(captions.LOG_ODDS_COLUMNS)]
-            numbers.table(log_odds, "contrasts_log_odds", IN_WORDS, headings=captions.CONTRASTS, coverage=coverage)
+        _show_contrast_tables(result)
         evidence.show(result)
+    if not result.data.task.is_scored:
+        st.caption(UNSCORED_MEANS)
+        return
     numbers.heading("Average effects on accuracy", "exploratory")
     live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
     st.caption(
@@ -227,3 +230,16 @@ def show_contrasts(result: AnalysisResult) -> None:
         "shown, as often as in these responses; 95% intervals."
     )
     means.show(result)
+
+
+def _show_contrast_tables(result: AnalysisResult) -> None:
+    """Show the contrasts as accuracies or mean levels, and folded as log-odds or odds ratios."""
+    coverage, is_scored = coverage_text(result.level), result.data.task.is_scored
+    first, second = captions.choose_columns(result.contrasts)
+    numbers.table(result.contrasts, "contrasts", IN_WORDS, coverage=coverage, order=first)
+    st.caption(captions.explain_contrasts(result.level, is_scored=is_scored))
+    if result.untestable:
+        st.caption(result.untestable)
+    with st.expander("In log-odds" if is_scored else "As odds ratios of a higher level"):
+        log_odds = result.contrasts[list(second)]
+        numbers.table(log_odds, "contrasts_log_odds", IN_WORDS, headings=captions.CONTRASTS, coverage=coverage)

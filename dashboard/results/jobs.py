@@ -29,7 +29,7 @@ from study.analysis.planned.analysis import PlannedAnalysis, PlannedData
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.report import finding, model_table
 from study.analysis.report.report import Report, encode
-from study.analysis.responses import accuracies
+from study.analysis.responses.ratings import tabulate_outcomes
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
@@ -122,7 +122,7 @@ def make_sample_task(
         progress(0, 1, "computing Figure 1")
         kept = planned.keep(data, plan, interim) if plan else None
         stayed = kept.data if kept else data
-        return Sample(key, stayed, accuracies.accuracy(stayed.frame), kept)
+        return Sample(key, stayed, tabulate_outcomes(stayed), kept)
 
     key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(interim))
     return Task(key, work)

@@ -11,6 +11,7 @@ from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import files, live, numbers
 from study.analysis.exploratory.analysis import ROBUSTNESS
 from study.analysis.exploratory.bayes import BAYES
+from study.analysis.report import ratings
 from study.bundle import Manifest
 
 WORDS = {
@@ -21,6 +22,7 @@ WORDS = {
     "table1.tex": ("Table 1 (LaTeX)", "text/plain"),
     "models.json": ("Models (JSON)", "application/json"),
 }
+SCRIPTED = "The ZIP also has the rows, and scripts in R and Python that compute every planned number again."
 REQUESTS = {ROBUSTNESS: "the analyses of robustness", BAYES: "the Bayesian fit"}
 """What a report has on request only."""
 
@@ -31,10 +33,9 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     st.caption(
         "Findings, figures and tables, planned separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
-        "with the command `analyze`. The ZIP also has the rows, and scripts in R and Python that compute every planned "
-        "number again."
+        f"with the command `analyze`. {SCRIPTED if result.data.task.is_scored else ratings.SCRIPTS}"
     )
-    requests = [name for name, words in REQUESTS.items() if _ask(result, name, words)]
+    requests = [name for name, words in REQUESTS.items() if result.data.task.is_scored and _ask(result, name, words)]
     live.draw_when_ready(work.make_report_task(result, manifest, requests=requests), _files, "report")
 
 

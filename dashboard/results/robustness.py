@@ -16,6 +16,9 @@ from study.analysis.words.wording import IN_WORDS
 
 def show(result: AnalysisResult) -> None:
     """Show one analysis, chosen by name."""
+    if unscored := exploratory.explain_unscored(result.data.task):
+        st.info(unscored)
+        return
     study = work.make_study(result)
     offered = {name: one for name, one in exploratory.list_analyses(study).items() if one.seconds is not None}
     names = {one.title: name for name, one in offered.items()}

@@ -86,8 +86,9 @@ def _follow(manifest: Manifest, name: str, sent: Click) -> DraftPage:
 
 
 def _acknowledge(manifest: Manifest, state: dict[str, Any]) -> dict[str, Any]:
-    """Reply to a response: the feedback, as after a practice trial, and the page that follows."""
-    feedback = texts_of(manifest)["feedback"].replace("{name}", find_names(manifest)[0])
+    """Reply to a response: the feedback, as after a practice trial, if there is any, and the page that follows."""
+    scored = find_task(manifest.config).is_scored
+    feedback = texts_of(manifest)["feedback"].replace("{name}", find_names(manifest)[0]) if scored else None
     return {"message": "Not saved.", "feedback": feedback, "state": state}
 
 

@@ -80,8 +80,8 @@ class ReplayedTrial:
 
     @property
     def correct(self) -> bool | None:
-        """Whether the response is right."""
-        return None if self.choice is None else self.choice in self.right
+        """Whether the response is right; None before it, and where none is right or wrong."""
+        return None if self.choice is None or not self.right else self.choice in self.right
 
 
 @dataclass(frozen=True)

@@ -139,10 +139,10 @@ def give_code(db: Connection, session: SessionRow) -> None:
 def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:
     """Compute the bonus now: it outlasts a withdrawal."""
     pay = procedure_of(manifest).pay
-    if not pay.most or session["mode"] != "live":
+    task = find_task(manifest.config)
+    if not pay.most or session["mode"] != "live" or not task.is_scored:
         return
     chosen = responses.choices(db, session["session_id"], "main")
-    task = find_task(manifest.config)
     right = sum(chosen[trial.id] in task.find_right(trial) for trial in manifest.trials if trial.id in chosen)
     row = {"session_id": session["session_id"], "minor_units": bonus(pay, right), "currency": pay.currency}
     repository.add_payment(db, {**row, "formula": formula(pay)})

@@ -46,6 +46,8 @@ DraftStage = Literal["consent", "instructions", "check", "example", "questionnai
 TrialPage = Literal["practice", "trial", "feedback", "main", "confidence", "catch"]
 """What participants see of trials: the page before those of practice and before the others, a trial, the feedback
 after one of practice, the question about confidence, and an attention check."""
+NO_FEEDBACK = {"reveals": False}
+"""Of a trial after which nothing is told, in practice too."""
 PLACEHOLDERS = ("picture", "heatmap")
 """Names of the drawings that take the place of a trial's images before there are any."""
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
@@ -128,6 +130,8 @@ def draft_trial_state(
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
+    if not worded.task.is_scored:
+        trial |= NO_FEEDBACK
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
         hidden = hide_explanation(trial) if step == 1 else describe_second_step(texts, condition, trial, "right")
@@ -274,8 +278,9 @@ def _describe_step(
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
     known = hide_period(screen)
     if count_steps(task, row["phase"]) == 1:
+        unrevealed = {} if task.is_scored else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
-        return {"index": index, **known, **described, **name_part(screen)}
+        return {"index": index, **known, **unrevealed, **described, **name_part(screen)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:

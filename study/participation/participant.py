@@ -59,7 +59,8 @@ class SimulatedTrial:
     """A trial as only a simulated participant sees it: all of it, the condition's factors, the task, the right buttons.
 
     ``right`` and ``wrong`` are the buttons, the mildest first; two options have one of each. Of several classes, the
-    true one is the last of the wrong ones where the AI errs.
+    true one is the last of the wrong ones where the AI errs. Where no response is right or wrong, ``right`` is empty
+    and ``wrong`` has all levels, the lowest first.
     ``first_right`` says whether the first of two responses was right; None before it, and in a trial of one step.
     ``place`` is the trial's place among the blocks of the study, if it has any.
     """
@@ -77,7 +78,9 @@ class SimulatedTrial:
 def _sort_sides(letters: Mapping[str, str], right: str, truth: str) -> tuple[tuple[Side, ...], tuple[Side, ...]]:
     """Sort the buttons into right and wrong ones, of a scale those next to the other kind first, ``truth`` last."""
     others = {*letters.values()} - {*right}
-    wrong = sorted(sorted(others, reverse=max(others, default="") < right[0]), key=lambda letter: letter == truth)
+    wrong = sorted(
+        sorted(others, reverse=bool(right) and max(others, default="") < right[0]), key=lambda letter: letter == truth
+    )
     by_letter = {letter: cast(Side, side) for side, letter in letters.items()}
     return tuple(by_letter[one] for one in right), tuple(by_letter[one] for one in wrong)
 

@@ -112,8 +112,11 @@ def _lay_out_periods(
 
 
 def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
-    """Draw the order of trials; free with several classes, where long runs of one place are rare, and without sides."""
-    if task.has_several or task.place is not None:
+    """Draw the order of trials.
+
+    It is free with several classes, where long runs of one place are rare, without sides, and where no option is right.
+    """
+    if task.has_several or task.place is not None or not task.is_scored:
         return [trials[i] for i in rng.permutation(len(trials))]
     first = task.order(left_is)[0]
     return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]

@@ -14,10 +14,10 @@ from study.store.rows import SessionRow
 from study.tasks import find_task
 
 
-def write_feedback(manifest: Manifest, trial: Trial) -> str:
-    """Write what the task seals: only for a trial whose response is stored."""
-    sealed = find_task(manifest.config).find_sealed(trial)
-    return texts_of(manifest)["feedback"].replace("{name}", sealed)
+def write_feedback(manifest: Manifest, trial: Trial) -> str | None:
+    """Write what the task seals: only for a trial whose response is stored; None where none is right or wrong."""
+    task = find_task(manifest.config)
+    return texts_of(manifest)["feedback"].replace("{name}", task.find_sealed(trial)) if task.is_scored else None
 
 
 def open_training(db: Connection, session: SessionRow, manifest: Manifest, trial_index: int) -> str | None:

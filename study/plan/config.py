@@ -30,6 +30,7 @@ from study.plan.orders import Allocation, check_within, plan_within
 from study.plan.places import Place, refuse_unplaced
 from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, Keys, Procedure, Section, require
+from study.plan.scoring import find_scoring
 from study.plan.strata import Strata
 from study.plan.teaching import Teaching
 from study.plan.texts import find_language_fault, list_default_texts
@@ -52,7 +53,7 @@ class Identity(Section):
     ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, ``accept_reject`` its label, state
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
-    a brush.
+    a brush; or ask for a ``rating`` of it, in which nothing is right or wrong.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -120,6 +121,7 @@ class Trials(Section):
     images of the target category predicted as the foil.
     ``options`` is how many classes participants choose from, 2 to 5, of the task ``predict``: the AI's prediction, its
     foil, and the next most confusable classes. With more than two, no condition may show examples.
+    ``levels`` is how many levels the scale of the task ``rating`` has, 3 to 7; 5 without it.
     """
 
     categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
@@ -128,8 +130,9 @@ class Trials(Section):
     spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
     confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
     options: Annotated[int, Field(ge=TWO, le=5)] = Field(default=TWO, exclude_if=lambda options: options == TWO)
+    levels: int | None = Field(default=None, exclude_if=lambda levels: levels is None)
     strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
+    """Both are omitted from the settings if there are none: studies frozen before them keep their hash."""
 
     @property
     def most(self) -> int:
@@ -145,8 +148,7 @@ class Trials(Section):
         if not value:
             raise ValueError("name at least one category, or give their number.")
         names = [name.casefold() for name in value]
-        twice = next((name for name in value if names.count(name.casefold()) > 1), None)
-        if twice is not None:
+        if (twice := next((name for name in value if names.count(name.casefold()) > 1), None)) is not None:
             raise ValueError(f"{twice!r} is named twice: name each category once.")
         return value
 
@@ -177,8 +179,6 @@ class Saliency(Section):
         except ForetellError as error:
             raise ValueError(str(error)) from None
         return self
-
-
 
 
 class Display(Section):
@@ -232,13 +232,13 @@ class StudyConfig(Procedure):
             task = self.task
         except ForetellError as error:
             raise ValueError(f'{error} Leave it out, or set study.task = "{DEFAULT_TASK}".') from None
-        fault = find_language_fault(self.language, task)
-        if fault:
+        if fault := find_language_fault(self.language, task):
             raise ValueError(f"study.task: {fault}")
+        if fault := find_scoring(self, self.analysis, task):
+            raise ValueError(fault)
         self._check_numbered()
         for name in self.conditions:
-            reason = task.refuse(CONDITIONS[name])
-            if reason:
+            if reason := task.refuse(CONDITIONS[name]):
                 raise ValueError(
                     f"conditions: {name!r} cannot go with the task {task.name!r}, because {reason}. Leave it out."
                 )
@@ -253,8 +253,7 @@ class StudyConfig(Procedure):
         if self.pacing.confidence:
             raise ValueError(f"pacing.confidence: the task {name!r} asks for the confidence already. Set it to false.")
         buttons = WordedTask(self.task, {**list_default_texts(self.language, self.task), **self.texts}).buttons or ()
-        same = next((text for text in buttons if buttons.count(text) > 1), None)
-        if same is not None:
+        if (same := next((text for text in buttons if buttons.count(text) > 1), None)) is not None:
             raise ValueError(f"texts: two levels of the task {name!r} read {same!r}. Give each its own words.")
 
     def _check_blocks(self) -> None:
@@ -277,7 +276,7 @@ class StudyConfig(Procedure):
     @property
     def task(self) -> Task:
         """What participants are asked."""
-        return open_task(self.study.task, self.trials.options)
+        return open_task(self.study.task, self.trials.options, self.trials.levels)
 
     @property
     def digest(self) -> str:

@@ -60,6 +60,11 @@ TEMPLATES: Mapping[str, Template] = {
         "The AI's label is shown, with four levels: how often, and how confidently, participants are right.",
         "agreement",
     ),
+    "rating": Template(
+        "Ratings of an explanation",
+        "The AI's label is shown, and participants rate a statement about it: mean levels, and no response is correct.",
+        "rating",
+    ),
     "reliance": Template(
         "Two responses to each image",
         "Participants respond alone, and again with the AI's label and its explanation: when they rely on the AI.",

@@ -18,6 +18,7 @@ TASKS = Registry(
         "reliance_one_step": "study.tasks.reliance_one_step:TASK",
         "localise": "study.tasks.localise:TASK",
         "highlight": "study.tasks.highlight:TASK",
+        "rating": "study.tasks.rating:TASK",
     },
     "foretell.tasks",
 )
@@ -26,20 +27,28 @@ DEFAULT_TASK = "predict"
 
 
 def find_task(settings: Mapping[str, Any]) -> Task:
-    """Return the task of a study's settings, frozen or not: ``task`` of ``[study]`` and ``options`` of ``[trials]``.
+    """Return the task of a study's settings, frozen or not: ``task`` of ``[study]``, and ``options`` and ``levels``
+    of ``[trials]``.
 
     Raises
     ------
     ForetellError
-        There is no such task here, or it has no trials with so many options.
+        There is no such task here, or it has no trials with so many options or levels.
     """
-    return open_task(_find(settings, "study", "task", DEFAULT_TASK), _find(settings, "trials", "options", TWO))
+    name = _find(settings, "study", "task", DEFAULT_TASK)
+    return open_task(name, _find(settings, "trials", "options", TWO), _find(settings, "trials", "levels", None))
 
 
-def open_task(name: str, options: int) -> Task:
-    """Return the task of a name with so many classes to choose from; raises `ForetellError` where there is none."""
+def open_task(name: str, options: int = TWO, levels: int | None = None) -> Task:
+    """Return the task of a name with so many classes to choose from, or so many levels of its scale.
+
+    Raises
+    ------
+    ForetellError
+        There is none.
+    """
     task: Task = TASKS[str(name)]
-    return task.with_options(options)
+    return task.with_levels(levels).with_options(options)
 
 
 def _find(settings: Mapping[str, Any], table: str, key: str, default: Any) -> Any:

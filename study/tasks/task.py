@@ -42,6 +42,12 @@ def refuse_examples(condition: Condition) -> str:
     return "it shows examples of two classes, which would give the AI's away" if condition.shows_examples else ""
 
 
+def find_none(trial: Trial) -> Option:
+    """Return no option: whatever participants choose, nothing is right or wrong."""
+    del trial
+    return ""
+
+
 @dataclass(frozen=True)
 class FirstStep:
     """A response before the AI's label and the explanation are shown: its trials have two steps.
@@ -69,20 +75,24 @@ class Task:
     ----------
     find_right
         The option that is right on a trial; it never depends on the condition. Of a scale, the letters of all levels
-        that are right, the mildest first.
+        that are right, the mildest first. `find_none` where no response is right or wrong: the level of the scale is
+        then what is analysed.
     find_sealed
-        What stays on the server until the response, in words; it fills ``{name}`` of the feedback in practice.
+        What stays on the server until the response, in words; it fills ``{name}`` of the feedback in practice, which a
+        task without a right option does not have.
     p_right
         What a simulated participant does: the probability of the right option, from their theory, the trial as their
-        condition shows it, the explanations shown and their own deviation (log-odds).
+        condition shows it, the explanations shown and their own deviation (log-odds). Without a right option, that of
+        a level in the upper half of the scale.
     aim
         The question that a study asks by this task: the report's title.
     act
-        What participants do where they are correct: "explanations change how often participants …".
+        What participants do where they are correct: "explanations change how often participants …"; or, if it begins
+        with "how", the whole of what explanations may change.
     outcome
-        What is counted, in the plural: the axis of the report's Figure 1.
+        What is counted, in the plural: the axis of the report's Figure 1. Without a right option, what is averaged.
     meaning
-        When a response is correct, in one clause.
+        When a response is correct, in one clause; without a right option, what a level means.
     choices
         Names of the options, the same on every trial; the text ``choice_NAME`` is on the button. More than two are a
         scale, the lowest level first. None: the two classes of the trial.
@@ -102,6 +112,8 @@ class Task:
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
         Why a condition cannot go with it, as the end of a sentence; empty where it can.
+    rescale
+        Makes the task with so many levels, or refuses their number; None where a study cannot set it.
     """
 
     name: str
@@ -121,6 +133,7 @@ class Task:
     place: Kind | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
+    rescale: Callable[[int], Task] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a task without the texts that it needs, in one of its languages, and a scale that nobody can press."""
@@ -149,6 +162,25 @@ class Task:
             most = f"has {TWO} to {self.most_options}" if self.most_options > TWO else f"has {TWO}"
             raise ForetellError(f"trials.options is {options}, but a trial of the task {self.name!r} {most}.")
         return replace(self, options=options, texts=self.texts_of_more, refuse=refuse_examples)
+
+    def with_levels(self, levels: int | None) -> Task:
+        """Return the task with so many levels; with its own number where a study sets none.
+
+        Raises
+        ------
+        ForetellError
+            It has no scale whose levels a study can set, or not so many.
+        """
+        if levels is None:
+            return self
+        if self.rescale is None:
+            raise ForetellError(f"trials.levels is {levels}, but the task {self.name!r} has no levels to set.")
+        return self.rescale(levels)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether responses are right or wrong."""
+        return self.find_right is not find_none
 
     @property
     def count(self) -> int:

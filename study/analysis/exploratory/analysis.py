@@ -24,6 +24,7 @@ from study.analysis.responses.notices import MODES
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest, Trial
 from study.tasks import DEFAULT_TASK
+from study.tasks.task import Task
 
 ROBUSTNESS = "robustness"
 TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
@@ -198,6 +199,8 @@ class ExploratoryAnalysis:
         Estimates the processor time of one that takes long: a report has it only on request.
     request
         The name of that request.
+    is_of_levels
+        Whether it applies where no response is right or wrong, too.
     """
 
     title: str
@@ -207,6 +210,7 @@ class ExploratoryAnalysis:
     conclude: Callable[[AnalysedStudy, pd.DataFrame], str] = lambda *_: ""
     seconds: Callable[[AnalysedStudy], float] | None = None
     request: str = ROBUSTNESS
+    is_of_levels: bool = False
 
     def explain(self, study: AnalysedStudy) -> str:
         """Say how to read it."""
@@ -232,7 +236,20 @@ def with_figure(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) 
 
 def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
     """List the analyses that apply to the study, whether or not the responses allow them."""
-    return {name: analysis for name, analysis in EXPLORATORY.items() if analysis.needs(study)}
+    is_scored = study.data.task.is_scored
+    offered = {name: one for name, one in EXPLORATORY.items() if is_scored or one.is_of_levels}
+    return {name: analysis for name, analysis in offered.items() if analysis.needs(study)}
+
+
+def explain_unscored(task: Task) -> str:
+    """Say in a sentence which analyses do not apply where no response is right or wrong; empty where they do."""
+    if task.is_scored:
+        return ""
+    return (
+        f"No response to the task {task.name} is right or wrong, so analyses of correct responses do not apply: signal "
+        "detection (d'), calibration, reliance and team accuracy, robustness checks, Bayesian fits, and equivalence in "
+        "percentage points."
+    )
 
 
 def compute(name: str, study: AnalysedStudy) -> ExploratoryResult:
@@ -274,5 +291,6 @@ def compute_all(
             absent.append(f"{analysis.title}: {error}")
         except Exception as error:
             absent.append(f"{analysis.title}: failed with an unexpected {type(error).__name__} ({error}). Report it.")
+    absent += filter(None, [explain_unscored(study.data.task)])
     progress(len(offered), len(offered), "Measures made")
     return results, absent

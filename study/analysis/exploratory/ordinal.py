@@ -24,11 +24,13 @@ from study.analysis.exploratory.analysis import (
     has_confidence,
     with_figure,
 )
+from study.analysis.exploratory.levels import name_choices
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.models.sentences import alpha_text, describe_p
 from study.analysis.responses import accuracies
+from study.analysis.responses.outcome import LEVEL
 from study.conditions import format_condition
 
 BINS = 10
@@ -163,7 +165,7 @@ def _describe(row: pd.Series[float], table: pd.DataFrame) -> str:
 
 
 def _has_scale(study: AnalysedStudy) -> bool:
-    return study.data.task.is_scale and "choice" in study.frame
+    return study.data.task.is_scale and bool({"choice", LEVEL.column} & set(study.frame))
 
 
 def is_rated(study: AnalysedStudy) -> bool:
@@ -174,7 +176,7 @@ def is_rated(study: AnalysedStudy) -> bool:
 def rate(study: AnalysedStudy) -> pd.DataFrame:
     """Add `value` and `rank` to the responses of a study: of its scale, or else of confidence."""
     choices = study.data.task.choices or ()
-    return rate_choices(study.frame, choices) if _has_scale(study) else rate_confidence(study.frame)
+    return rate_choices(name_choices(study), choices) if _has_scale(study) else rate_confidence(study.frame)
 
 
 def _compute(study: AnalysedStudy) -> TableAndFigure:
@@ -202,4 +204,5 @@ ANALYSIS = ExploratoryAnalysis(
     _compute,
     needs=is_rated,
     conclude=lambda study, table: conclude(table, study.level),
+    is_of_levels=True,
 )

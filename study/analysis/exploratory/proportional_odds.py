@@ -58,4 +58,5 @@ ANALYSIS = ExploratoryAnalysis(
     lambda study: (table(ordinal.rate(study)), None),
     needs=ordinal.is_rated,
     conclude=lambda study, made: conclude(made, study.level),
+    is_of_levels=True,
 )

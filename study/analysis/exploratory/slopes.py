@@ -46,15 +46,21 @@ def has_intercepts_only(random: str) -> bool:
 
 
 def are_left_out(data: Responses, analysis: NestedAnalysis) -> bool:
-    """Say whether the models were planned without slopes although the design supports some."""
+    """Say whether the models were planned without slopes although the design supports some.
+
+    Of ratings the planned models alone are fitted: their verdict is the planned one.
+    """
     return (
-        has_intercepts_only(analysis.requested_random)
+        data.task.is_scored
+        and has_intercepts_only(analysis.requested_random)
         and random_effects.omission(data.frame, analysis.requested_random) is not None
     )
 
 
 def can_compare(data: Responses, analysis: NestedAnalysis) -> bool:
-    """Say whether there are results with slopes to compare with those without."""
+    """Say whether there are results with slopes to compare with those without; not of ratings."""
+    if not data.task.is_scored:
+        return False
     return not has_intercepts_only(analysis.requested_random) or are_left_out(data, analysis)
 
 

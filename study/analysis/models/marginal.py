@@ -65,7 +65,7 @@ def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale:
     weights = model.design_with_dropped(data, formula)
     design = weights[:, : len(model.coefficients)]
     eta = design @ _estimates(model) + formulas.offset(data, formula)
-    variance = _variance(data, formula, model) if scale == "population" else np.zeros(len(data))
+    variance = compute_variance(data, formula, model) if scale == "population" else np.zeros(len(data))
     value, slope = (eta, np.ones(len(eta))) if scale == "link" else _invert(get_link(model), eta, variance)
     is_estimable = estimability.is_estimable(weights, model)
     has_value = is_estimable if scale == "link" else estimability.has_value(weights, model)
@@ -164,7 +164,7 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
-    random = float(np.mean(_variance(data, text, model)))
+    random = float(np.mean(compute_variance(data, text, model)))
     hits, responses = coding.read_response(data, text, model.weights)
     share = float(hits.sum() / responses.sum())
     rows = []
@@ -178,7 +178,7 @@ def _estimates(model: MixedModel) -> Floats:
     return np.array([c.estimate for c in model.coefficients])
 
 
-def _variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
+def compute_variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
     """Return (n,) variance of the random part of each row's linear predictor."""
     columns = formulas.slopes(model.recode(frame), formula)
     total = np.zeros(len(frame))

@@ -222,8 +222,10 @@ def _record(
     random, blocks = _list_random_terms(likelihood, maximum, spread[fixed:, fixed:], terms)
     coefficients = _make_coefficients(data.names, maximum.parameters[:p], spread[:p, :p])
     density = CumulativeLogit().at(maximum.parameters[p:fixed])
-    by_own = density.jacobian
-    cuts = _make_coefficients(data.thresholds, density.thresholds[0], by_own @ spread[p:fixed, p:fixed] @ by_own.T)
+    change = np.eye(fixed)
+    change[p:, p:] = density.jacobian
+    joint = change @ spread[:fixed, :fixed] @ change.T
+    cuts = _make_coefficients(data.thresholds, density.thresholds[0], joint[p:, p:])
     equal = estimability.find_equal_columns(data.aliased, [*data.names, *data.dropped])
     return MixedModel(
         formula=formula,
@@ -246,6 +248,7 @@ def _record(
         undetermined=data.aliased,
         blocks=blocks,
         thresholds=cuts,
+        joint_covariance=joint,
     )
 
 

@@ -132,6 +132,8 @@ class MixedModel:
         Of a binomial or Poisson model with random slopes: what the coefficients' covariance is the sum of.
     thresholds
         Of an ordinal model: log-odds of a level up to each but the last where all predictors are 0; ``"1|2"`` first.
+    joint_covariance
+        Of an ordinal model: that of its coefficients and thresholds together.
     """
 
     formula: str
@@ -157,6 +159,7 @@ class MixedModel:
     weights: str | None = None
     parts: tuple[VariancePart, ...] = field(default=(), compare=False, repr=False)
     thresholds: tuple[Coefficient, ...] = ()
+    joint_covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
 
     @property
     def is_laplace(self) -> bool:

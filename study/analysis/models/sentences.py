@@ -27,7 +27,7 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 
 
 _HYPOTHESES = {
-    ("null", "explanation"): "explanations change how often participants {act}",
+    ("null", "explanation"): "explanations change {act}",
     ("explanation", "interaction"): (
         "the effect of explanations depends on the trial type or on the other explanation"
     ),
@@ -47,8 +47,10 @@ def coverage_text(level: float) -> str:
 def describe_hypothesis(smaller: str, larger: str, *, act: str) -> str:
     """Describe in a clause what holds if the larger of two nested models is the right one.
 
-    ``act`` is what correct participants do, such as ``"predict the AI correctly"``.
+    ``act`` is what correct participants do, such as ``"predict the AI correctly"``; or, if it begins with "how", all
+    that explanations may change.
     """
+    act = act if act.startswith("how ") else f"how often participants {act}"
     known = _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
     return known.replace("{act}", act)
 

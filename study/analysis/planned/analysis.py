@@ -82,7 +82,7 @@ class PlannedAnalysis(PlannedData):
     def equivalence(self) -> pd.DataFrame | None:
         """The planned equivalence tests, as of `study.analysis.planned.equivalence.tabulate`; None without bounds."""
         bounds = self.plan.equivalence
-        if bounds is None or self.contrasts.empty:
+        if bounds is None or self.contrasts.empty or not self.data.task.is_scored:
             return None
         return equivalence.tabulate(self.contrasts, bounds, self.level)
 
@@ -198,8 +198,9 @@ def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[
         fast = (_column(frame, "rt_ms", rule) < rules.fastest_ms).groupby(frame["participant"]).mean()
         yield rule, list(fast.index[fast > rules.most_fast])
     if rules.least_accuracy is not None:
-        right = frame[frame["trial_type"] == "std_correct"].groupby("participant")["correct"].mean()
         rule = f"accuracy below {rules.least_accuracy:.0%} where the AI is right"
+        _column(frame, "correct", rule)
+        right = frame[frame["trial_type"] == "std_correct"].groupby("participant")["correct"].mean()
         yield rule, list(right.index[right < rules.least_accuracy])
 
 

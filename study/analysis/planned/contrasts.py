@@ -13,8 +13,9 @@ from scipy.stats import t
 from core.errors import ForetellError
 from core.names import lower_first
 from study.analysis.means.adjustment import holm
-from study.analysis.models import denominators, estimability, marginal
+from study.analysis.models import denominators, estimability, levels, marginal
 from study.analysis.models.records import Floats, MixedModel
+from study.analysis.responses.outcome import ACCURACY, LEVEL
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
@@ -107,7 +108,9 @@ def table(
         contrast, estimate (link scale), se, low, high (unadjusted), z, df (of a t test, else NaN), p, p_holm (over
         those that have a p); of a binomial model also accuracy_less, accuracy_more (probabilities, averaged over
         participants, categories, images and trial types), points (their difference in percentage points), points_low,
-        points_high (delta method). A contrast that these data do not determine has no estimate, interval and p
+        points_high (delta method), of an ordinal one the columns of mean levels (`LEVEL`) and odds_ratio
+        (of a higher level), odds_ratio_low, odds_ratio_high. A contrast that these data do not determine has no
+        estimate, interval and p
         (`study.analysis.models.estimability`).
 
     Raises
@@ -117,7 +120,7 @@ def table(
     """
     made = estimate(model, contrasts, level=level, cells=cells)
     half = t(made["df"].fillna(np.inf).to_numpy(np.float64)).ppf((1 + level) / 2)
-    return made.join(_points(model, contrasts, cells, half))
+    return _add_odds_ratios(made.join(_compare_means(model, contrasts, cells, half)), model)
 
 
 def estimate(
@@ -150,20 +153,31 @@ def estimate(
     return pd.DataFrame(rows)
 
 
-def _points(
+def _compare_means(
     model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: Floats
 ) -> pd.DataFrame:
-    """Express the contrasts in percentage points; `half` (k,) standard errors on each side."""
-    if model.family != "binomial":
+    """Express the contrasts in percentage points, or in levels; `half` (k,) standard errors on each side."""
+    if model.family not in (ACCURACY.family, LEVEL.family):
         return pd.DataFrame(index=range(len(contrasts)))
+    is_scored = model.family == ACCURACY.family
+    outcome, unit = (ACCURACY, 100) if is_scored else (LEVEL, 1)
     frame, sides = place_cells(model, contrasts, cells)
-    accuracy, gradient = marginal.predict(frame, model)
-    less, more = (np.array([accuracy[side[k]].mean() for side in sides]) for k in (1, 0))
+    mean, gradient = marginal.predict(frame, model) if is_scored else levels.predict(frame, model)
+    less, more = (np.array([mean[side[k]].mean() for side in sides]) for k in (1, 0))
     slopes = np.stack([gradient[first].mean(axis=0) - gradient[second].mean(axis=0) for first, second in sides])
-    points, width = more - less, half * estimability.compute_standard_errors(slopes, model)
-    made = {"points": points, "points_low": points - width, "points_high": points + width}
-    shares = {"accuracy_less": less, "accuracy_more": more}
-    return pd.DataFrame(shares | {name: 100 * value for name, value in made.items()})
+    errors = (estimability if is_scored else levels).compute_standard_errors(slopes, model)
+    difference, width = more - less, half * errors
+    made = {outcome.difference: difference, outcome.low: difference - width, outcome.high: difference + width}
+    means = {outcome.less: less, outcome.more: more}
+    return pd.DataFrame(means | {name: unit * value for name, value in made.items()})
+
+
+def _add_odds_ratios(made: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
+    """Add the odds ratio of a higher level and its interval to contrasts of an ordinal model."""
+    if model.family != LEVEL.family:
+        return made
+    names = {"odds_ratio": "estimate", "odds_ratio_low": "low", "odds_ratio_high": "high"}
+    return made.assign(**{ratio: np.exp(made[name]) for ratio, name in names.items()})
 
 
 def place_cells(

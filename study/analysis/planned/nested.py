@@ -1,6 +1,7 @@
 """The three nested models of the study and their likelihood-ratio tests.
 
-Logistic mixed models of "did this participant predict the AI on this trial", with the fixed effects of Folke, Li,
+Logistic mixed models of "did this participant predict the AI on this trial", or cumulative-logit models of the level
+where no response is right or wrong, with the fixed effects of Folke, Li,
 Sojitra, Yang & Shafto (2021), arXiv:2106.09106, Table 1, and the random slopes of participants, categories and images
 that their tests need. The paper has random intercepts of participants and categories.
 """
@@ -26,6 +27,7 @@ from study.analysis.models import formula as formulas
 from study.analysis.models.records import EffectColumns, MixedModel
 from study.analysis.models.sentences import BOUNDARY
 from study.analysis.responses import reading as responses
+from study.analysis.responses.outcome import find_outcome
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
 from study.plan.preregistration import NESTED, Tests
@@ -176,7 +178,9 @@ def analyze(
 
 
 def _fit(frame: pd.DataFrame, terms: str, random: str, near: EffectColumns) -> MixedModel:
-    model = mixed.fit(frame, f"correct ~ {terms} + {random}", cell_name=cell_name, near=near)
+    outcome = find_outcome(frame)
+    formula = f"{outcome.column} ~ {terms} + {random}"
+    model = mixed.fit(frame, formula, family=outcome.family, cell_name=cell_name, near=near)
     if not formulas.has_slopes(f"y ~ {random}"):
         return model
     # What is left at 0 is left by the rule, which the analysis states: no model needs a warning of its own.

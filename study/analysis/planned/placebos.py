@@ -17,6 +17,7 @@ from study.analysis.models import mixed, random_effects
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
 from study.analysis.planned.contrasts import FACTORS, Contrast
+from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import CONDITIONS
@@ -63,7 +64,7 @@ def table(
     ForetellError
         A condition that nobody was in.
     """
-    frame = data.every
+    frame, outcome = data.every, find_outcome(data.every)
     names = [name for name in (*FACTORS, *CONDITIONS) if name in set(frame["condition"])]
     names = list(dict.fromkeys(names))
     if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
@@ -71,7 +72,9 @@ def table(
     coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
     model, _ = random_effects.reduce(
         random_effects.by_condition(random),
-        lambda effects, near: mixed.fit(coded, f"correct ~ {FIXED} + {effects}", near=near),
+        lambda effects, near: mixed.fit(
+            coded, f"{outcome.column} ~ {FIXED} + {effects}", family=outcome.family, near=near
+        ),
         lambda fitted: fitted.effects,
     )
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}

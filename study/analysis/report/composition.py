@@ -18,6 +18,7 @@ from study.analysis.report import captions, figures, headline
 from study.analysis.report.document import SHOWN, Part, Section
 from study.analysis.responses.accuracies import order
 from study.analysis.responses.blocks import describe_training
+from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
@@ -40,7 +41,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
     if data.dates is not None:
         facts["Dates of the responses (UTC)"] = " to ".join(map(_write_date, dict.fromkeys(data.dates)))
     if data.task.name != DEFAULT_TASK:
-        facts["Task"] = f"{data.task.name}; a response is correct if {data.task.meaning}"
+        correct = "a response is correct if " if data.task.is_scored else ""
+        facts["Task"] = f"{data.task.name}; {correct}{data.task.meaning}"
     if chance := data.task.explain_chance():
         facts["Chance"] = chance
     if manifest is not None and is_within(manifest):
@@ -93,6 +95,7 @@ def list_sections(
     figure: go.Figure,
     results: Sequence[ExploratoryResult],
     *,
+    task: Task,
     evidence: Sequence[Section],
     caption: str,
     label: str,
@@ -112,16 +115,16 @@ def list_sections(
     level
         That of the intervals of contrasts.
     """
-    name = list(analysis.models)[-1]
+    name, is_scored = list(analysis.models)[-1], task.is_scored
     sections = [
         _show_contrasts(tables["contrasts"], name, label, level, simulated=simulated),
         *evidence,
-        Section("figure1", figures.TITLE, label, caption, [Part(tables["figure1"])], figure),
+        Section("figure1", figures.TITLES[is_scored], label, caption, [Part(tables["figure1"])], figure),
         Section(
             "models",
             "Nested models",
             label,
-            captions.explain_models(analysis.random),
+            captions.explain_models(analysis.random, is_scored=is_scored),
             [Part(tables["models"], captions.MODELS)],
         ),
         Section(
@@ -171,17 +174,18 @@ def _show_contrasts(table: pd.DataFrame, model: str, label: str, level: float, *
         return Section(
             "contrasts", "Contrasts", label, "The plan names no contrast between conditions that have responses.", []
         )
-    coverage = coverage_text(level)
+    coverage, is_scored = coverage_text(level), find_outcome(table).is_scored
+    first, second = map(list, captions.choose_columns(table))
+    folded = f"In {'log-odds' if is_scored else 'odds ratios of a higher level'}, as in contrasts.csv"
     return Section(
         "contrasts",
         "Contrasts",
         label,
-        f"{captions.explain_contrasts(level)} {captions.explain_estimates(model)}",
+        f"{captions.explain_contrasts(level, is_scored=is_scored)} "
+        f"{captions.explain_estimates(model, is_scored=is_scored)}",
         [
-            Part(table[list(captions.ACCURACY_COLUMNS)], captions.CONTRASTS, coverage),
-            Part(
-                table[list(captions.LOG_ODDS_COLUMNS)], captions.CONTRASTS, coverage, "In log-odds, as in contrasts.csv"
-            ),
+            Part(table[first], captions.CONTRASTS, coverage),
+            Part(table[second], captions.CONTRASTS, coverage, folded),
         ],
         headline.forest(table, level, simulated=simulated),
     )

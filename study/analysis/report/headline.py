@@ -11,17 +11,21 @@ import plotly.graph_objects as go
 from core.names import upper_first
 from study import plots
 from study.analysis.models.sentences import LEVEL, coverage_text, describe_p
+from study.analysis.report import ratings
 from study.analysis.responses.notices import MODES
+from study.analysis.responses.outcome import find_outcome
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
+TITLES = {True: "Difference in accuracy<br>(percentage points)", False: "Difference in the mean level<br>(levels)"}
 ROW = 36
 """Height of one line of the forest plot, px."""
 
 
 def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
     """Write a sentence for each contrast of `study.analysis.planned.contrasts.table`: accuracy, difference, p."""
-    return [_sentence(row, level) for row in contrasts.to_dict("records")]
+    write = _sentence if find_outcome(contrasts).is_scored else ratings.write_difference
+    return [write(row, level) for row in contrasts.to_dict("records")]
 
 
 def _sentence(row: dict[str, object], level: float) -> str:
@@ -44,13 +48,15 @@ def _float(value: object) -> float:
 
 
 def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
-    """Plot each contrast in percentage points with its interval, grouped by trial types.
+    """Plot each contrast in percentage points, or in levels, with its interval, grouped by trial types.
 
-    Left of the dotted line explanations lower accuracy. Names have two lines, so that a phone has room for both names
-    and intervals; simulated data are marked as such.
+    Left of the dotted line explanations lower accuracy or levels. Names have two lines, so that a phone has room for
+    both names and intervals; simulated data are marked as such.
     """
-    shown = contrasts[contrasts["points"].notna()]
-    bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
+    outcome = find_outcome(contrasts)
+    shown = contrasts[contrasts[outcome.difference].notna()]
+    bars = pd.DataFrame({"points": shown[outcome.difference], "low": shown[outcome.low], "high": shown[outcome.high]})
+    unit, form = ("points", ".1f") if outcome.is_scored else ("levels", ".2f")
     names = [write_whole_contrast(str(name)) for name in shown["contrast"]]
     places, ticks = _place_rows(names)
     color = plots.PALETTE[0]
@@ -64,7 +70,7 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
             text=names,
             customdata=bars[["low", "high"]].to_numpy(),
             hovertemplate=(
-                "%{text}: %{x:+.1f} points [%{customdata[0]:.1f}, %{customdata[1]:.1f}]"
+                f"%{{text}}: %{{x:+{form}}} {unit} [%{{customdata[0]:{form}}}, %{{customdata[1]:{form}}}]"
                 f"<extra>{coverage_text(level)} CI</extra>"
             ),
         )
@@ -74,9 +80,7 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
     figure.update_layout(height=100 + ROW * len(ticks), margin={"l": 10, "r": 20, "t": 20, "b": 50})
     if simulated:
         plots.mark(figure, MODES["sim"])
-    figure.update_xaxes(
-        title="Difference in accuracy<br>(percentage points)", gridcolor=plots.GRID, nticks=6, tickangle=0
-    )
+    figure.update_xaxes(title=TITLES[outcome.is_scored], gridcolor=plots.GRID, nticks=6, tickangle=0)
     return figure.update_yaxes(
         tickvals=list(ticks),
         ticktext=list(ticks.values()),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from study.analysis.models import intervals
 from study.analysis.models.records import Coefficient, MixedModel
@@ -14,6 +16,7 @@ from study.analysis.report.latex import write_table
 from study.analysis.words.cells import write_rounded
 
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
+WALD = float(norm.ppf(0.975))
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
@@ -28,7 +31,24 @@ def table(model: MixedModel) -> pd.DataFrame:
     Infinite estimates appear as infinity, without se, interval, z and p.
     """
     rows = [_row(c, model.limit(c)) for c in model.coefficients]
-    return pd.DataFrame(rows).assign(**intervals.wald(model)[["low", "high"]])[COLUMNS]
+    made = pd.DataFrame(rows).assign(**intervals.wald(model)[["low", "high"]])[COLUMNS]
+    return pd.concat([made, _tabulate_thresholds(model)], ignore_index=True) if model.thresholds else made
+
+
+def _tabulate_thresholds(model: MixedModel) -> pd.DataFrame:
+    """Tabulate the thresholds of an ordinal model as the coefficients; none is tested against 0."""
+    rows = [
+        (
+            f"threshold {c.term}",
+            c.estimate,
+            c.se,
+            c.estimate - WALD * (c.se or np.nan),
+            c.estimate + WALD * (c.se or np.nan),
+        )
+        for c in model.thresholds
+    ]
+    made = pd.DataFrame(rows, columns=COLUMNS[:5])
+    return made.assign(z=np.nan, p=np.nan, stars="", odds_ratio=np.nan)[COLUMNS]
 
 
 def tabulate_random(model: MixedModel) -> pd.DataFrame:
@@ -54,9 +74,10 @@ def _row(c: Coefficient, estimate: float) -> dict[str, object]:
 
 def latex(model: MixedModel) -> str:
     """Write Table 1 for LaTeX: term, estimate with its stars, standard error, z and p."""
+    named = [replace(c, term=f"threshold {c.term}", z=None, p=None) for c in model.thresholds]
     cells = [
         (words(c.term), _write_estimate(c, model.limit(c)), _write_number(c.se), _write_number(c.z), p_text(c.p))
-        for c in model.coefficients
+        for c in (*model.coefficients, *named)
     ]
     return write_table(("Term", "β", "SE", "z", "p"), cells)
 

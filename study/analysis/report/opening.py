@@ -16,6 +16,8 @@ from core.names import lower_first, upper_first
 from study.analysis.exploratory import slopes
 from study.analysis.models.sentences import LEVEL, alpha_text, coverage_text, describe_hypothesis, describe_p
 from study.analysis.planned.nested import NestedAnalysis, RatioTest
+from study.analysis.report import ratings
+from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_contrast
@@ -44,8 +46,7 @@ class Opening:
     size
         The size of the largest difference where none is claimed, and among how many it is the largest.
     contrasts
-        All of them, of the verdict's model: contrast, accuracy_more, accuracy_less, points, points_low, points_high
-        and p_holm among the columns.
+        All of them, of the verdict's model: contrast, p_holm and those of its outcome among the columns.
     """
 
     verdict: str
@@ -88,7 +89,7 @@ def write_opening(
             return None
         tests, contrasts = slopes.list_tests(compared, with_slopes=True), slopes.list_contrasts(compared)
     evident = next((test for test in tests if test.decisive_p is not None and test.decisive_p < level), None)
-    sizes = contrasts[contrasts["points_low"].notna()] if len(contrasts) else contrasts
+    sizes = contrasts[contrasts[find_outcome(contrasts).low].notna()] if len(contrasts) else contrasts
     clear = sizes[sizes["p_holm"] < level] if len(sizes) and (evident or not tests) else sizes.iloc[:0]
     row = _find_largest(clear if len(clear) else sizes)
     kind = "planned difference" if planned else "difference"
@@ -103,17 +104,19 @@ def write_opening(
 
 
 def _find_largest(contrasts: pd.DataFrame) -> pd.Series | None:
-    return contrasts.loc[contrasts["points"].abs().idxmax()] if len(contrasts) else None
+    return contrasts.loc[contrasts[find_outcome(contrasts).difference].abs().idxmax()] if len(contrasts) else None
 
 
 def _claim(row: pd.Series, task: Task, level: float) -> str:
     """Claim a difference: ``"Saliency maps raised correct predictions of the AI from 14% to 34% …"``."""
     pair, _, kinds = str(row["contrast"]).partition(", ")
+    where = f" where the AI {' or '.join(_WHERE[kind] for kind in kinds.split(' and '))}" if kinds else ""
+    if not task.is_scored:
+        return ratings.claim(row, where, level)
     more, less = map(format_condition, pair.split(" - "))
     compared = "" if pair.endswith(" - none") else f", compared with {lower_first(less)},"
     verb = "raised" if row["points"] > 0 else "lowered"
     before, after, points, interval = _write_numbers(row, level)
-    where = f" where the AI {' or '.join(_WHERE[kind] for kind in kinds.split(' and '))}" if kinds else ""
     return (
         f"{upper_first(more)}{compared} {verb} {lower_first(task.outcome)} from {before} to {after}{where}: "
         f"{points} percentage points ({interval})"
@@ -132,6 +135,8 @@ def _state_tests(tests: Sequence[RatioTest], evident: RatioTest | None, task: Ta
 
 def _describe_difference(row: pd.Series, level: float) -> str:
     """Describe a difference without a claim."""
+    if not find_outcome(row.index).is_scored:
+        return ratings.describe_difference(row, level)
     before, after, points, interval = _write_numbers(row, level)
     p = describe_p(None if np.isnan(row["p_holm"]) else float(row["p_holm"]))
     return (

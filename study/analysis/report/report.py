@@ -18,7 +18,7 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report import captions, composition, document, evidence, figures, model_table, reproduction
+from study.analysis.report import captions, composition, document, evidence, figures, model_table, ratings, reproduction
 from study.analysis.report.finding import HeadlineResult
 from study.analysis.report.manuscript.draft import list_tables, write_draft
 from study.analysis.report.manuscript.manuscript import Manuscript
@@ -142,8 +142,9 @@ class Report:
             self.tables,
             self.figure[0],
             results,
+            task=data.task,
             evidence=on_no_difference,
-            caption=captions.explain_figure_1(data.every),
+            caption=captions.explain_figure_1(data.every, data.task),
             label=label,
             level=said.level,
             simulated=data.has_simulated,
@@ -160,9 +161,15 @@ class Report:
             "sections": sections,
             "evidence": on_no_difference,
             "figures": document.embed_figures(sections),
-            "notes": [*said.omissions, *analysis.messages, *(f"Not shown. {line}" for line in absent)],
+            "notes": [
+                *said.omissions,
+                *analysis.messages,
+                *(f"Not shown. {line}" for line in absent),
+                *([] if data.task.is_scored else [ratings.SCRIPTS]),
+            ],
             "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
             "planned": plan is not None,
+            "scored": data.task.is_scored,
             "random": analysis.random,
             "references": captions.name_references(analysis.largest),
             "models": document.tabulate_models(analysis),

@@ -17,6 +17,7 @@ from study.analysis.planned import placebos
 from study.analysis.planned.analysis import PlannedAnalysis, list_contrasts
 from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_types
 from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
 from study.plan.covariates import COVARIATES
 from study.workspace.jinja import load_templates
@@ -49,7 +50,7 @@ def describe(
     level: float,
     made_from: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the contents of the rows and of both scripts, by name.
+    """Return the contents of the rows and of both scripts, by name; of ratings, of the rows alone.
 
     Parameters
     ----------
@@ -60,6 +61,8 @@ def describe(
     made_from
         Versions and hashes, for the scripts' heads.
     """
+    if not data.task.is_scored:
+        return {ROWS: csv_text(tabulate_rows(data))}
     model = analysis.largest
     wanted = list_contrasts(plan.plan) if plan is not None else placebos.list_all_default_contrasts(data)
     cells, left_out = list_cells(model, wanted, table)
@@ -98,7 +101,7 @@ def tabulate_rows(data: Responses) -> pd.DataFrame:
     codes, people = pd.factorize(every["participant"])
     width = len(str(len(people)))
     numbers = [f"p{code + 1:0{width}d}" for code in codes]
-    return every[[name for name in (*COLUMNS, *COVARIATES) if name in every]].assign(participant=numbers)
+    return every[[name for name in (*COLUMNS, LEVEL.column, *COVARIATES) if name in every]].assign(participant=numbers)
 
 
 def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame) -> tuple[list[Cell], list[str]]:

@@ -10,13 +10,19 @@ from core.errors import ForetellError
 from study.tasks import DEFAULT_TASK, TASKS, open_task
 from study.tasks.task import TWO, Task
 
-TASK, FIRST_CHOICE, CLASSES = "task", "first_choice", "n_classes"
+TASK, FIRST_CHOICE, CLASSES, LEVELS = "task", "first_choice", "n_classes", "n_levels"
 
 
 def name_task(frame: pd.DataFrame) -> Task:
     """Return the task that responses name, or the default one."""
     name = str(frame[TASK].iloc[0]) if TASK in frame else DEFAULT_TASK
-    return open_task(name, int(frame[CLASSES].iloc[0]) if CLASSES in frame else TWO)
+    return open_task(name, _read_first(frame, CLASSES) or TWO, _read_first(frame, LEVELS))
+
+
+def _read_first(frame: pd.DataFrame, name: str) -> int | None:
+    """Read the first number of a column; None where there is none."""
+    given = pd.to_numeric(frame[name], errors="coerce").iloc[0] if name in frame else None
+    return None if given is None or pd.isna(given) else int(given)
 
 
 def list_task_columns(frame: pd.DataFrame) -> tuple[str, ...]:

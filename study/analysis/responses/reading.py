@@ -24,6 +24,7 @@ from study.analysis.responses.faults import (
     list_task_columns,
     name_task,
 )
+from study.analysis.responses.levels import find_wrong_levels, list_required, read_levels, separate
 from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.analysis.responses.periods import list_period_columns
 from study.analysis.responses.places import list_place_columns
@@ -35,7 +36,7 @@ from study.workspace.tables import Comma, is_numeric, mark_missing, parse_number
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = (
     "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
-    "block", "n_training", "period", "rt_ms", "confidence",
+    "block", "n_training", "period", "level", "n_levels", "rt_ms", "confidence",
 )  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
@@ -57,10 +58,10 @@ class Responses:
     ----------
     frame
         One row per response: participant and category (text), trial_type (categorical, in the order of `TRIAL_TYPES`,
-        those that have responses), saliency, examples and correct (0/1 integers), condition (text); where given: trial,
-        mode (``"live"``, ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where
-        missing); task and n_classes, if they are not the default ones; first_choice, in tasks of two steps; n_training
-        in studies with blocks (tests alone); period, in studies within participants.
+        those that have responses), saliency, examples and correct (0/1 integers; where no response is right or wrong, a
+        whole number level instead of correct), condition (text); where given: trial, mode (``"live"``, ``"sim"`` or
+        ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing); task and n_classes, if
+        not the default ones; first_choice, in tasks of two steps; n_training with blocks (tests alone); period.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -189,25 +190,24 @@ def prepare(
     ForetellError
         All problems at once, each with where, what and remedy.
     """
-    renamed, problems = _rename_columns(frame, columns or {}, comma)
+    required = list_required(frame, columns or {}, REQUIRED)
+    renamed, problems = _rename_columns(frame, columns or {}, comma, required)
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some responses first."]
     if problems:
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
     renamed, trained = leave_out_training(renamed)
-    complete = renamed.dropna(subset=list(REQUIRED))
-    problems = list(_problems(complete))
-    if problems:
+    complete = renamed.dropna(subset=list(required))
+    if problems := list(_problems(complete)):
         raise _refusal(name, problems)
     tidy = _tidy(complete)
     if problems := list(_contradictions(tidy)):
         raise _refusal(name, problems)
     misled = tidy["condition"].isin(list_separate_conditions())
     if misled.all():
-        raise _refusal(
-            name, ["Every response is from a condition outside the two factors: there is nothing to compare it with."]
-        )
+        outside = "Every response is from a condition outside the two factors: there is nothing to compare it with."
+        raise _refusal(name, [outside])
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
     used = {(columns or {}).get(ours, ours) for ours in renamed}
     words = describe_missing_words({column: n for column, n in (missing_words or {}).items() if column in used})
@@ -217,13 +217,12 @@ def prepare(
 
 
 def _refusal(name: str, problems: list[str]) -> ForetellError:
-    if len(problems) == 1:
-        return ForetellError(f"{name}: {problems[0]}")
-    return ForetellError(f"{name}: {len(problems)} problems.\n" + "\n".join(f"- {problem}" for problem in problems))
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return ForetellError(f"{name}: " + (problems[0] if len(problems) == 1 else f"{len(problems)} problems.\n{listed}"))
 
 
 def _rename_columns(
-    frame: pd.DataFrame, columns: Mapping[str, str], comma: Comma | None
+    frame: pd.DataFrame, columns: Mapping[str, str], comma: Comma | None, required: Sequence[str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return our columns under our names, and the problems found."""
     problems = [
@@ -233,14 +232,14 @@ def _rename_columns(
     ]
     sources = {ours: columns.get(ours, ours) for ours in REQUIRED + OPTIONAL}
     for ours, theirs in sources.items():
-        if theirs not in frame.columns and (ours in REQUIRED or ours in columns):
+        if theirs not in frame.columns and (ours in required or ours in columns):
             problems.append(_describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
     present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
-    return pd.DataFrame(present).reset_index(drop=True), []
+    return separate(pd.DataFrame(present).reset_index(drop=True), required), []
 
 
 def _describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
@@ -259,7 +258,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
             f"Column 'trial_type' has the unknown value{'s' if len(unknown) > 1 else ''} "
             f"{', '.join(repr(u) for u in unknown[:5])}: use {', '.join(TRIAL_TYPES)}."
         )
-    for name in FLAGS:
+    for name in (flag for flag in FLAGS if flag in frame):
         wrong = frame[name][read_flags(frame[name]).isna()]
         if len(wrong):
             yield (
@@ -271,8 +270,9 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
         yield "Column 'participant' names only one participant: the models compare participants, so add others."
-    outcome = read_flags(frame["correct"])
-    if outcome.notna().all() and outcome.nunique() < 2:
+    yield from find_wrong_levels(frame)
+    outcome = read_flags(frame["correct"]) if "correct" in frame else None
+    if outcome is not None and outcome.notna().all() and outcome.nunique() < 2:
         right = "correct" if outcome.iloc[0] == 1 else "incorrect"
         yield (
             f"Column 'correct' never varies: every response is {right}, so there is nothing to model. Collect more "
@@ -328,7 +328,8 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
             "participant": frame["participant"].astype(str),
             "category": frame["category"].astype(str),
             "trial_type": _code_trial_types(frame["trial_type"].astype(str)),
-            **{flag: read_flags(frame[flag]).astype(np.int64) for flag in FLAGS},
+            **{flag: read_flags(frame[flag]).astype(np.int64) for flag in FLAGS if flag in frame},
+            **read_levels(frame),
         }
     )
     coded = _code_condition(tidy)
@@ -346,5 +347,4 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:
     """Code trial types as a factor of those that have responses: an empty level would take another one's name."""
-    present = set(kinds)
-    return pd.Categorical(kinds, categories=[kind for kind in TRIAL_TYPES if kind in present])
+    return pd.Categorical(kinds, categories=[kind for kind in TRIAL_TYPES if kind in set(kinds)])

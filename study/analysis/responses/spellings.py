@@ -24,6 +24,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "block": (),
     "n_training": ("trainingimages", "ntrainingimages"),
     "period": (),
+    "level": ("rating", "likert"),
+    "n_levels": ("nlevels",),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),
     "confidence": ("certainty",),
 }

@@ -75,6 +75,9 @@ HEADINGS: Mapping[str, str] = {
     # participants and conditions
     "people": "Participants",
     "between": "Group",
+    "level_less": "Mean level 2",
+    "level_more": "Mean level 1",
+    "level_difference": "Levels",
     "accuracy_less": "Accuracy 2",
     "accuracy_more": "Accuracy 1",
     "points": "% points",

@@ -150,16 +150,19 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
-        "and highlight whether the marked place is in the region of the heatmap",
+        "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
+        "the statement",
         lambda one: one.task.name_choice(one.trial, one.row["choice"]),
-        values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside",
+        values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
+        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
-        "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside",
-        lambda one: int(one.row["choice"] in one.task.find_right(one.trial)),
+        "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside. Empty for "
+        "rating, where no response is right or wrong",
+        lambda one: int(one.row["choice"] in one.task.find_right(one.trial)) if one.task.is_scored else None,
         values="0, 1",
     ),
     Column(
@@ -222,9 +225,9 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column(
         "level",
         "of agreement, the level of choice on the scale: 1 fairly confident that the AI is wrong, 4 that it is right; "
-        "empty in other tasks",
+        "of rating, 1 is the strongest disagreement; empty in other tasks",
         lambda one: one.task.find_level(one.row["choice"]),
-        values="1 to 4",
+        values="1 to 4; 1 to n_levels",
         dtype=WHOLE,
     ),
     Column(
@@ -283,6 +286,13 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     ),
     *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
     *(_read_score(score) for score in SCORES),
+    Column(
+        "n_levels",
+        "of rating, how many levels the scale has; empty in other tasks",
+        lambda one: None if one.task.is_scored else one.task.count,
+        values="3 to 7",
+        dtype=WHOLE,
+    ),
 )
 
 
@@ -306,7 +316,8 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
         )
         for study_hash, one in manifests.items()
     }
-    return tabulate(
+    made = tabulate(
         COLUMNS,
         (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], *asked[row["study_hash"]]) for row in rows),
     )
+    return made if all(task.is_scored for task, *_ in asked.values()) else made.astype({"correct": WHOLE})

@@ -37,12 +37,15 @@ def spread_orders(participants: pd.DataFrame) -> pd.DataFrame:
 def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
     """Tabulate ``condition, begun, done, responses, accuracy`` (share of correct responses) and ``median_rt_ms``.
 
-    Without responses in training. Participants who see all conditions count in each.
+    Without responses in training. Participants who see all conditions count in each. Where no response is right or
+    wrong, ``mean_level`` is in the place of ``accuracy``.
     """
     responses = responses[responses["block"] != "training"]
     given = spread_orders(participants[participants["condition"].notna()]).groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
+    is_rated = bool(len(responses)) and bool(responses["correct"].isna().all())
+    averaged = {"mean_level": ("level", "mean")} if is_rated else {"accuracy": ("correct", "mean")}
     summary = responses.groupby("condition").agg(
-        responses=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")
+        responses=("correct", "size"), **averaged, median_rt_ms=("rt_ms", "median")
     )
     return people_of.join(summary).fillna({"responses": 0}).astype({"responses": int}).reset_index()

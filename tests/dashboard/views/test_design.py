@@ -149,20 +149,6 @@ def test_blocks_of_training_and_test_are_a_choice(open_page: Open, mine: Path) -
     assert StudyDraft.read(mine).get("blocks") is MISSING
 
 
-def test_every_condition_for_each_participant_is_a_choice(open_page: Open, mine: Path) -> None:
-    """Catches a switch that does not write, a number of trials that no participant has, and “per condition” for all."""
-    app = open_page(study="mine", part="Trials")
-    (switch,) = (one for one in app.toggle if one.key == "design.mine.allocation.within")
-    switch.set_value(True)
-    settle(app)
-    assert StudyDraft.read(mine).get("allocation.within") is True
-    said = " ".join(one.value for one in app.markdown)
-    assert "**24 trials** for each participant: 6 in each of 4 conditions, drawn from 30 (10 categories" in said
-    labels = [one.label for one in open_page(study="mine", part="Plan").number_input]
-    assert "Participants, each in every condition" in labels
-    assert "Participants per condition" not in labels
-
-
 def test_the_threshold_is_asked_for_where_it_is_used(open_page: Open, mine: Path) -> None:
     """Catches a setting without effect: only the policy First stops at a probability."""
     for policy in ("best", "first"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from dashboard.design.plan import INTERCEPTS, SLOPES
 from study.plan import config
+from study.plan.draft import StudyDraft
 from study.plan.preregistration import NESTED
 from tests.dashboard.views.conftest import Open
 from tests.dashboard.views.test_design import named, settle
@@ -74,3 +75,17 @@ def test_interim_analyses_of_ones_own_sizes_and_bounds(open_page: Open, mine: Pa
         settle(app)
         assert any("are not sizes of interim analyses" in one.value for one in app.error)
     assert read_plan(mine) == plan
+
+
+def test_every_condition_for_each_participant_is_a_choice(open_page: Open, mine: Path) -> None:
+    """Catches a switch that does not write, a number of trials that no participant has, and “per condition” for all."""
+    app = open_page(study="mine", part="Trials")
+    (switch,) = (one for one in app.toggle if one.key == "design.mine.allocation.within")
+    switch.set_value(True)
+    settle(app)
+    assert StudyDraft.read(mine).get("allocation.within") is True
+    said = " ".join(one.value for one in app.markdown)
+    assert "**24 trials** for each participant: 6 in each of 4 conditions, drawn from 30 (10 categories" in said
+    labels = [one.label for one in open_page(study="mine", part="Plan").number_input]
+    assert "Participants, each in every condition" in labels
+    assert "Participants per condition" not in labels

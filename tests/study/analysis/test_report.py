@@ -180,7 +180,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
     models = ("Nested models", "Table 1: the interaction model", "Random effects of the interaction model")
-    titles = ("Contrasts", figures.TITLE, *models, "Exclusions")
+    titles = ("Contrasts", figures.TITLES[True], *models, "Exclusions")
     assert re.findall(r"<h2 id=[^>]*>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
         *[(name, "planned") for name in titles],
         ("With and without random slopes", "exploratory"),

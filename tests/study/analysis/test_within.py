@@ -124,8 +124,8 @@ def test_the_planned_slopes_are_those_that_the_design_needs(carrying: Responses)
 def test_results_say_the_design(carrying: Responses) -> None:
     """Catches a count of 160 participants, a figure read by its overlaps, and a plan that waits for more of them."""
     assert list_facts(carrying, None, None)["Participants"] == "40, each in all 4 conditions"
-    assert "differences are more precise than the overlap" in explain_figure_1(carrying.every)
-    assert explain_figure_1(carrying.frame[carrying.frame["condition"] == "none"]) == FIGURE_1
+    assert "differences are more precise than the overlap" in explain_figure_1(carrying.every, carrying.task)
+    assert explain_figure_1(carrying.frame[carrying.frame["condition"] == "none"], carrying.task) == FIGURE_1
     kept = keep(carrying, AnalysisPlan(participants=40))
     assert kept.stopping == "The planned 40 participants, each in every condition, were reached after exclusions."
     assert "40 of the 60 planned participants (after" in keep(carrying, AnalysisPlan(participants=60)).stopping

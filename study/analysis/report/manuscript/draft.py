@@ -15,6 +15,7 @@ from study.analysis.report.headline import forest
 from study.analysis.report.manuscript.findings import write_results
 from study.analysis.report.manuscript.manuscript import Manuscript, ManuscriptFigure, ManuscriptTable
 from study.analysis.report.manuscript.method import write_method
+from study.analysis.responses.outcome import find_outcome
 from study.bundle import Manifest
 
 
@@ -34,9 +35,11 @@ def write_draft(
         tables["table1"].drop(columns=["stars", "odds_ratio"]),
         captions.explain_table_1(model).partition(" * ")[0],
     )
-    caption = captions.explain_figure_1(finding.data.every)
+    task = finding.data.task
+    heading = f"{'Accuracy' if task.is_scored else 'Mean Level'} by Condition and Trial Type"
+    caption = captions.explain_figure_1(finding.data.every, task)
     figures = [
-        ManuscriptFigure("Accuracy by Condition and Trial Type", accuracy, caption, "figure1.svg"),
+        ManuscriptFigure(heading, accuracy, caption, "figure1.svg"),
         *_draw_contrasts(finding),
     ]
     shown = [*list_tables(finding, tables).values(), coefficients]
@@ -45,20 +48,21 @@ def write_draft(
 
 def _draw_contrasts(finding: HeadlineResult) -> list[ManuscriptFigure]:
     """Draw the contrasts, where any has an estimate."""
-    if finding.contrasts.empty or finding.contrasts["points"].isna().all():
+    outcome = find_outcome(finding.contrasts)
+    if finding.contrasts.empty or finding.contrasts[outcome.difference].isna().all():
         return []
     drawn = forest(finding.contrasts, finding.level, simulated=finding.data.has_simulated)
     note = f"Marks are differences, with their {coverage_text(finding.level)} intervals, uncorrected."
-    return [ManuscriptFigure("Differences in Accuracy Between Conditions", drawn, note, "contrasts.svg")]
+    heading = f"Differences in {'Accuracy' if outcome.is_scored else 'the Mean Level'} Between Conditions"
+    return [ManuscriptFigure(heading, drawn, note, "contrasts.svg")]
 
 
 def list_tables(finding: HeadlineResult, tables: Mapping[str, pd.DataFrame]) -> dict[str, ManuscriptTable]:
     """List the tables of a manuscript by the names of their files, those without rows left out."""
-    analysis, coverage = finding.analysis, coverage_text(finding.level)
+    analysis, coverage, is_scored = finding.analysis, coverage_text(finding.level), finding.data.task.is_scored
+    explained = captions.explain_models(analysis.random, is_scored=is_scored)
     made = {
-        "models": ManuscriptTable(
-            "Model Comparisons", tables["models"], captions.explain_models(analysis.random), captions.MODELS
-        ),
+        "models": ManuscriptTable("Model Comparisons", tables["models"], explained, captions.MODELS),
         "random_effects": ManuscriptTable(
             "Random Effects of the Largest Model", tables["random_effects"], captions.RANDOM_EFFECTS
         ),
@@ -66,6 +70,6 @@ def list_tables(finding: HeadlineResult, tables: Mapping[str, pd.DataFrame]) -> 
     contrasts = tables["contrasts"]
     if contrasts.empty:
         return made
-    shown = contrasts[list(captions.ACCURACY_COLUMNS)]
-    note = captions.explain_contrasts(finding.level)
+    shown = contrasts[list(captions.choose_columns(contrasts)[0])]
+    note = captions.explain_contrasts(finding.level, is_scored=is_scored)
     return {"contrasts": ManuscriptTable("Contrasts", shown, note, captions.CONTRASTS, coverage), **made}

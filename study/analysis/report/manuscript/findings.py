@@ -7,7 +7,9 @@ import re
 import pandas as pd
 
 from study.analysis.models.sentences import coverage_text, describe_p, keep_whole
+from study.analysis.report import ratings
 from study.analysis.report.finding import HeadlineResult
+from study.analysis.responses.outcome import find_outcome
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
@@ -36,6 +38,8 @@ def style(sentence: str) -> str:
 def _write_contrast(row: dict[str, object], level: float) -> str:
     """Write a contrast with accuracies, difference, interval and test."""
     values = pd.Series(row)
+    if not find_outcome(row).is_scored:
+        return style(ratings.write_paragraph(row, level))
     name = write_whole_contrast(str(row["contrast"]))
     if pd.isna(values["points"]):
         return f"{name}: cannot be estimated from these data."

@@ -16,6 +16,7 @@ from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.accuracies import order
+from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
 from study.conditions import format_condition
@@ -23,6 +24,7 @@ from study.plan.covariates import COVARIATES
 from study.plan.orders import count_within, is_within, list_orders
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 from study.plan.procedure import Blocks, procedure_of
+from study.tasks import find_task
 
 RECRUITED = "[Add where and how participants were recruited, their age and gender, what they were paid, and consent.]"
 STUDY = "[Add the network, the images and the number of trials: the study was not named in this analysis.]"
@@ -108,7 +110,8 @@ def _count_trials(manifest: Manifest) -> list[str]:
     counts = {kind: sum(trial.trial_type == kind for trial in trials) for kind in TRIAL_TYPES}
     kinds = _join([f"{count} with the {TYPE_LABELS[kind]}" for kind, count in counts.items() if count])
     practice = len(manifest.practice)
-    before = f", after {_count(practice, 'practice trial')} with feedback" if practice else ""
+    told = " with feedback" if find_task(manifest.config).is_scored else ""
+    before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
     categories = len({trial.target for trial in trials})
     blocks = procedure_of(manifest).blocks
     number = count_within(manifest) if is_within(manifest) else len(trials)
@@ -192,6 +195,11 @@ def _describe_task(data: Responses, manifest: Manifest) -> str:
     question = manifest.texts.get("question", "")
     asked = f"On each trial participants were asked: “{question}” " if question else ""
     chance = data.task.explain_chance()
+    if not data.task.is_scored:
+        levels = ", ".join(choice.replace("_", " ") for choice in data.task.choices or ())
+        return (
+            f"{asked}They responded on a scale of {data.task.count} levels ({levels}). No response was right or wrong."
+        )
     return f"{asked}A response was correct if {data.task.meaning.partition(':')[0]}. {chance}".strip()
 
 
@@ -204,8 +212,8 @@ def _describe_analysis(
             *_describe_covariates(plan),
             *analysis.reduction,
             *_describe_tests(analysis, level),
-            f"Contrasts of the largest model are differences in accuracy, averaged over its random effects. Their "
-            f"{coverage_text(level)} intervals are uncorrected; their *p* values are corrected for the number of "
+            f"Contrasts of the largest model are {_name_differences(analysis)}, averaged over its random effects. "
+            f"Their {coverage_text(level)} intervals are uncorrected; their *p* values are corrected for the number of "
             "contrasts (Holm, 1979).",
             _describe_plan(plan, manifest),
             f"Foretell made the analysis with Python {platform.python_version()} and glmm {version('glmm')}.",
@@ -216,10 +224,21 @@ def _describe_analysis(
 def _describe_models(analysis: NestedAnalysis) -> str:
     fixed = _join([f"`{model.formula}` ({name})" for name, model in analysis.models.items()])
     slopes = " (Barr et al., 2013)" if has_slopes(analysis.largest.formula) else ""
+    if analysis.largest.family == LEVEL.family:
+        return (
+            f"The level of a response was analysed by cumulative-logit mixed models{slopes} (McCullagh, 1980), fitted "
+            f"by maximum likelihood with the Laplace approximation: {fixed}."
+        )
     return (
         f"Whether a response was correct was analysed by logistic mixed models{slopes}, fitted by maximum likelihood "
         f"with the Laplace approximation: {fixed}."
     )
+
+
+def _name_differences(analysis: NestedAnalysis) -> str:
+    if analysis.largest.family == LEVEL.family:
+        return "odds ratios of a higher level and differences between mean levels"
+    return "differences in accuracy"
 
 
 def _describe_covariates(plan: PlannedAnalysis | None) -> list[str]:

@@ -23,6 +23,10 @@ PUBLICATIONS = {
         "linear mixed models. *Journal of Memory and Language*, *94*, 305–315. "
         "https://doi.org/10.1016/j.jml.2017.01.001"
     ),
+    "McCullagh, 1980": (
+        "McCullagh, P. (1980). Regression models for ordinal data. *Journal of the Royal Statistical Society: Series "
+        "B*, *42*(2), 109–142. https://doi.org/10.1111/j.2517-6161.1980.tb01109.x"
+    ),
     "Satterthwaite, 1946": (
         "Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. *Biometrics "
         "Bulletin*, *2*(6), 110–114. https://doi.org/10.2307/3002019"

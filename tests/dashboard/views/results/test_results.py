@@ -51,7 +51,7 @@ def labels(app: AppTest) -> list[str]:
 def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
     choose(app, "Main")
     assert [heading.value.partition(" :")[0] for heading in app.header] == [
-        "Do explanations help participants predict the AI?", figures.TITLE, "Data and exclusions",
+        "Do explanations help participants predict the AI?", figures.TITLES[True], "Data and exclusions",
     ]  # fmt: skip
     assert {m.label: m.value for m in app.metric} == {
         "Participants": "24",
