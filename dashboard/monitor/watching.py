@@ -20,7 +20,7 @@ from dashboard.shared.unblinding import ask_reason
 from study.collection.access.permissions import Permission
 from study.collection.monitor import STEP_NS, Monitor, Where
 from study.collection.status import StudyStatus
-from study.conditions import format_condition
+from study.conditions import ORDER_MARK, format_condition
 
 MIB = 1 << 20
 LEAST_STEPS = 12
@@ -143,9 +143,11 @@ def show_counts(seen: Monitor) -> None:
 
 
 def show_allocation(seen: Monitor) -> None:
-    """Show the quotas by condition."""
+    """Show the quotas by condition, or by order of conditions where each participant sees all of them."""
     st.header("Quotas", anchor=False)
-    st.table(_write_conditions(seen.places).rename(columns=QUOTAS), border="horizontal", hide_index=True)
+    has_orders = seen.places["condition"].str.contains(ORDER_MARK, regex=False).any()
+    words = QUOTAS | ({"condition": "Order of conditions"} if has_orders else {})
+    st.table(_write_conditions(seen.places).rename(columns=words), border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:

@@ -17,7 +17,7 @@ from study.analysis.responses.outcome import find_outcome
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
-TITLES = {True: "Difference in accuracy<br>(percentage points)", False: "Difference in the mean level<br>(levels)"}
+TITLES = {True: "Difference in accuracy<br>(percentage points)", False: "Difference in mean level<br>(levels)"}
 ROW = 36
 """Height of one line of the forest plot, px."""
 

@@ -71,6 +71,18 @@ def test_without_participants_the_next_step_is_said(workspace: Path) -> None:
     assert "Completed" in [metric.label for metric in app.metric]
 
 
+def test_the_places_of_a_study_within_participants_are_orders(workspace: Path) -> None:
+    """Catches orders of all conditions that are called conditions."""
+    config = {"allocation": {"within": True, "per_condition": 2}}
+    options = {"trials": 12, "practice": 0, "conditions": ("none", "saliency"), "config": config}
+    folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", **options)
+    service.get_service().researcher.open_study(folder, 2)
+    quotas = AppTest.from_function(script).run().table[0].value
+    expected = ["No explanation, then saliency maps", "Saliency maps, then no explanation"]
+    assert sorted(quotas["Order of conditions"]) == expected
+    assert quotas["Quota"].tolist() == [1, 1]
+
+
 def test_a_closed_study_offers_no_link(workspace: Path) -> None:
     """Catches the advice to send a link that tells participants that the study has ended."""
     folder = write_bundle(workspace / "bundles" / "n-0123456789ab", name="n", trials=6, practice=0)
@@ -141,7 +153,8 @@ def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
     assert "requires a reason" in opened.error[0].value
     opened.text_input(key="unblind_reason").set_value("the board asks")
     next(button for button in opened.button if button.label == "Unblind and log").click().run()
-    assert list(opened.dataframe[-1].value.columns) == list(watching.OUTCOMES)  # each has its heading
+    named = [column for column in watching.OUTCOMES if column != "mean_level"]  # of ratings
+    assert list(opened.dataframe[-1].value.columns) == named  # each has its heading
 
 
 def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) -> None:

@@ -93,7 +93,7 @@ def test_planned_models_are_those_of_clmm(tmp_path: Path) -> None:
 def test_a_planted_effect_has_its_sign_and_scale() -> None:
     """Catches an odds ratio upside down, and levels counted from the wrong end; the truth is known.
 
-    One simulated study says nothing about bias or coverage: that the estimates are those of `ordinal::clmm` is tested above.
+    One study says nothing about bias or coverage; that the estimates are those of `ordinal::clmm` is tested above.
     """
     table = analyse().contrasts
     assert ((np.log(table["odds_ratio"]) - EFFECT).abs() < 4 * table["se"]).all()
