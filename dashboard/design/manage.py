@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,9 +81,16 @@ def _ask_pilot(path: Path) -> None:
         f"A pilot is a study of its own, {pilot}, with the same trials and fewer participants. Its responses stay out "
         f"of this study, and {path.stem} will turn away its participants, by the ID in their link."
     )
-    label = SIZE_WITHIN.label if read_now(path, WITHIN.place) is True else "Participants per condition"
-    st.number_input(label, 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
+    st.number_input(_name_size(path), 1, 100, studyfiles.PILOT_SIZE, key="pilot_size")
     st.button("Make the pilot", key="pilot_go", on_click=_make_pilot, args=(path,))
+
+
+def _name_size(path: Path) -> str:
+    """Name the field of a pilot's size; a file that cannot be read still opens, as text."""
+    with contextlib.suppress(ForetellError):
+        if read_now(path, WITHIN.place) is True:
+            return SIZE_WITHIN.label
+    return "Participants per condition"
 
 
 def _make_pilot(path: Path) -> None:

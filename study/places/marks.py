@@ -12,7 +12,6 @@ from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from core.errors import ForetellError
 from study.places.grid import SIDE, Floats, Mask, decode_cells, encode_cells
@@ -159,6 +158,8 @@ def read_mark(kind: Kind, text: str) -> Mark:
 
 def correlate_ranks(one: Floats, other: Floats) -> float | None:
     """Compute Spearman's correlation of two arrays, ties at their mean rank; None where one of them is constant."""
+    from scipy.stats import rankdata  # half a second of a first start, which does not need it
+
     a, b = (rankdata(values, axis=None) for values in (one, other))
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))

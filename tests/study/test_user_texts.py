@@ -123,6 +123,7 @@ show_text(Path({str(path)!r}))
 
 
 OWN = {
+    "core/network/timing.py",
     "core/userfiles.py",
     "dashboard/cli/bench.py",
     "dashboard/cli/concepts.py",

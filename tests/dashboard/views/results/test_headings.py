@@ -157,7 +157,7 @@ def test_what_nobody_described_reads_as_words() -> None:
     app = AppTest.from_function(page).run()
     assert headings(app) == {"later": ["Hours slept", "Condition"]}
     assert "`hours_slept`" in app.dataframe[0].proto.columns
-    assert "Condition the participant was allocated to" in app.dataframe[0].proto.columns
+    assert "Condition of the trial: of all of a participant" in app.dataframe[0].proto.columns
 
 
 def test_a_share_called_p_is_not_printed_as_a_p_value() -> None:
