@@ -20,7 +20,7 @@ from dashboard.shared.unblinding import ask_reason
 from study.collection.access.permissions import Permission
 from study.collection.monitor import STEP_NS, Monitor, Where
 from study.collection.status import StudyStatus
-from study.conditions import ORDER_MARK, format_condition
+from study.conditions import format_condition, name_place
 
 MIB = 1 << 20
 LEAST_STEPS = 12
@@ -58,7 +58,7 @@ OUTCOMES: dict[str, Any] = {
 }
 """The columns of the table of outcomes, in the words of the page."""
 QUOTAS = {
-    "condition": "Condition", "places": "Quota", "open": "Free", "held": "In progress", "done": "Completed"
+    "places": "Quota", "open": "Free", "held": "In progress", "done": "Completed"
 }  # fmt: skip
 """The columns of the table of quotas, in the words of the page."""
 PAGES = {
@@ -145,8 +145,7 @@ def show_counts(seen: Monitor) -> None:
 def show_allocation(seen: Monitor) -> None:
     """Show the quotas by condition, or by order of conditions where each participant sees all of them."""
     st.header("Quotas", anchor=False)
-    has_orders = seen.places["condition"].str.contains(ORDER_MARK, regex=False).any()
-    words = QUOTAS | ({"condition": "Order of conditions"} if has_orders else {})
+    words = QUOTAS | {"condition": name_place(next(iter(seen.places["condition"]), ""))}
     st.table(_write_conditions(seen.places).rename(columns=words), border="horizontal", hide_index=True)
 
 

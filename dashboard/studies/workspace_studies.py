@@ -15,7 +15,7 @@ from dashboard.shared.keys import build_key
 from study.bundle import Bundle
 from study.collection.researcher import Researcher
 from study.collection.status import StudyStatus
-from study.conditions import ORDER_MARK, format_condition
+from study.conditions import format_condition, name_place
 from study.plan import config
 from study.plan.templates import TEMPLATES, templates
 from study.workspace.jinja import load_templates
@@ -190,7 +190,7 @@ def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.Dat
     places = status.slots.get("live", {})
     rows = [
         {
-            "Order of conditions" if ORDER_MARK in condition else "Condition": format_condition(condition),
+            name_place(condition): format_condition(condition),
             "Quota": sum(places.get(condition, {}).values()),
             "Started": sum(live.get(condition, {}).values()),
             "Completed": live.get(condition, {}).get("done", 0),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +18,7 @@ from core.network.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare
+from study.building.check import find_shortage
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import PlannedTrial, TrialPlan, make_planner, refuse_uncovered
@@ -29,7 +29,6 @@ from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import read_frozen
 from study.plan.covariates import check_trials
-from study.plan.orders import find_shortage
 from study.plan.texts import complete_texts
 from study.workspace.files import gather_results, write_whole
 from study.workspace.provenance import code_digest
@@ -60,14 +59,8 @@ def build(path: Path, home: Path, progress: Progress = silent, *, device: str | 
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
     planner = make_planner(sources, cache, progress)
     material, plan = planner.material, planner.plan(progress)
-    if not plan.trials:
-        raise ForetellError(plan.refusal)
-    if sources.config.blocks is not None and (shortage := sources.config.blocks.find_shortage(len(plan.trials))):
+    if shortage := find_shortage(plan, sources.config):
         raise ForetellError(shortage)
-    if sources.config.allocation.within:
-        counts = Counter[str](trial.candidate.trial_type for trial in plan.trials)
-        if shortage := find_shortage(counts, sources.config.conditions):
-            raise ForetellError(shortage)
     refuse_uncovered(sources, plan)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"

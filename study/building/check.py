@@ -29,7 +29,8 @@ from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_s
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
-from study.plan.orders import describe_division, find_shortage
+from study.plan import orders
+from study.plan.config import StudyConfig
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
@@ -164,7 +165,7 @@ def _check_plan(
     return StudyCheck(
         sets,
         notes,
-        tuple(_list_shortages(plan, sources)),
+        tuple(filter(None, [find_shortage(plan, sources.config)])),
         supply,
         len(plan.trials),
         seconds,
@@ -224,7 +225,7 @@ def _plan_warnings(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     config, made = sources.config, [(str(one.candidate.target), one.candidate.trial_type) for one in plan.trials]
     within = config.allocation.within
     omission = random_effects.planned_omission(config.plan.models, config.conditions, made, within=within)
-    if within and (division := describe_division(_count_types(plan), config.conditions)):
+    if within and (division := orders.describe_division(_count_types(plan), config.conditions)):
         yield division
     if omission is not None:
         yield omission
@@ -256,14 +257,13 @@ def _method_notes(sources: Sources) -> Iterator[str]:
         yield f"The time that {sources.method.__name__} takes for its heatmaps is not in this estimate."
 
 
-def _list_shortages(plan: TrialPlan, sources: Sources) -> Iterator[str]:
-    blocks = sources.config.blocks
+def find_shortage(plan: TrialPlan, config: StudyConfig) -> str:
+    """Find why the trials that were made are too few for the study, and say it; empty where they suffice."""
     if not plan.trials:
-        yield plan.refusal
-    elif blocks is not None and (shortage := blocks.find_shortage(len(plan.trials))):
-        yield shortage
-    elif sources.config.allocation.within:
-        yield from filter(None, [find_shortage(_count_types(plan), sources.config.conditions)])
+        return plan.refusal
+    if config.blocks is not None:
+        return config.blocks.find_shortage(len(plan.trials))
+    return orders.find_shortage(_count_types(plan), config.conditions) if config.allocation.within else ""
 
 
 def _count_types(plan: TrialPlan) -> Counter[str]:

@@ -43,6 +43,11 @@ def format_condition(name: str) -> str:
     return ", then ".join([first, *map(lower_first, others)])
 
 
+def name_place(place: str) -> str:
+    """Name what participants are allocated to, for a heading: a condition, or an order of all of them."""
+    return "Order of conditions" if ORDER_MARK in place else "Condition"
+
+
 def placebos() -> tuple[str, ...]:
     """List the conditions whose explanations say nothing about the AI's prediction."""
     return tuple(name for name, condition in CONDITIONS.usable() if condition.placebo)

@@ -11,6 +11,7 @@ import numpy as np
 
 from study.bundle import Manifest, Trial
 from study.plan.procedure import Blocks, procedure_of
+from study.plan.texts import fill_placeholders
 
 BlockKind = Literal["training", "test"]
 MARK = "block"
@@ -105,8 +106,8 @@ def describe_block(screen: Mapping[str, Any], manifest: Manifest, texts: Mapping
     said: dict[str, Any] = {"reveals": place.kind == "training" and blocks.feedback}
     if place.place == 1:
         said["opening"] = {
-            "title": _fill(texts[f"{place.kind}_title"], values),
-            "text": "\n\n".join(_fill(texts[key], values) for key in _list_keys(place.kind, blocks)),
+            "title": fill_placeholders(texts[f"{place.kind}_title"], values),
+            "text": "\n\n".join(fill_placeholders(texts[key], values) for key in _list_keys(place.kind, blocks)),
         }
     return said | {"reservoir": place.kind == "test" and blocks.reservoir}
 
@@ -122,12 +123,6 @@ def _list_keys(kind: BlockKind, blocks: Blocks) -> list[str]:
     if kind == "training":
         return ["training", *(["training_feedback"] if blocks.feedback else [])]
     return ["test", *(["test_reservoir"] if blocks.reservoir else [])]
-
-
-def _fill(text: str, values: Mapping[str, int]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    return text
 
 
 def count_trials(manifest: Manifest) -> int:

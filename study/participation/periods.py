@@ -19,7 +19,7 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.allocation import Slot
 from study.plan.orders import count_by_type, find_shortage, is_within, list_orders, read_order, write_order
-from study.plan.texts import apply_condition_words, describe_condition
+from study.plan.texts import apply_condition_words, describe_condition, fill_placeholders
 
 MARK = "period"
 """Key of a screen under which the period of its trial is: never sent to the page, as it names the condition."""
@@ -115,10 +115,10 @@ def describe_period(
     if not is_sealed:
         said["texts"] = {key: words[key] for key in ("map_legend", "examples_legend")}
     if is_later_opening(screen):
-        values = {"number": str(period.number), "total": str(len(manifest.conditions))}
+        values = {"number": period.number, "total": len(manifest.conditions)}
         shown = [] if is_sealed else [describe_condition(words, condition) or words["period_none"]]
         said["opening"] = {
-            "title": _fill(words["period_title"], values),
+            "title": fill_placeholders(words["period_title"], values),
             "text": "\n\n".join([words["period"], *shown]),
         }
     return said
@@ -127,12 +127,6 @@ def describe_period(
 def is_later_opening(screen: Mapping[str, Any]) -> bool:
     """Whether the trial of a screen is the first of a period but the participant's first."""
     return (period := read_period(screen)) is not None and period.opens and period.number > 1
-
-
-def _fill(text: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
 
 
 def hide_period(screen: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,13 @@ def explain_placeholders(key: str, text: str) -> str:
     return f"participants would read {', '.join(unknown)} as it is written: {offered}."
 
 
+def fill_placeholders(text: str, values: Mapping[str, object]) -> str:
+    """Fill the placeholders of a text, such as ``{number}``, with values by their names."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
 def warn_of_placeholders(own: Mapping[str, str]) -> list[str]:
     """Return a sentence for each of a study's own texts with placeholders that it does not have."""
     explained = {key: explain_placeholders(key, text) for key, text in own.items()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import time
 import uuid
 from typing import Any
 
 import httpx
 from playwright.sync_api import BrowserContext, Page, Request
 
+from tests.conftest import PATIENCE_S
 from tests.server import Server
 
 TOUCH_MS = 260  # an answer is taken from 200 ms after onset on
@@ -60,6 +63,14 @@ def keep_traffic(context: BrowserContext) -> list[str]:
 
     context.on("requestfinished", keep)
     return carried
+
+
+def wait_until_kept(page: Page, carried: list[str], pattern: str, times: int) -> None:
+    """Wait until what `keep_traffic` has kept says something so many times: a text is read after its reply has come."""
+    deadline = time.monotonic() + PATIENCE_S
+    while len(re.findall(pattern, "\n".join(carried))) < times:
+        assert time.monotonic() < deadline, pattern
+        page.wait_for_timeout(TOUCH_MS)
 
 
 def wait_for_trial(page: Page, number: int) -> None:

@@ -48,7 +48,8 @@ def table(frame: pd.DataFrame, choices: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def _has_levels(study: AnalysedStudy) -> bool:
+def has_levels(study: AnalysedStudy) -> bool:
+    """Whether responses are levels of a scale, or choices that name them."""
     return study.data.task.is_scale and bool({"choice", LEVEL.column} & set(study.frame))
 
 
@@ -108,4 +109,4 @@ def _explain(study: AnalysedStudy) -> str:
     )
 
 
-ANALYSIS = ExploratoryAnalysis("Levels of the scale", _explain, _compute, needs=_has_levels, is_of_levels=True)
+ANALYSIS = ExploratoryAnalysis("Levels of the scale", _explain, _compute, needs=has_levels, is_of_levels=True)

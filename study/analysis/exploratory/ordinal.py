@@ -24,13 +24,12 @@ from study.analysis.exploratory.analysis import (
     has_confidence,
     with_figure,
 )
-from study.analysis.exploratory.levels import name_choices
+from study.analysis.exploratory.levels import has_levels, name_choices
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, mixed, random_effects
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.models.sentences import alpha_text, describe_p
 from study.analysis.responses import accuracies
-from study.analysis.responses.outcome import LEVEL
 from study.conditions import format_condition
 
 BINS = 10
@@ -164,19 +163,15 @@ def _describe(row: pd.Series[float], table: pd.DataFrame) -> str:
     )
 
 
-def _has_scale(study: AnalysedStudy) -> bool:
-    return study.data.task.is_scale and bool({"choice", LEVEL.column} & set(study.frame))
-
-
 def is_rated(study: AnalysedStudy) -> bool:
     """Say whether participants gave levels of a scale, or their confidence."""
-    return _has_scale(study) or has_confidence(study)
+    return has_levels(study) or has_confidence(study)
 
 
 def rate(study: AnalysedStudy) -> pd.DataFrame:
     """Add `value` and `rank` to the responses of a study: of its scale, or else of confidence."""
     choices = study.data.task.choices or ()
-    return rate_choices(name_choices(study), choices) if _has_scale(study) else rate_confidence(study.frame)
+    return rate_choices(name_choices(study), choices) if has_levels(study) else rate_confidence(study.frame)
 
 
 def _compute(study: AnalysedStudy) -> TableAndFigure:
@@ -184,7 +179,7 @@ def _compute(study: AnalysedStudy) -> TableAndFigure:
 
 
 def _explain(study: AnalysedStudy) -> str:
-    if _has_scale(study):
+    if has_levels(study):
         choices = [choice.replace("_", " ") for choice in study.data.task.choices or ()]
         return f"Levels 1 ({choices[0]}) to {len(choices)} ({choices[-1]}). {READING}"
     return f"Confidence, from 0 to 1; its values, or tenths if there are more than {BINS}, are the levels. {READING}"

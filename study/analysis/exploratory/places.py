@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from scipy.stats import t
 
 from study import plots
 from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
@@ -38,13 +37,12 @@ class Estimate(NamedTuple):
 def estimate(values: pd.Series[float], participants: pd.Series[str], level: float = 0.95) -> Estimate:
     """Estimate a mean over responses, with an interval over participants; missing values are left out."""
     known = values.notna()
-    codes, names = pd.factorize(participants[known])
-    given = values[known].to_numpy(np.float64)
-    people, mean = len(names), float(given.mean()) if len(given) else np.nan
-    sums = np.bincount(codes, given - mean, minlength=people)
-    variance = accuracies.compute_variance(sums[:, None] / max(len(given), 1), np.array([people]))
-    half = float(t.ppf((1 + level) / 2, people - 1) * np.sqrt(variance[0])) if people > 1 else np.nan
-    return Estimate(people, len(given), mean, mean - half, mean + half)
+    if not known.any():
+        return Estimate(0, 0, np.nan, np.nan, np.nan)
+    groups = values[known].groupby(participants[known], sort=False)
+    sums, counts = (made.to_numpy(np.float64)[:, None] for made in (groups.sum(), groups.size()))
+    mean, low, high = (float(one[0]) for one in accuracies.compute_mean_intervals(sums, counts, level))
+    return Estimate(len(counts), int(known.sum()), mean, low, high)
 
 
 def tabulate(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:

@@ -106,5 +106,10 @@ def estimate_combinations(weights: Floats, model: MixedModel) -> tuple[Floats, F
 
 def compute_standard_errors(gradient: Floats, model: MixedModel) -> Floats:
     """Compute standard errors (k,) of k functions from their derivatives by the coefficients (k, p)."""
-    variance = np.einsum("ki,ij,kj->k", gradient, model.covariance, gradient)
+    return apply_delta_method(gradient, model.covariance)
+
+
+def apply_delta_method(gradient: Floats, covariance: Floats) -> Floats:
+    """Compute standard errors (k,) of k functions from their derivatives (k, p) by p estimates with a covariance."""
+    variance = np.einsum("ki,ij,kj->k", gradient, covariance, gradient)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))

@@ -39,13 +39,16 @@ def wald(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:
     standard error have no interval (NaN).
     """
     _check(level)
-    rows = []
-    for c in model.coefficients:
-        upper = (1 + level) / 2
-        quantile = norm.ppf(upper) if c.df is None else t.ppf(upper, c.df)
-        half = math.nan if c.se is None else float(quantile) * c.se
-        rows.append((c.term, model.limit(c), c.estimate - half, c.estimate + half))
+    rows = [(c.term, model.limit(c), *find_wald_limits(c, level)) for c in model.coefficients]
     return pd.DataFrame(rows, columns=["term", "estimate", "low", "high"])
+
+
+def find_wald_limits(coefficient: Coefficient, level: float = LEVEL) -> tuple[float, float]:
+    """Find the limits of Wald's interval of one coefficient; NaN without a standard error."""
+    upper, df = (1 + level) / 2, coefficient.df
+    quantile = norm.ppf(upper) if df is None else t.ppf(upper, df)
+    half = math.nan if coefficient.se is None else float(quantile) * coefficient.se
+    return coefficient.estimate - half, coefficient.estimate + half
 
 
 def odds_ratios(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:

@@ -44,5 +44,4 @@ def predict(frame: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
 
 def compute_standard_errors(gradient: Floats, model: MixedModel) -> Floats:
     """Compute standard errors (n,) from derivatives by the coefficients and thresholds (n, p + k)."""
-    variance = np.einsum("ni,ij,nj->n", gradient, model.joint_covariance, gradient)
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+    return estimability.apply_delta_method(gradient, model.joint_covariance)

@@ -23,6 +23,8 @@ from study.tasks.task import Task
 from study.tasks.theory import ShownExplanations
 
 Floats = NDArray[np.float64]
+Conditions = NDArray[np.int64]
+"""(participants, trials): the number of the condition in which a participant sees a trial, -1 where they do not."""
 
 TABLE_1: Mapping[str, tuple[float, float, float]] = {
     "": (-1.06, 0.09, 4.64),
@@ -112,7 +114,7 @@ class AdditiveTruth:
         if self.image_sd or self.image_slope_sd:
             own = own + self._images(names, len(trials), rng)
         right = rng.random((people, len(trials))) < expit(fixed + own)
-        return _frame(right, names, category, kind)
+        return tabulate_responses(right, _assign(right.shape, len(self.conditions)), self.conditions, category, kind)
 
     def accuracy(self) -> pd.DataFrame:
         """Integrate the accuracy of each cell over participants and categories."""
@@ -179,7 +181,7 @@ class Theories:
         right = rng.random((len(names), len(self.trials))) < np.array(p)
         category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
         kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
-        return _frame(right, names, category, kind)
+        return tabulate_responses(right, _assign(right.shape, len(self.conditions)), self.conditions, category, kind)
 
     def accuracy(self) -> pd.DataFrame:
         """Average the accuracy that the mixture implies, by quadrature over participants, over the trials of a type."""
@@ -216,21 +218,34 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
     return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)
 
 
-def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Floats, kind: Floats) -> pd.DataFrame:
-    people, trials = right.shape
-    factors = np.array([[FACTORS[str(c)][f] for f in ("saliency", "examples")] for c in conditions])
+def _assign(shape: tuple[int, ...], count: int) -> Conditions:
+    """Assign as many participants to each of ``count`` conditions, in which they see every trial."""
+    people = np.repeat(np.arange(count), shape[0] // count)
+    return np.broadcast_to(people[:, None], shape)
+
+
+def show_factor(conditions: Sequence[str], factor: str) -> Floats:
+    """Return which of some conditions show an explanation, 1 or 0."""
+    return np.array([FACTORS[name][factor] for name in conditions], dtype=np.float64)
+
+
+def tabulate_responses(
+    right: NDArray[np.bool_],
+    seen: Conditions,
+    conditions: Sequence[str],
+    category: NDArray[np.int64],
+    kind: NDArray[np.int64],
+) -> pd.DataFrame:
+    """Tabulate the responses to the trials that participants see."""
+    person, trial = np.nonzero(seen >= 0)
+    condition = seen[person, trial]
     return pd.DataFrame(
         {
-            "participant": pd.Categorical.from_codes(
-                np.repeat(np.arange(people), trials), [f"p{i:05d}" for i in range(people)]
-            ),
-            "category": pd.Categorical.from_codes(
-                np.tile(category, people), [f"c{j:04d}" for j in range(int(category.max()) + 1)]
-            ),
-            "item": pd.Categorical.from_codes(np.tile(np.arange(trials), people), [f"i{k:05d}" for k in range(trials)]),
-            "trial_type": pd.Categorical.from_codes(np.tile(kind, people), list(TRIAL_TYPES)),
-            "saliency": np.repeat(factors[:, 0], trials),
-            "examples": np.repeat(factors[:, 1], trials),
-            "correct": right.ravel().astype(np.int64),
+            "participant": pd.Categorical.from_codes(person, [f"p{i:05d}" for i in range(len(seen))]),
+            "category": pd.Categorical.from_codes(category[trial], [f"c{j:04d}" for j in range(category.max() + 1)]),
+            "item": pd.Categorical.from_codes(trial, [f"i{k:05d}" for k in range(len(kind))]),
+            "trial_type": pd.Categorical.from_codes(kind[trial], list(TRIAL_TYPES)),
+            **{name: show_factor(conditions, name)[condition].astype(np.int64) for name in ("saliency", "examples")},
+            "correct": right[person, trial].astype(np.int64),
         }
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -10,16 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from study.analysis.models.records import Floats
 from study.analysis.planned.contrasts import FACTORS
-from study.analysis.power.truths import AdditiveTruth, Theories
+from study.analysis.power.truths import AdditiveTruth, Conditions, Theories, show_factor, tabulate_responses
 from study.bundle import TRIAL_TYPES
 from study.plan.orders import list_orders
 from study.plan.simulated_participants import sample_mixture
 from study.tasks.theory import ShownExplanations
-
-Conditions = NDArray[np.int64]
-"""(participants, trials): the number of the condition in which a participant sees a trial, -1 where they do not."""
 
 
 def draw_conditions(kinds: NDArray[np.int64], count: int, people: int, rng: np.random.Generator) -> Conditions:
@@ -68,14 +63,15 @@ class WithinTruth(AdditiveTruth):
         for factor in ("saliency", "examples"):
             own = rng.normal(0, self.person_slope_sd, (per_condition, 1))
             own = own + rng.normal(0, self.category_slope_sd, self.categories)[category]
-            total = total + _show(self.conditions, factor)[seen] * (own + rng.normal(0, self.image_slope_sd, images))
-        return _tabulate(rng.random(seen.shape) < expit(total), seen, self.conditions, category, kind)
+            total = total + show_factor(self.conditions, factor)[seen] * (
+                own + rng.normal(0, self.image_slope_sd, images)
+            )
+        return tabulate_responses(rng.random(seen.shape) < expit(total), seen, self.conditions, category, kind)
 
     def accuracy(self) -> pd.DataFrame:
         """Integrate the accuracy of each cell over participants and categories."""
-        world = AdditiveTruth(**{one.name: getattr(self, one.name) for one in fields(AdditiveTruth)})
         both = float(np.hypot(self.category_slope_sd, self.person_slope_sd))  # variances of an explanation's effect
-        return replace(world, category_slope_sd=both).accuracy()
+        return AdditiveTruth.accuracy(replace(self, category_slope_sd=both))
 
     def _list_trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """List category and type of each trial, and their number."""
@@ -99,7 +95,7 @@ class WithinTheories(Theories):
             [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.0 for t, c in zip(self.trials, own, strict=True)]
             for person, own in zip(crowd, seen, strict=True)
         ]
-        return _tabulate(rng.random(seen.shape) < np.array(p), seen, self.conditions, category, kind)
+        return tabulate_responses(rng.random(seen.shape) < np.array(p), seen, self.conditions, category, kind)
 
 
 def put_within(world: AdditiveTruth | Theories) -> WithinTruth | WithinTheories:
@@ -107,29 +103,3 @@ def put_within(world: AdditiveTruth | Theories) -> WithinTruth | WithinTheories:
     if isinstance(world, Theories):
         return WithinTheories(**{one.name: getattr(world, one.name) for one in fields(Theories)})
     return WithinTruth(**{one.name: getattr(world, one.name) for one in fields(AdditiveTruth)})
-
-
-def _show(conditions: Sequence[str], factor: str) -> Floats:
-    return np.array([FACTORS[name][factor] for name in conditions], dtype=np.float64)
-
-
-def _tabulate(
-    right: NDArray[np.bool_],
-    seen: Conditions,
-    conditions: Sequence[str],
-    category: NDArray[np.int64],
-    kind: NDArray[np.int64],
-) -> pd.DataFrame:
-    """Tabulate the responses to the trials that participants see."""
-    person, trial = np.nonzero(seen >= 0)
-    condition = seen[person, trial]
-    return pd.DataFrame(
-        {
-            "participant": pd.Categorical.from_codes(person, [f"p{i:05d}" for i in range(len(seen))]),
-            "category": pd.Categorical.from_codes(category[trial], [f"c{j:04d}" for j in range(category.max() + 1)]),
-            "item": pd.Categorical.from_codes(trial, [f"i{k:05d}" for k in range(len(kind))]),
-            "trial_type": pd.Categorical.from_codes(kind[trial], list(TRIAL_TYPES)),
-            **{name: _show(conditions, name)[condition].astype(np.int64) for name in ("saliency", "examples")},
-            "correct": right[person, trial].astype(np.int64),
-        }
-    )

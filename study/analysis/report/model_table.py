@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from study.analysis.models import intervals
 from study.analysis.models.records import Coefficient, MixedModel
@@ -16,7 +15,6 @@ from study.analysis.report.latex import write_table
 from study.analysis.words.cells import write_rounded
 
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
-WALD = float(norm.ppf(0.975))
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
@@ -37,16 +35,7 @@ def table(model: MixedModel) -> pd.DataFrame:
 
 def _tabulate_thresholds(model: MixedModel) -> pd.DataFrame:
     """Tabulate the thresholds of an ordinal model as the coefficients; none is tested against 0."""
-    rows = [
-        (
-            f"threshold {c.term}",
-            c.estimate,
-            c.se,
-            c.estimate - WALD * (c.se or np.nan),
-            c.estimate + WALD * (c.se or np.nan),
-        )
-        for c in model.thresholds
-    ]
+    rows = [(f"threshold {c.term}", c.estimate, c.se, *intervals.find_wald_limits(c)) for c in model.thresholds]
     made = pd.DataFrame(rows, columns=COLUMNS[:5])
     return made.assign(z=np.nan, p=np.nan, stars="", odds_ratio=np.nan)[COLUMNS]
 

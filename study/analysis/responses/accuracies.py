@@ -99,6 +99,26 @@ def compute_intervals(right: Floats, responses: Floats, level: float) -> tuple[F
     return share, *limit_share(share, variance, people, total, level)
 
 
+def compute_mean_intervals(total: Floats, responses: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+    """Return the means over responses (K,) in cells, and the limits of Student's intervals over participants.
+
+    Parameters
+    ----------
+    total, responses
+        (P, K) sums of a measure and numbers of responses of each of P participants in each of K cells.
+    """
+    given, people = responses.sum(axis=0), (responses > 0).sum(axis=0)
+    mean = total.sum(axis=0) / given
+    variance = compute_variance((total - mean * responses) / given, people)
+    half = _find_quantile(people, level) * np.sqrt(variance)
+    return mean, mean - half, mean + half
+
+
+def _find_quantile(people: NDArray[np.int64], level: float) -> Floats:
+    """Find Student's quantile (K,) with a degree of freedom less than there are people; NaN for one."""
+    return np.where(people > 1, t.ppf((1 + level) / 2, np.maximum(people - 1, 1)), np.nan)
+
+
 def compute_variance(influence: Floats, people: NDArray[np.int64]) -> Floats:
     """Return the variance (K,) of a ratio or a mean of ratios from each participant's influence on it (P, K)."""
     factor = people / np.maximum(people - 1, 1)
@@ -116,8 +136,7 @@ def limit_share(
     spread = share * (1 - share)
     alike = np.where(spread > 0, responses, people)
     size = np.divide(spread, variance, out=alike.astype(np.float64), where=variance > 0)
-    quantile = np.where(people > 1, t.ppf((1 + level) / 2, np.maximum(people - 1, 1)), np.nan)
-    scale = quantile**2 / size
+    scale = _find_quantile(people, level) ** 2 / size
     middle = (share + scale / 2) / (1 + scale)
     half = np.sqrt(scale * spread + scale**2 / 4) / (1 + scale)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
 
 from study.analysis.responses import accuracies
 from study.analysis.responses.outcome import LEVEL, find_outcome
@@ -42,10 +41,9 @@ def tabulate_ratings(frame: pd.DataFrame, count: int, *, level: float = 0.95) ->
         types = [kind for kind in TRIAL_TYPES if (own["trial_type"] == kind).any()]
         sums, sizes = accuracies.count_by_participant(own, "trial_type", LEVEL.column)
         total, responses = (table[types].to_numpy() for table in (sums, sizes))
-        mean, people = total.sum(axis=0) / responses.sum(axis=0), (responses > 0).sum(axis=0)
-        variance = accuracies.compute_variance((total - mean * responses) / responses.sum(axis=0), people)
-        quantile = np.where(people > 1, t.ppf((1 + level) / 2, np.maximum(people - 1, 1)), np.nan)
-        low, high = (np.clip(mean + sign * quantile * np.sqrt(variance), 1, count) for sign in (-1, 1))
+        mean, *limits = accuracies.compute_mean_intervals(total, responses, level)
+        low, high = (np.clip(limit, 1, count) for limit in limits)
+        people = (responses > 0).sum(axis=0)
         counts = zip(types, people, responses.sum(axis=0).astype(int), mean, low, high, strict=True)
         rows += [(condition, *values) for values in counts]
     columns = ["condition", "trial_type", "participants", "responses", "mean_level", "low", "high"]

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from study.service import Service
+from tests.browser.participation import agree, wait_for_trial
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -51,6 +52,15 @@ def serve_task(
         service.researcher.open_study(folder, per_condition=4)
     with serving(home) as running:
         yield running
+
+
+def begin_trials(page: Page, server: Server) -> None:
+    """Arrive by the link and click through to the first trial, of practice if there is any."""
+    page.goto(f"{server.url}/run/demo?pid=5f3a9c0d1e2b")
+    agree(page)
+    for button in ("#understood", "#seen", "#begin"):
+        page.click(button)
+    wait_for_trial(page, 1)
 
 
 def to_main(page: Page, server: Server, **begin: Any) -> None:

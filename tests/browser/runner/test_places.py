@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from study.bundle import Bundle
 from study.places.grid import SIDE, decode_cells
 from study.places.simulated import RADIUS
-from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
-from tests.browser.runner.conftest import serve_task
+from tests.browser.participation import keep_traffic, newest, query, wait_for_trial
+from tests.browser.runner.conftest import begin_trials, serve_task
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -37,15 +37,6 @@ def highlighting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("highlight")
     with serve_task(home, "highlight", trials=TRIALS, practice=0, conditions=("none",)) as running:
         yield running
-
-
-def begin(page: Page, server: Server) -> None:
-    page.goto(f"{server.url}/run/demo?pid=5f3a9c0d1e2b")
-    agree(page)
-    page.click("#understood")
-    page.click("#seen")
-    page.click("#begin")
-    wait_for_trial(page, 1)
 
 
 def assert_fits(page: Page) -> None:
@@ -72,7 +63,7 @@ def test_a_point_is_stored_where_it_was_clicked(chromium: Browser, localising: S
     context: BrowserContext = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
     carried = keep_traffic(context)
     page = context.new_page()
-    begin(page, localising)
+    begin_trials(page, localising)
     assert_fits(page)
     page.click("#answers button")
     expect(page.locator("#slow")).to_have_text("Please mark a place in the picture first.")
@@ -116,7 +107,7 @@ def test_a_brush_is_painted_by_keys_alone(chromium: Browser, highlighting: Serve
     """
     context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
     page = context.new_page()
-    begin(page, highlighting)
+    begin_trials(page, highlighting)
     assert_fits(page)
     for key in ("Enter", "f", "2"):
         page.keyboard.press(key)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
-from tests.browser.runner.conftest import serve_task
+from tests.browser.participation import keep_traffic, newest, query, wait_for_trial
+from tests.browser.runner.conftest import begin_trials, serve_task
 from tests.browser.runner.test_scale import DESKTOP, PHONE, TABLET, assert_fits
 
 pytestmark = pytest.mark.browser
@@ -22,11 +22,7 @@ def test_a_rating_follows_practice_without_feedback(chromium: Browser, tmp_path:
         context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
         carried = keep_traffic(context)
         page = context.new_page()
-        page.goto(f"{server.url}/run/demo?pid=5f3a9c0d1e2b")
-        agree(page)
-        for button in ("#understood", "#seen", "#begin"):
-            page.click(button)
-        wait_for_trial(page, 1)
+        begin_trials(page, server)
         assert_fits(page)
         page.keyboard.press("7")
         page.click("#begin")  # the page before the main trials follows at once

@@ -9,13 +9,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
-from tests.browser.participation import agree, keep_traffic, newest, query, tab_to, wait_for_trial
-from tests.browser.runner.conftest import DESKTOP, serve_task
+from tests.browser.participation import keep_traffic, newest, query, tab_to, wait_for_trial, wait_until_kept
+from tests.browser.runner.conftest import DESKTOP, begin_trials, serve_task
 from tests.browser.runner.test_scale import PHONE, assert_fits
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
 
+SAID = r"The AI called this picture “(\w+)”"
 BLOCKS = {"blocks": {"training": 2, "test": 3}}
 
 
@@ -45,11 +46,7 @@ def test_training_explains_and_opens_and_test_does_neither(chromium: Browser, tr
     context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
     carried = keep_traffic(context)
     page = context.new_page()
-    page.goto(f"{training.url}/run/demo?pid=5f3a9c0d1e2b")
-    agree(page)
-    for button in ("#understood", "#seen", "#begin"):
-        page.click(button)
-    wait_for_trial(page, 1)
+    begin_trials(page, training)
     page.keyboard.press("f")
     page.click("#next")
     expect(page.locator("#ready h1")).to_have_text("Training 1 of 1")
@@ -66,6 +63,7 @@ def test_training_explains_and_opens_and_test_does_neither(chromium: Browser, tr
         page.keyboard.press("f")
         expect(page.locator("#feedback p")).to_have_text(f"The AI called this picture “{trained[-1].target}”.")
         if number == 1:
+            wait_until_kept(page, carried, SAID, 2)  # of a reply that the reload cuts off, nothing could be read
             page.reload()
             expect(page.locator("#ready .prose")).to_contain_text("You continue with picture 2 of 5.")
             page.click("#begin")
@@ -123,11 +121,10 @@ def test_training_explains_and_opens_and_test_does_neither(chromium: Browser, tr
     assert_plain(5)
     page.locator("#right").click()
     page.wait_for_selector("#end:not([hidden])")
-    said = re.findall(r"The AI called this picture “(\w+)”", "\n".join(carried))
+    said = re.findall(SAID, "\n".join(carried))
     opened = [manifest.practice[0].target, *(one.target for one in trained)]
     assert {*said} == {*opened}
-    # Practice and training, and the fold that was asked for twice; of a reply that the reload cuts off nothing is kept.
-    assert len(said) <= 3 + 2 * 2
+    assert len(said) == 3 + 2 * 2  # practice and training, and the fold that was asked for twice
     sql = "SELECT item_id, input, n_exposures FROM response JOIN trial_plan USING (session_id, trial_index) "
     rows = query(training, sql + "WHERE session_id = ? ORDER BY trial_index", newest(training))
     ids = [manifest.practice[0].id, *(one.id for one in (*trained, *tested))]

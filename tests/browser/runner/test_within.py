@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, expect
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
 from study.plan.orders import read_order
-from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
-from tests.browser.runner.conftest import DESKTOP, serve_task
+from tests.browser.participation import keep_traffic, newest, query, wait_for_trial
+from tests.browser.runner.conftest import DESKTOP, begin_trials, serve_task
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -39,11 +39,7 @@ def test_each_period_is_announced_and_shows_its_condition(chromium: Browser, wit
     context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
     carried = keep_traffic(context)
     page = context.new_page()
-    page.goto(f"{within.url}/run/demo?pid=5f3a9c0d1e2b")
-    agree(page)
-    for button in ("#understood", "#seen", "#begin"):
-        page.click(button)
-    wait_for_trial(page, 1)
+    begin_trials(page, within)
     page.keyboard.press("f")
     page.click("#next")
     page.click("#begin")

@@ -151,8 +151,8 @@ def test_power_simulates_the_allocation(count: int) -> None:
 def test_simulated_studies_within_participants_have_the_accuracies_they_assume() -> None:
     """Against the integral over random effects, within 4 standard errors of 3,000 participants (binomial, widened).
 
-    Catches a participant's slope that is left out of either, responses of another condition, and a participant who is
-    not in all.
+    Catches a participant's slope that is left out of either, responses of another condition, and participants without
+    responses in one of the conditions.
     """
     world = AdditiveTruth(TABLE_1, categories=4, per_type=2).with_slopes({"participant": 0.8, "category": 0.0})
     within = put_within(AdditiveTruth(**{**world.__dict__, "category_sd": 0.0}))
