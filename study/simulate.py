@@ -5,7 +5,6 @@ They have their own slots, are marked ``mode = 'sim'``, and are excluded from ev
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from study.places.simulated import draw_mark
 from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
 from study.service import Service, SimulatedTrial
 from study.store.rows import Side
+from study.tasks.scale import make_even_scale
 from study.tasks.theory import SWITCH, ShownExplanations
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
@@ -161,14 +161,12 @@ def choose_side(known: SimulatedTrial, p: float, drawn: float) -> Side:
     class are as likely as its prediction: nothing that is explained tells one from another
     (`study.plan.simulated_participants`).
     The levels of a scale follow a cumulative logit model with thresholds one apart: each log-odds by which the right
-    side, or the wrong one, is preferred is a level further out. Where no response is right or wrong, the thresholds
-    are one apart around 0, and ``p`` is the probability that the latent rating is above 0: of 5 levels, the lowest
-    has the log-odds -1.5 - logit(p).
+    side, or the wrong one, is preferred is a level further out. Where no response is right or wrong, ``p`` is the
+    probability that the latent rating is above 0 (`study.tasks.scale`).
     """
     if not known.right:
-        latent = float(logit(p)) + float(logit(drawn))
-        middle = len(known.wrong) / 2
-        return known.wrong[min(max(math.ceil(latent + middle) - 1, 0), len(known.wrong) - 1)]
+        level = make_even_scale(len(known.wrong)).choose(np.array(p), np.array(drawn))
+        return known.wrong[int(level) - 1]
     sides = known.right if drawn < p else known.wrong
     if len(sides) == 1:
         return sides[0]

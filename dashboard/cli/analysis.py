@@ -231,8 +231,10 @@ def power(
 def _say_assumptions(question: PowerAnalysis, workers: int | None) -> None:
     from dashboard.power import tables
 
-    say("Assumed accuracy, and in brackets the percentage points above no explanation:")
-    say(tables.tabulate_assumptions(question.tabulate_accuracy()).to_string(index=False))
+    means = tables.tabulate_assumptions(question.tabulate_means())
+    assumed, difference = tables.describe_assumptions(question.outcome)
+    say(f"{assumed}, and in brackets the {difference}:")
+    say(means.to_string(index=False))
     say(f"A test is significant if it has {question.criterion}. The target power is 80%.")
     for note in question.notes:
         say(note)

@@ -13,6 +13,13 @@ import pandas as pd
 from core.errors import ForetellError
 from core.types import Progress
 from dashboard.power.inputs import FEWEST_PARTICIPANTS, MOST_PARTICIPANTS, SLOPES
+from dashboard.power.refusals import (
+    refuse_blocks,
+    refuse_other_scale,
+    refuse_other_than_two,
+    refuse_points,
+    refuse_separate,
+)
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis.means.equivalence import write_bounds
@@ -23,8 +30,9 @@ from study.analysis.planned import nested
 from study.analysis.planned.analysis import significance
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.power import simulation as power
-from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
+from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot, list_columns
 from study.analysis.power.within import put_within
+from study.analysis.responses.outcome import ACCURACY, LEVEL, Outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
@@ -98,7 +106,8 @@ class PowerAnalysis:
         ------
         ForetellError
             The pilot does not determine it, the study of simulated participants is not built, the paper's accuracies
-            are of fewer options than the study's, or the planned models have covariates.
+            are of fewer options than the study's, the planned models have covariates, or a difference of levels is
+            to be equivalent in percentage points.
         """
         if covariates := self.study.plan.covariates:
             raise ForetellError(
@@ -110,33 +119,34 @@ class PowerAnalysis:
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
-        self._refuse_blocks()
-        if not self.study.task.is_scored:
-            raise ForetellError(
-                f"Power simulates correct responses, and none to the task {self.study.study.task!r} is right or wrong. "
-                "For its sample size, simulate the study (command simulate) with several numbers of participants and "
-                "analyse each."
-            )
+        refuse_blocks(self.study)
+        refuse_points(self.study, self.other_bounds)
         world = self._make_truth()
         if self.study.allocation.within:
-            self._refuse_separate()
+            refuse_separate(self.study, self.conditions)
             world = put_within(world)
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
-    def tabulate_accuracy(self) -> pd.DataFrame:
+    def tabulate_means(self) -> pd.DataFrame:
         """Tabulate effect, condition, trial_type, accuracy and ``points``, the percentage points above no explanation.
 
-        Without that condition there are no points to give.
+        Of ratings, ``mean_level`` and ``level_difference``. Without that condition there is no difference to give.
         """
         world = self.truth()
         parts = [
-            (world.scale(effect) if isinstance(world, AdditiveTruth) else world).accuracy().assign(effect=effect)
+            (world.scale(effect) if isinstance(world, AdditiveTruth) else world).tabulate_means().assign(effect=effect)
             for effect in self.effects
         ]
-        table = pd.concat(parts, ignore_index=True)
-        without = table[table["condition"] == "none"].set_index(["effect", "trial_type"])["accuracy"]
+        table, mean = pd.concat(parts, ignore_index=True), list_columns(world.levels)[-1]
+        without = table[table["condition"] == "none"].set_index(["effect", "trial_type"])[mean]
         compared = pd.MultiIndex.from_frame(table[["effect", "trial_type"]])
-        return table.assign(points=100 * (table["accuracy"] - without.reindex(compared).to_numpy()))
+        above = table[mean] - without.reindex(compared).to_numpy()
+        return table.assign(**{self.outcome.difference: 100 * above if self.outcome.is_scored else above})
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is simulated: correct responses, or levels."""
+        return ACCURACY if self.study.task.is_scored else LEVEL
 
     @property
     def groups(self) -> int:
@@ -151,38 +161,12 @@ class PowerAnalysis:
             return Theories(self.mixture, trials, conditions, study.task)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
-            self._refuse_several()
+            refuse_other_than_two(self.study)
             return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
         fixed = {"interaction": nested.FIXED["interaction"]}  # with the random intercepts that a truth has
+        refuse_other_scale(self.study, self.pilot.task)
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
-
-    def _refuse_blocks(self) -> None:
-        """Refuse a study of which only a part of each participant's trials are tests."""
-        if (blocks := self.study.blocks) is not None:
-            tests = blocks.rounds * blocks.test
-            raise ForetellError(
-                f"Power takes every trial for a test, and of {blocks.total} trials in this study's blocks {tests} are. "
-                f"For its sample size, use a copy without [blocks] and with {tests} trials."
-            )
-
-    def _refuse_separate(self) -> None:
-        """Refuse a study within participants with conditions that are not simulated: they have a part of the trials."""
-        if left := [name for name in self.study.conditions if name not in self.conditions]:
-            raise ForetellError(
-                f"Power within participants simulates none, saliency, examples and both, and the study has {left[0]}, "
-                "too. For its sample size, use a copy without it and with the trials of the others."
-            )
-
-    def _refuse_several(self) -> None:
-        """Refuse the paper's accuracies, which are of two options, for a study with more, or of places."""
-        task = self.study.task
-        if task.has_several or task.place is not None:
-            has = f"has {task.options}" if task.place is None else "asks for a place"
-            raise ForetellError(
-                f"The paper's accuracies are of two options, and this study {has}. Build the "
-                "study and assume simulated participants (--mixture; Assumed effects from on the page), or use a pilot."
-            )
 
     def curve(self, progress: Progress, workers: int | None = None, engine: str = "processes") -> pd.DataFrame:
         """Compute power by the study's own plan, as `study.analysis.power.simulation.curve` does."""
@@ -250,9 +234,9 @@ class PowerAnalysis:
         return Task(digest("power", given, *self._world()), self.curve, self.estimate)
 
     @property
-    def accuracy_key(self) -> str:
-        """Name what `tabulate_accuracy` depends on."""
-        return digest("accuracy", json.dumps(self.effects), *self._world())
+    def means_key(self) -> str:
+        """Name what `tabulate_means` depends on."""
+        return digest("means", json.dumps(self.effects), *self._world())
 
     def estimate(self, workers: int | None = None) -> float:
         """Estimate the seconds of the curve, from timings of one simulated study and of the start of a process."""

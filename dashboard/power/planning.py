@@ -73,18 +73,17 @@ def _choose_mixture(study: Study) -> dict[str, float]:
 
 def _show_assumptions(question: PowerAnalysis) -> None:
     """Show the assumed accuracy of each condition and trial type, and where it is from."""
-    accuracy = _tabulate_accuracy(question.accuracy_key, question)
-    st.markdown("**Assumed accuracy**")
-    st.table(tables.tabulate_assumptions(accuracy), border="horizontal", hide_index=True)
-    compared = accuracy["points"].notna().any()
-    st.caption(
-        f"{_describe_source(question)}{' In brackets: percentage points above no explanation.' if compared else ''}"
-    )
+    means = _tabulate_means(question.means_key, question)
+    assumed, difference = tables.describe_assumptions(question.outcome)
+    st.markdown(f"**{assumed}**")
+    st.table(tables.tabulate_assumptions(means), border="horizontal", hide_index=True)
+    compared = means[question.outcome.difference].notna().any()
+    st.caption(f"{_describe_source(question)}{f' In brackets: {difference}.' if compared else ''}")
 
 
-@st.cache_data(max_entries=16, show_spinner="Computing the assumed accuracy …")
-def _tabulate_accuracy(key: str, _question: PowerAnalysis) -> pd.DataFrame:  # noqa: ARG001
-    return _question.tabulate_accuracy()
+@st.cache_data(max_entries=16, show_spinner="Computing what is assumed …")
+def _tabulate_means(key: str, _question: PowerAnalysis) -> pd.DataFrame:  # noqa: ARG001
+    return _question.tabulate_means()
 
 
 def _describe_source(question: PowerAnalysis) -> str:
@@ -116,7 +115,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
         help="Tests each contrast of the plan in every simulated study, too, and its equivalence where the plan has "
         "bounds. This takes about twice as long.",
     )
-    bounds = _choose_bounds(study) if contrasts else None
+    bounds = _choose_bounds(study) if contrasts and study.task.is_scored else None
     people = links.accept("sizes", sizes, SIZES, lambda text: inputs.parse_sizes(text, "Participants per condition"))
     multiples = (
         links.accept("effects", effects, EFFECTS, lambda text: inputs.parse_multiples(text, MULTIPLIERS))

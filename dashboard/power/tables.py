@@ -10,6 +10,7 @@ import pandas as pd
 from core.names import format_probability
 from study.analysis.models.sentences import describe_hypothesis
 from study.analysis.power import simulation as power
+from study.analysis.responses.outcome import LEVEL, Outcome, find_outcome
 from study.analysis.words.cells import write_rounded
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
@@ -17,6 +18,13 @@ from study.tasks.predict import TASK as PREDICT
 
 MULTIPLIER = "Multiplier"
 """The heading of an effect as a multiple of the assumed one."""
+
+
+def describe_assumptions(outcome: Outcome) -> tuple[str, str]:
+    """Name what is assumed, and the differences in brackets."""
+    if outcome.is_scored:
+        return "Assumed accuracy", "percentage points above no explanation"
+    return "Assumed mean level", "levels above no explanation"
 
 
 def write_multiple(effect: float) -> str:
@@ -29,20 +37,21 @@ def is_scaled(table: pd.DataFrame) -> bool:
     return set(table["effect"]) != {1.0}
 
 
-def tabulate_assumptions(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Write `PowerAnalysis.tabulate_accuracy` with a column for each trial type: ``"35.2% (+20.9)"``.
+def tabulate_assumptions(means: pd.DataFrame) -> pd.DataFrame:
+    """Write `PowerAnalysis.tabulate_means` with a column for each trial type: ``"35.2% (+20.9)"``, ``"3.14 (+0.52)"``.
 
     No explanation is the same for every multiplier, and has one row.
     """
-    asked = list(dict.fromkeys(accuracy["effect"]))
+    asked = list(dict.fromkeys(means["effect"]))
+    write = _write_accuracy if find_outcome(means).is_scored else _write_level
     rows = []
-    for condition, of_condition in accuracy.groupby("condition", sort=False):
+    for condition, of_condition in means.groupby("condition", sort=False):
         for effect in asked[:1] if condition == "none" else asked:
             cells = of_condition[of_condition["effect"] == effect].set_index("trial_type")
             row = {"Condition": format_condition(str(condition))}
-            if is_scaled(accuracy):
+            if is_scaled(means):
                 row[MULTIPLIER] = "–" if condition == "none" else write_multiple(effect)
-            written = {TYPE_LABELS[kind]: _write_accuracy(cells.loc[kind], condition) for kind in cells.index}
+            written = {TYPE_LABELS[kind]: write(cells.loc[kind], condition) for kind in cells.index}
             rows.append({**row, **written})
     return pd.DataFrame(rows)
 
@@ -52,6 +61,13 @@ def _write_accuracy(cell: pd.Series[float], condition: object) -> str:
     points = cell["points"]
     compared = "" if condition == "none" or points != points else f" ({write_rounded(points, 1, '+')})"
     return f"{cell['accuracy']:.1%}{compared}"
+
+
+def _write_level(cell: pd.Series[float], condition: object) -> str:
+    """Write a mean level and, of a condition that is compared, its difference in levels."""
+    difference = cell[LEVEL.difference]
+    compared = "" if condition == "none" or difference != difference else f" ({write_rounded(difference, 2, '+')})"
+    return f"{cell['mean_level']:.2f}{compared}"
 
 
 def describe_sample_sizes(

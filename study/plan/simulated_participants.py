@@ -21,6 +21,7 @@ from core.errors import ForetellError
 from core.registry import Registry
 from study.bundle import Trial
 from study.tasks.predict import TASK as PREDICT
+from study.tasks.scale import RatingScale
 from study.tasks.task import Task
 from study.tasks.theory import SWITCH, ShownExplanations, Theory
 
@@ -291,8 +292,11 @@ def compute_expected_accuracy(
     *,
     sd: float = PARTICIPANT_SD,
     task: Task = PREDICT,
+    levels: RatingScale | None = None,
 ) -> float:
     """Compute the probability of a right response by a participant drawn from the mixture, by quadrature.
+
+    With ``levels`` it is the mean level, of a task in which no response is right or wrong.
 
     Raises
     ------
@@ -302,11 +306,8 @@ def compute_expected_accuracy(
     theories, weights = _resolve(mixture)
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     shares = shares / shares.sum()
-    means = [
-        float(shares @ [task.p_right(theory, trial, shown, sd * node) for node in nodes])
-        for theory in theories.values()
-    ]
-    return float(weights @ np.asarray(means))
+    each = np.array([[task.p_right(theory, trial, shown, sd * node) for node in nodes] for theory in theories.values()])
+    return float(weights @ (each if levels is None else levels.compute_mean(each)) @ shares)
 
 
 def _resolve(mixture: Mapping[str, float]) -> tuple[dict[str, Theory], NDArray[np.float64]]:

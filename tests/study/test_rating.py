@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from core.errors import ForetellError
-from dashboard.power.jobs import PowerAnalysis
 from study.collection.integrity import find_faults
 from study.collection.tables import outcomes
 from study.plan.config import StudyConfig
@@ -111,7 +109,7 @@ def test_what_needs_right_responses_is_refused_in_words(change: dict[str, Any], 
 
 
 def test_a_study_sets_the_number_of_levels() -> None:
-    """Catches levels that read the same, a text of a level that is not on the scale, and power of correct responses."""
+    """Catches levels that read the same, and a text of a level that is not on the scale."""
     recipe = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
     for count in (3, 4, 5, 6, 7):
         made = StudyConfig.model_validate(recipe | {"trials": {"levels": count}})
@@ -121,5 +119,3 @@ def test_a_study_sets_the_number_of_levels() -> None:
             assert sorted(named) == sorted(made.task.choices or ())
     assert "levels" not in StudyConfig.model_validate(recipe | {"trials": {}}).model_dump()["trials"]
     assert find_task({"study": {"task": "rating"}, "trials": {"levels": 7}}).count == 7
-    with pytest.raises(ForetellError, match="Power simulates correct responses, and none to the task 'rating'"):
-        PowerAnalysis(StudyConfig.model_validate(recipe), (10,), 2, (1.0,)).truth()

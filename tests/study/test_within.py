@@ -251,7 +251,9 @@ def test_simulated_participants_read_the_condition_of_each_trial(service: Servic
     screens = query(service, f"{plan_of} ORDER BY trial_index")
     known = [service.participant.load_simulated_trial(token, index).shows_saliency for index in range(len(screens))]
     assert known == [json.loads(screen)["map"] is not None for (screen,) in screens]
-    world = Theories({"bayesian_learner": 1.0}, trials, conditions).accuracy().groupby("condition")["accuracy"].mean()
+    world = (
+        Theories({"bayesian_learner": 1.0}, trials, conditions).tabulate_means().groupby("condition")["accuracy"].mean()
+    )
     assert world["both"] - world["none"] > 0.2
     for name in conditions:
         own = frame[frame["condition"] == name].groupby("participant")["correct"].mean()

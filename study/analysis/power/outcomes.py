@@ -17,6 +17,7 @@ from study.analysis.models.threads import one_blas_thread
 from study.analysis.planned import equivalence, nested
 from study.analysis.planned.contrasts import Contrast, estimate, table
 from study.analysis.planned.nested import RatioTest
+from study.analysis.responses.outcome import find_outcome
 from study.plan.equivalence import Bounds
 from study.plan.preregistration import Tests
 
@@ -61,7 +62,7 @@ def run_contrasts(
     names = [one.name for one in contrasts]
     columns = ["p_holm", *([] if bounds is None else ["p_equivalence_holm"])]
     try:
-        fitted = mixed.fit(frame, f"correct ~ {model} + {random}", near=near)
+        fitted = _fit_whole(frame, model, random, near)
     except ForetellError:
         return pd.DataFrame(math.nan, index=range(len(names)), columns=columns).assign(contrast=names)
     if bounds is None:
@@ -77,13 +78,13 @@ def _fit(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> M
 
     Under separation the limit, which is finite: the tests hold there too.
     """
-    formula = f"correct ~ {fixed} + {random}"
+    outcome = find_outcome(frame)
+    if not outcome.is_scored:
+        return _try_whole(frame, fixed, random, near)
+    formula = f"{outcome.column} ~ {fixed} + {random}"
     raw = fitting.run(frame, formula, fitting.FitSettings(), errors=False, near=near)
     if not math.isfinite(raw.loglik):
-        try:
-            return mixed.fit(frame, formula, near=near)
-        except ForetellError:
-            return None
+        return _try_whole(frame, fixed, random, near)
     coefficients = tuple(
         Coefficient(name, float(value), None, None, None)
         for name, value, out in zip(raw.names, raw.beta, raw.aliased, strict=True)
@@ -91,6 +92,18 @@ def _fit(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> M
     )
     blocks = raw_fits.list_blocks(raw)
     return MixedModel(formula, coefficients, (), float(raw.loglik), int(raw.df), int(raw.nobs), True, blocks=blocks)
+
+
+def _fit_whole(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel:
+    outcome = find_outcome(frame)
+    return mixed.fit(frame, f"{outcome.column} ~ {fixed} + {random}", family=outcome.family, near=near)
+
+
+def _try_whole(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel | None:
+    try:
+        return _fit_whole(frame, fixed, random, near)
+    except ForetellError:
+        return None
 
 
 def _test(

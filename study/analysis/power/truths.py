@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from core.errors import ForetellError
+from study.analysis.models import levels as ordinal_levels
 from study.analysis.models import marginal
-from study.analysis.models.records import MixedModel
+from study.analysis.models.records import Floats, MixedModel
 from study.analysis.planned.contrasts import FACTORS
+from study.analysis.responses.outcome import ACCURACY, LEVEL
 from study.bundle import TRIAL_TYPES, Trial
 from study.plan.simulated_participants import PARTICIPANT_SD, compute_expected_accuracy, sample_mixture
 from study.tasks.predict import TASK as PREDICT
+from study.tasks.scale import RatingScale, make_even_scale
 from study.tasks.task import Task
 from study.tasks.theory import ShownExplanations
 
-Floats = NDArray[np.float64]
 Conditions = NDArray[np.int64]
 """(participants, trials): the number of the condition in which a participant sees a trial, -1 where they do not."""
 
@@ -38,18 +40,20 @@ CATEGORY_SD = 0.6
 """Between categories, crossed with trial types: with `PARTICIPANT_SD` it reproduces the paper's standard errors."""
 
 
-ACCURACY_COLUMNS = ["condition", "trial_type", "accuracy"]
-
-
 class Truth(Protocol):
     """A world in which a study can be run."""
 
-    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Tabulate participant, category, item, trial_type (categorical), saliency, examples, correct of a study."""
+    @property
+    def levels(self) -> RatingScale | None:
+        """The scale of a task in which no response is right or wrong; None where responses are."""
         ...
 
-    def accuracy(self) -> pd.DataFrame:
-        """Tabulate condition, trial_type and the expected share of correct responses, ``accuracy``."""
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Tabulate participant, category, item, trial_type (categorical), saliency, examples and correct, or level."""
+        ...
+
+    def tabulate_means(self) -> pd.DataFrame:
+        """Tabulate condition, trial_type and the expected ``accuracy``, or ``mean_level``."""
         ...
 
 
@@ -72,6 +76,8 @@ class AdditiveTruth:
         Names of the conditions run.
     categories, per_type
         Target categories, and trials of each type in each of them.
+    levels
+        As of `Truth`: the log-odds are then those of the latent rating.
     """
 
     coefficients: Mapping[str, tuple[float, float, float]]
@@ -84,6 +90,7 @@ class AdditiveTruth:
     category_slope_sd: float = 0.0
     image_slope_sd: float = 0.0
     image_sd: float = 0.0
+    levels: RatingScale | None = None
 
     def scale(self, factor: float) -> AdditiveTruth:
         """Return the same world with every effect of an explanation `factor` times as large."""
@@ -113,19 +120,20 @@ class AdditiveTruth:
             own = own + self._slopes(names, category, kind, rng)
         if self.image_sd or self.image_slope_sd:
             own = own + self._images(names, len(trials), rng)
-        right = rng.random((people, len(trials))) < expit(fixed + own)
-        return tabulate_responses(right, _assign(right.shape, len(self.conditions)), self.conditions, category, kind)
+        seen = _assign((people, len(trials)), len(self.conditions))
+        given = draw_responses(expit(fixed + own), self.levels, rng)
+        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
 
-    def accuracy(self) -> pd.DataFrame:
-        """Integrate the accuracy of each cell over participants and categories."""
+    def tabulate_means(self) -> pd.DataFrame:
+        """Integrate the accuracy or mean level of each cell over participants and categories."""
         rows = []
         for name in self.conditions:
             of_type = np.array([0.0, 1.0, 1.0]) * self.person_slope_sd**2  # the reference level is the intercept's
             of_explanation = sum(FACTORS[name].values()) * (self.category_slope_sd**2 + self.image_slope_sd**2)
             variance = self.person_sd**2 + self.category_sd**2 + self.image_sd**2 + of_type + of_explanation
-            accuracies, _ = marginal.average_probability(self._cells(name), variance)
-            rows += [(name, kind, float(p)) for kind, p in zip(TRIAL_TYPES, accuracies, strict=True)]
-        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
+            means = _average(self._cells(name), variance, self.levels)
+            rows += [(name, kind, float(mean)) for kind, mean in zip(TRIAL_TYPES, means, strict=True)]
+        return pd.DataFrame(rows, columns=list_columns(self.levels))
 
     def _slopes(
         self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
@@ -167,6 +175,11 @@ class Theories:
     conditions: Sequence[str] = tuple(FACTORS)
     task: Task = PREDICT
 
+    @property
+    def levels(self) -> RatingScale | None:
+        """The scale of the task, as simulated participants use it."""
+        return None if self.task.is_scored else make_even_scale(self.task.count)
+
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """Simulate one study; every participant responds to every trial."""
         names = np.repeat(self.conditions, per_condition)
@@ -178,32 +191,36 @@ class Theories:
             ]
             for person, factors in ((person, FACTORS[str(name)]) for person, name in zip(crowd, names, strict=True))
         ]
-        right = rng.random((len(names), len(self.trials))) < np.array(p)
+        seen = _assign((len(names), len(self.trials)), len(self.conditions))
+        given = draw_responses(np.array(p), self.levels, rng)
         category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
         kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
-        return tabulate_responses(right, _assign(right.shape, len(self.conditions)), self.conditions, category, kind)
+        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
 
-    def accuracy(self) -> pd.DataFrame:
-        """Average the accuracy that the mixture implies, by quadrature over participants, over the trials of a type."""
+    def tabulate_means(self) -> pd.DataFrame:
+        """Average what the mixture implies over the trials of a type, by quadrature over participants."""
         mixture = {name: weight for name, weight in self.mixture.items() if weight > 0}
         rows = []
         for name, kind in product(self.conditions, TRIAL_TYPES):
             shown = ShownExplanations(*map(bool, FACTORS[name].values()))
             trials = [t for t in self.trials if t.trial_type == kind]
-            each = [compute_expected_accuracy(mixture, t, shown, task=self.task) for t in trials]
+            each = [compute_expected_accuracy(mixture, t, shown, task=self.task, levels=self.levels) for t in trials]
             rows.append((name, kind, float(np.mean(each)) if each else float("nan")))
-        return pd.DataFrame(rows, columns=ACCURACY_COLUMNS)
+        return pd.DataFrame(rows, columns=list_columns(self.levels))
 
 
 def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:
-    """Return a pilot's interaction model as the truth.
+    """Return a pilot's interaction model as the truth, with its thresholds where it is ordinal.
 
     Raises
     ------
     ForetellError
         The pilot leaves a coefficient without a finite estimate.
     """
+    is_rated = bool(model.thresholds)
     known = {c.term: c.estimate for c in model.coefficients if c.term not in model.diverging}
+    if is_rated:
+        known["(Intercept)"] = 0.0  # the thresholds are in its place
     others = [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]]
     truths = {}
     for name in TABLE_1:
@@ -215,7 +232,10 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
             )
         truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
     sd = {effect.group: effect.sd for effect in model.random if effect.term == "(Intercept)"}
-    return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type)
+    levels = None
+    if is_rated:
+        levels = RatingScale(tuple(ordinal_levels.list_values(model)), tuple(c.estimate for c in model.thresholds))
+    return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type, levels=levels)
 
 
 def _assign(shape: tuple[int, ...], count: int) -> Conditions:
@@ -229,14 +249,34 @@ def show_factor(conditions: Sequence[str], factor: str) -> Floats:
     return np.array([FACTORS[name][factor] for name in conditions], dtype=np.float64)
 
 
+def list_columns(levels: RatingScale | None) -> list[str]:
+    """List the columns of `Truth.tabulate_means`."""
+    return ["condition", "trial_type", "accuracy" if levels is None else "mean_level"]
+
+
+def _average(log_odds: Floats, variance: Floats, levels: RatingScale | None) -> Floats:
+    """Average the probability of correct responses (n,), or the mean level, over normal random effects."""
+    if levels is None:
+        return marginal.average_probability(log_odds, variance)[0]
+    above = [marginal.average_probability(log_odds - cut, variance)[0] for cut in levels.thresholds]
+    return np.asarray(levels.values[0] + np.diff(levels.values) @ np.array(above), dtype=np.float64)
+
+
+def draw_responses(p: Floats, levels: RatingScale | None, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw responses (participants, trials): 1 where correct, with probability ``p``; or levels (`RatingScale`)."""
+    drawn = rng.random(p.shape)
+    return (drawn < p).astype(np.int64) if levels is None else levels.choose(p, drawn)
+
+
 def tabulate_responses(
-    right: NDArray[np.bool_],
+    given: NDArray[np.int64],
     seen: Conditions,
     conditions: Sequence[str],
     category: NDArray[np.int64],
     kind: NDArray[np.int64],
+    levels: RatingScale | None,
 ) -> pd.DataFrame:
-    """Tabulate the responses to the trials that participants see."""
+    """Tabulate the responses to the trials that participants see, as `Truth.study` does."""
     person, trial = np.nonzero(seen >= 0)
     condition = seen[person, trial]
     return pd.DataFrame(
@@ -246,6 +286,6 @@ def tabulate_responses(
             "item": pd.Categorical.from_codes(trial, [f"i{k:05d}" for k in range(len(kind))]),
             "trial_type": pd.Categorical.from_codes(kind[trial], list(TRIAL_TYPES)),
             **{name: show_factor(conditions, name)[condition].astype(np.int64) for name in ("saliency", "examples")},
-            "correct": right[person, trial].astype(np.int64),
+            (ACCURACY if levels is None else LEVEL).column: given[person, trial],
         }
     )

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from study.analysis.planned.contrasts import FACTORS
-from study.analysis.power.truths import AdditiveTruth, Conditions, Theories, show_factor, tabulate_responses
+from study.analysis.power.truths import (
+    AdditiveTruth,
+    Conditions,
+    Theories,
+    draw_responses,
+    show_factor,
+    tabulate_responses,
+)
 from study.bundle import TRIAL_TYPES
 from study.plan.orders import list_orders
 from study.plan.simulated_participants import sample_mixture
@@ -66,12 +73,13 @@ class WithinTruth(AdditiveTruth):
             total = total + show_factor(self.conditions, factor)[seen] * (
                 own + rng.normal(0, self.image_slope_sd, images)
             )
-        return tabulate_responses(rng.random(seen.shape) < expit(total), seen, self.conditions, category, kind)
+        given = draw_responses(expit(total), self.levels, rng)
+        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
 
-    def accuracy(self) -> pd.DataFrame:
-        """Integrate the accuracy of each cell over participants and categories."""
+    def tabulate_means(self) -> pd.DataFrame:
+        """Integrate the accuracy or mean level of each cell over participants and categories."""
         both = float(np.hypot(self.category_slope_sd, self.person_slope_sd))  # variances of an explanation's effect
-        return AdditiveTruth.accuracy(replace(self, category_slope_sd=both))
+        return AdditiveTruth.tabulate_means(replace(self, category_slope_sd=both))
 
     def _list_trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """List category and type of each trial, and their number."""
@@ -92,10 +100,11 @@ class WithinTheories(Theories):
         shown = [ShownExplanations(*map(bool, FACTORS[name].values())) for name in self.conditions]
         crowd = sample_mixture(self.mixture, per_condition, rng)
         p = [
-            [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.0 for t, c in zip(self.trials, own, strict=True)]
+            [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.5 for t, c in zip(self.trials, own, strict=True)]
             for person, own in zip(crowd, seen, strict=True)
         ]
-        return tabulate_responses(rng.random(seen.shape) < np.array(p), seen, self.conditions, category, kind)
+        given = draw_responses(np.array(p), self.levels, rng)
+        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
 
 
 def put_within(world: AdditiveTruth | Theories) -> WithinTruth | WithinTheories:

@@ -48,7 +48,7 @@ def test_the_assumed_accuracy_is_integrated_over_every_random_effect() -> None:
     Oracle: the coefficients of Table 1 written out, integrated by the adaptive quadrature of SciPy.
     """
     world = truths.AdditiveTruth(truths.TABLE_1, person_slope_sd=0.8, category_slope_sd=0.5).scale(0.5)
-    table = world.accuracy().set_index(["condition", "trial_type"])["accuracy"]
+    table = world.tabulate_means().set_index(["condition", "trial_type"])["accuracy"]
     assert len(table) == 4 * 3
     intercepts = truths.PARTICIPANT_SD**2 + truths.CATEGORY_SD**2
     cells = {
@@ -67,7 +67,7 @@ def test_the_assumed_accuracy_is_integrated_over_every_random_effect() -> None:
 def test_the_accuracy_of_a_mixture_is_that_of_its_simulated_studies() -> None:
     """Oracle: 4,000 participants per condition, drawn and not integrated; within four standard errors."""
     world = truths.Theories({"map_reader": 2.0, "bayesian_learner": 1.0, "guesser": 0.0}, list(trials().values()))
-    table = world.accuracy().set_index(["condition", "trial_type"])["accuracy"]
+    table = world.tabulate_means().set_index(["condition", "trial_type"])["accuracy"]
     frame = world.study(4000, np.random.default_rng(4))
     for condition, factors in FACTORS.items():
         seen = frame[(frame["saliency"] == factors["saliency"]) & (frame["examples"] == factors["examples"])]

@@ -160,7 +160,7 @@ def test_simulated_studies_within_participants_have_the_accuracies_they_assume()
     assert set(frame.groupby("participant", observed=True).size()) == {24}
     named = frame.assign(both=frame["saliency"] + 2 * frame["examples"])
     assert set(named.groupby("participant", observed=True)["both"].nunique()) == {4}
-    expected = within.accuracy().set_index(["condition", "trial_type"])["accuracy"]
+    expected = within.tabulate_means().set_index(["condition", "trial_type"])["accuracy"]
     flags = {name: CONDITIONS[name].shows_saliency + 2 * CONDITIONS[name].shows_examples for name in FOUR}
     for (name, kind), accuracy in expected.items():
         own = named[(named["both"] == flags[name]) & (named["trial_type"] == kind)]
