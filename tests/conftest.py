@@ -52,6 +52,8 @@ CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
 
 MakeBundle = Callable[..., Path]
 
+pytest_plugins = ["tests.failures"]
+
 PATIENCE_S = 300
 """How long a test waits for what it expects: no test may depend on a quiet machine."""
 PATIENCE_MS = 1000 * PATIENCE_S
