@@ -6,12 +6,20 @@ processor time for the slopes of a study of the paper's size, and the fits take 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+
+@lru_cache(maxsize=1)
+def _find_libraries(modules: int) -> ThreadpoolController:  # noqa: ARG001
+    """Find the loaded libraries again once there are more modules, with which they come: it takes 3 ms."""
+    return ThreadpoolController()
 
 
 class _Limit:
@@ -27,7 +35,7 @@ def one_blas_thread() -> Iterator[None]:
     """Run linear algebra in one thread until the last of all threads that are in here has left."""
     with _Limit.lock:
         if _Limit.users == 0:
-            _Limit.undo = ThreadpoolController().limit(limits=1, user_api="blas")
+            _Limit.undo = _find_libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         _Limit.users += 1
     try:
         yield

@@ -87,15 +87,15 @@ def test_theories_rate_as_simulated_participants_do() -> None:
 def test_power_of_ratings_is_alpha_without_an_effect_and_high_with_one() -> None:
     """Catches logistic models of a level, tests that reject too often, and an effect that ratings do not show.
 
-    The test's own size: within the central 99.9% of the binomial of 20 studies.
+    The test's own size: within the central 99.9% of the binomial of 12 studies.
     """
     how: dict[str, Any] = {"models": NESTED, "tests": "chi_square", "workers": 1}
     contrast = Contrast("saliency", "none", ("adv_incorrect",))
-    table = power.curve(WORLD, [8], studies=20, effects=[0.0, 1.5], contrasts=[contrast], **how)
+    table = power.curve(WORLD, [6], studies=12, effects=[0.0, 2.0], contrasts=[contrast], **how)
     assert not table["failed"].any()
-    hits = table[table["effect"] == 0.0]["power"] * 20
-    assert (hits <= binom.ppf(0.9995, 20, 0.06)).all()
-    assert (table[table["effect"] == 1.5].set_index("test")["power"] > 0.8).all()
+    hits = table[table["effect"] == 0.0]["power"] * 12
+    assert (hits <= binom.ppf(0.9995, 12, 0.06)).all()
+    assert (table[table["effect"] == 2.0].set_index("test")["power"] > 0.8).all()
 
 
 def test_a_pilot_of_ratings_is_simulated_again() -> None:
