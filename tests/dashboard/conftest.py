@@ -22,6 +22,7 @@ from data.types import ImageSet
 from study.network import sources
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT, VARIABLE
+from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture, used below
 
 PATIENCE_S = 400
 """A machine that does much else is slow; nothing here waits for the clock."""
@@ -36,9 +37,14 @@ def _components_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _predictions_once(shared_predictions: None) -> None:  # noqa: F811
+    """Let every page find the predictions of images that a network has already predicted for another page."""
+
+
 @functools.cache
 def open_scenes(split: str, size: int) -> ImageSet:
-    """Draw a split of the scenes once for all tests; the networks' predictions are each workspace's own."""
+    """Draw a split of the scenes once for all tests."""
     return sources.open_set(ImageSource.model_validate({"set": "scenes", "split": split, "size": size}), ROOT)
 
 
