@@ -11,7 +11,6 @@ from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import files, live, numbers
 from study.analysis.exploratory.analysis import ROBUSTNESS
 from study.analysis.exploratory.bayes import BAYES
-from study.analysis.report import ratings
 from study.bundle import Manifest
 
 WORDS = {
@@ -33,7 +32,7 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
     st.caption(
         "Findings, figures and tables, planned separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
-        f"with the command `analyze`. {SCRIPTED if result.data.task.is_scored else ratings.SCRIPTS}"
+        f"with the command `analyze`. {SCRIPTED}"
     )
     requests = [name for name, words in REQUESTS.items() if result.data.task.is_scored and _ask(result, name, words)]
     live.draw_when_ready(work.make_report_task(result, manifest, requests=requests), _files, "report")

@@ -67,7 +67,7 @@ RESULTS = """\
 | `contrasts.svg`, `exploratory_*.svg` | the contrasts, and the figures of the exploratory analyses, for a manuscript |
 | `exploratory_*.csv` | exploratory analyses: random effects, signal detection, learning, calibration, ... |
 | `rows.csv` | the rows as analysed, after exclusions; participants are numbered |
-| `analysis.R`, `analysis.py` | scripts (R with lme4; Python) that compute all planned numbers again next to these |
+| `analysis.R`, `analysis.py` | scripts (R with lme4 or ordinal; Python) that compute every planned number again |
 | `report.md`, `report.html` | everything on one page: what was planned, what not, and what produced the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with

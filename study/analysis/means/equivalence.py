@@ -3,7 +3,7 @@
 Two one-sided tests (Schuirmann, 1987, doi:10.1007/BF01068419; Lakens, 2017, doi:10.1177/1948550617697177): the
 difference is above the lower bound, and below the upper one. Both are significant at alpha exactly where the interval
 of coverage 1 - 2 alpha lies between the bounds. Differences are those of the population scale, in percentage points of
-a probability, with the degrees of freedom of the contrasts.
+a probability or in levels, with the degrees of freedom of the contrasts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scipy.stats import t
 from core.errors import ForetellError
 from study.analysis.means.adjustment import Adjustment, holm
 from study.analysis.means.means import EstimatedMeans, estimate_means
+from study.analysis.models import levels
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.models.sentences import LEVEL, coverage_text
 from study.plan.equivalence import LARGEST_POINTS, Bounds, parse_bounds
@@ -32,6 +33,10 @@ EQUIVALENT, SMALL, DIFFERENT, UNDECIDED, UNTESTABLE = (
 """Conclusions of a test of difference with one of equivalence (Lakens, 2017, figure 1)."""
 
 
+UNITS = {"binomial": " percentage points", "ordinal": " levels"}
+"""Of differences between means, by family."""
+
+
 @dataclass(frozen=True)
 class EquivalenceTests:
     """Equivalence tests of the contrasts between estimated means.
@@ -43,22 +48,20 @@ class EquivalenceTests:
         estimate, low, high); p_equivalence, p_equivalence_holm (within each level after the bar); p_difference, as
         corrected in the table of contrasts; conclusion.
     bounds
-        In percentage points of a binomial response, else in its unit.
+        In percentage points of a binomial response, in levels of an ordinal one, else in its unit.
     alpha
         Of each test; intervals cover 1 - 2 alpha.
     notes
         Sentences on what the numbers are.
+    unit
+        Of the bounds, after a space; empty where it is the response's own.
     """
 
     table: pd.DataFrame
     bounds: Bounds
     alpha: float
     notes: tuple[str, ...]
-
-    @property
-    def is_in_points(self) -> bool:
-        """Whether the differences are percentage points of a probability."""
-        return "points" in self.table
+    unit: str
 
 
 def read_bounds(given: str | float | Sequence[float], *, largest: float = np.inf) -> Bounds:
@@ -130,8 +133,9 @@ def compute_equivalence(
         frame, model, asked, contrasts=contrasts, adjust=correction, scale="population", level=1 - 2 * alpha
     ).contrasts
     unit, names = (100, ["points", "points_low", "points_high"]) if model.family == "binomial" else (1, [])
-    if names and max(map(abs, bounds)) >= LARGEST_POINTS:
-        raise ForetellError(f"Equivalence bounds must be smaller than {LARGEST_POINTS:g} percentage points.")
+    in_words = UNITS.get(model.family, "")
+    if max(map(abs, bounds)) >= (largest := _find_largest(model)):
+        raise ForetellError(f"Equivalence bounds must be smaller than {largest:g}{in_words}.")
     by = list(made.request.by)
     table = population[[*by, "contrast"]].copy()
     table[names or ["estimate", "low", "high"]] = unit * population[["estimate", "low", "high"]]
@@ -146,7 +150,15 @@ def compute_equivalence(
         table[decisive] = holm(values.to_numpy()) if groups is None else groups.transform(lambda p: holm(p.to_numpy()))
     table["p_difference"] = made.contrasts["p" if adjust == "none" else f"p_{adjust}"]
     table["conclusion"] = conclude(table[decisive].to_numpy(), table["p_difference"].to_numpy(), alpha)
-    return EquivalenceTests(table, bounds, alpha, _explain(bounds, alpha, correction, points=bool(names)))
+    return EquivalenceTests(table, bounds, alpha, _explain(bounds, alpha, correction, in_words), in_words)
+
+
+def _find_largest(model: MixedModel) -> float:
+    """Find the difference that no two means can have: of probabilities 100 points, of levels the whole scale."""
+    if model.thresholds:
+        lowest, *_, highest = levels.list_values(model)
+        return float(highest - lowest)
+    return LARGEST_POINTS if model.family == "binomial" else np.inf
 
 
 def write_bounds(bounds: Bounds) -> str:
@@ -155,16 +167,15 @@ def write_bounds(bounds: Bounds) -> str:
     return f"{high:g}" if -low == high else f"{low:g} to {high:g}".replace("-", "−")
 
 
-def _explain(bounds: Bounds, alpha: float, correction: Adjustment, *, points: bool) -> tuple[str, ...]:
+def _explain(bounds: Bounds, alpha: float, correction: Adjustment, unit: str) -> tuple[str, ...]:
     low, high = (f"{value:g}".replace("-", "−") for value in bounds)
-    unit = " percentage points, averaged over the random effects" if points else ", averaged over the random effects"
     corrected = (
         "p (TOST, Holm) is corrected for the number of contrasts, and the intervals by Bonferroni's method"
         if correction == "holm"
         else "neither p nor intervals are corrected for their number"
     )
     return (
-        f"Equivalent: two one-sided tests place the difference between {low} and {high}{unit}. The "
-        f"{coverage_text(2 * alpha)} intervals are those of these tests; {corrected}. Different and equivalent: a "
-        "difference that is not 0 and lies within the bounds.",
+        f"Equivalent: two one-sided tests place the difference between {low} and {high}{unit}, averaged over the "
+        f"random effects. The {coverage_text(2 * alpha)} intervals are those of these tests; {corrected}. Different "
+        "and equivalent: a difference that is not 0 and lies within the bounds.",
     )

@@ -14,12 +14,14 @@ from study.analysis.means import adjustment
 from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.grid import Grid, build_grid, find_averaged, find_interactions, label
 from study.analysis.means.request import PAIRWISE, MeansRequest, list_contrasts, parse_request
-from study.analysis.models import denominators, estimability, marginal
+from study.analysis.models import denominators, estimability, levels, marginal
 from study.analysis.models.marginal import Scale
 from study.analysis.models.records import Floats, MixedModel
 
 RATIOS = {"logit": "odds_ratio", "log": "rate_ratio"}
 """What a difference on the link scale is the logarithm of."""
+QUANTITIES = {"binomial": "probabilities", "ordinal": "mean levels", "poisson": "rates"}
+"""What means off the link scale are, by family."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,19 @@ class EstimatedMeans:
 
 @dataclass(frozen=True)
 class _Means:
-    """Means of one scale: (k,) values, (k, p) derivatives by the coefficients, on the link scale (k, p + d) weights."""
+    """Means of one scale: (k,) values, derivatives by the estimates, on the link scale (k, p + d) weights.
+
+    The derivatives are (k, p) by the coefficients; of mean levels by the thresholds too, and so their covariance.
+    """
 
     values: Floats
     gradient: Floats
     weights: Floats | None
+    covariance: Floats
+
+    def compute_standard_errors(self, gradient: Floats) -> Floats:
+        """Compute standard errors (m,) of m functions from their derivatives."""
+        return estimability.apply_delta_method(gradient, self.covariance)
 
     def combine(self, combinations: Floats, model: MixedModel) -> tuple[Floats, Floats]:
         """Return combinations (m, k) of means (m,), and their derivatives (m, p); missing if not determined."""
@@ -96,7 +106,7 @@ def estimate_means(
         ``"tukey"`` (all pairs only), ``"mvt"`` (the distribution of the largest |t|, single-step).
     scale
         ``"link"`` (log-odds), ``"response"`` (probabilities at random effects of 0) or ``"population"`` (probabilities
-        averaged over the random effects).
+        averaged over the random effects); of an ordinal model mean levels in their place.
 
     Raises
     ------
@@ -145,22 +155,28 @@ def _average(grid: Grid, model: MixedModel, scale: Scale, cells: Sequence[dict[s
         weights = share @ model.design_with_dropped(grid.cells, grid.formula)
         values, _ = estimability.estimate_combinations(weights, model)
         gradient = weights[:, : len(model.coefficients)]
-        return _Means(values, np.where(np.isnan(values)[:, None], np.nan, gradient), weights)
-    values, gradient = marginal.predict_prepared(grid.cells, grid.formula, model, scale)
+        return _Means(values, np.where(np.isnan(values)[:, None], np.nan, gradient), weights, model.covariance)
+    predict, covariance = marginal.predict_prepared, model.covariance
+    if model.thresholds:
+        predict, covariance = levels.predict_prepared, model.joint_covariance
+    values, gradient = predict(grid.cells, grid.formula, model, scale)
     return _Means(
         np.array([values[rows].mean() for rows in wanted]),
         np.array([gradient[rows].mean(axis=0) for rows in wanted]),
         None,
+        covariance,
     )
 
 
 def _describe_means(made: _Means, model: MixedModel, link: str, scale: Scale, level: float) -> pd.DataFrame:
     """Tabulate means; off the link scale the interval is that of the mean's link value, so it stays within bounds."""
-    se = estimability.compute_standard_errors(made.gradient, model)
+    se = made.compute_standard_errors(made.gradient)
     df = _find_df(model, made.gradient)
     half = t(df).ppf((1 + level) / 2) * se
     low, high = made.values - half, made.values + half
-    if scale != "link":
+    if scale != "link" and model.thresholds:
+        low, high = levels.find_limits(made.values, half, model)
+    elif scale != "link":
         middle, slope = marginal.transform(link, made.values)
         low, high = (marginal.invert(link, middle + side * slope * half) for side in (-1, 1))
     return pd.DataFrame({"estimate": made.values, "se": se, "df": _hide_infinite(df), "low": low, "high": high})
@@ -184,10 +200,10 @@ def _contrast(
     combinations[:, places] = weights
     estimate, gradient = made.combine(combinations, model)
     _check_determined(names, wanted, estimate, within)
-    se = estimability.compute_standard_errors(gradient, model)
+    se = made.compute_standard_errors(gradient)
     df = _find_df(model, gradient)
     statistic = np.divide(estimate, se, where=se > 0, out=np.full(len(se), np.nan))
-    covariance = gradient @ model.covariance @ gradient.T
+    covariance = gradient @ made.covariance @ gradient.T
     p, half = adjustment.adjust(adjust, statistic, df, covariance, len(places), level)
     table = pd.DataFrame(
         {
@@ -219,7 +235,7 @@ def _check_determined(names: Sequence[str], wanted: Sequence[str], estimate: Flo
 def _find_df(model: MixedModel, gradient: Floats) -> Floats:
     known = ~np.isnan(gradient).any(axis=1)
     df = np.full(len(gradient), np.nan)
-    df[known] = denominators.find_df(model, gradient[known])
+    df[known] = denominators.find_df(model, gradient[known, : len(model.coefficients)])
     return df
 
 
@@ -241,7 +257,7 @@ def _exponentiate(contrasts: pd.DataFrame, name: str) -> pd.DataFrame:
 def _explain(grid: Grid, request: MeansRequest, model: MixedModel, scale: Scale) -> list[str]:
     """Say what the means are averaged over and which scale they have."""
     link = marginal.get_link(model)
-    quantity = {"binomial": "probabilities", "poisson": "rates"}.get(model.family, "means")
+    quantity = QUANTITIES.get(model.family, "means")
     scales = {
         "link": "Means of the response." if link == "identity" else f"Link scale ({link}).{_explain_zero(model)}",
         "response": f"Response scale: {quantity} where every random effect is 0.",

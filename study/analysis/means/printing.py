@@ -30,7 +30,7 @@ def write_means(made: EstimatedMeans) -> list[str]:
 def write_equivalence(made: EquivalenceTests) -> list[str]:
     """Write equivalence tests and their notes as lines."""
     coverage = coverage_text(2 * made.alpha)
-    head = f"Equivalence within {write_bounds(made.bounds)}{' percentage points' if made.is_in_points else ''}"
+    head = f"Equivalence within {write_bounds(made.bounds)}{made.unit}"
     return [head, *write_table(made.table, coverage), "", *made.notes]
 
 

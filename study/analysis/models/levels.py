@@ -1,17 +1,20 @@
-"""Mean levels that an ordinal mixed model predicts, averaged over its random effects.
+"""Mean levels that an ordinal mixed model predicts, averaged over its random effects or where each of them is 0.
 
 E[level] = l_1 + sum_k (l_{k+1} - l_k) P(level > l_k), each probability averaged over normal random effects by
-Gauss-Hermite quadrature as those of logistic models (`study.analysis.models.marginal`). Standard errors by the delta
-method from the covariance of coefficients and thresholds together, the variances of random effects taken as known.
+Gauss-Hermite quadrature as those of logistic models (`study.analysis.models.marginal`); with random effects of 0 it is
+the mean class of R's emmeans. Standard errors by the delta method from the covariance of coefficients and thresholds
+together, the variances of random effects taken as known.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from study.analysis.models import estimability, marginal
 from study.analysis.models import formula as formulas
+from study.analysis.models.marginal import Scale
 from study.analysis.models.records import Floats, MixedModel
 
 
@@ -27,10 +30,15 @@ def predict(frame: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
     It is missing where the data do not determine it.
     """
     data, text = formulas.prepare_formula(frame, model.formula)
-    weights = model.design_with_dropped(data, text)
+    return predict_prepared(data, text, model, "population")
+
+
+def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale: Scale) -> tuple[Floats, Floats]:
+    """Return what `predict` does, of data and a formula that are prepared; on the response scale without variance."""
+    weights = model.design_with_dropped(data, formula)
     design = weights[:, : len(model.coefficients)]
-    eta = design @ np.array([c.estimate for c in model.coefficients]) + formulas.offset(data, text)
-    variance = marginal.compute_variance(data, text, model)
+    eta = design @ np.array([c.estimate for c in model.coefficients]) + formulas.offset(data, formula)
+    variance = marginal.compute_variance(data, formula, model) if scale == "population" else np.zeros(len(data))
     values = list_values(model)
     mean, slope, by_threshold = np.full(len(eta), float(values[0])), np.zeros(len(eta)), []
     for threshold, step in zip(model.thresholds, np.diff(values), strict=True):
@@ -40,6 +48,15 @@ def predict(frame: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
     gradient = np.column_stack([slope[:, None] * design, *by_threshold])
     known = estimability.is_estimable(weights, model)
     return np.where(known, mean, np.nan), np.where(known[:, None], gradient, np.nan)
+
+
+def find_limits(mean: Floats, half: Floats, model: MixedModel) -> tuple[Floats, Floats]:
+    """Return limits (n,) of mean levels, symmetric in the logit of where they are on the scale, so they stay on it."""
+    lowest, *_, highest = list_values(model)
+    share, width = (mean - lowest) / (highest - lowest), half / (highest - lowest)
+    middle, slope = marginal.transform("logit", share)
+    low, high = (lowest + (highest - lowest) * expit(middle + side * slope * width) for side in (-1, 1))
+    return low, high
 
 
 def compute_standard_errors(gradient: Floats, model: MixedModel) -> Floats:

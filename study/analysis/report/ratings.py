@@ -17,11 +17,6 @@ from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_contrast, write_whole_contrast
 from study.conditions import format_condition
 
-SCRIPTS = (
-    "The scripts analysis.R and analysis.py are not made for ratings. rows.csv has the analysed rows: fit the formulas "
-    "of models.json to them with clmm of R's ordinal, or with the command glmm --family ordinal."
-)
-
 
 def write_difference(row: Mapping[str, Any], level: float = ALPHA) -> str:
     """Write a contrast: both mean levels, their difference with its interval, the odds ratio and p."""

@@ -18,7 +18,7 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report import captions, composition, document, evidence, figures, model_table, ratings, reproduction
+from study.analysis.report import captions, composition, document, evidence, figures, model_table, reproduction
 from study.analysis.report.finding import HeadlineResult
 from study.analysis.report.manuscript.draft import list_tables, write_draft
 from study.analysis.report.manuscript.manuscript import Manuscript
@@ -165,7 +165,6 @@ class Report:
                 *said.omissions,
                 *analysis.messages,
                 *(f"Not shown. {line}" for line in absent),
-                *([] if data.task.is_scored else [ratings.SCRIPTS]),
             ],
             "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
             "planned": plan is not None,

@@ -17,7 +17,7 @@ from study.analysis.planned import placebos
 from study.analysis.planned.analysis import PlannedAnalysis, list_contrasts
 from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_types
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.responses.outcome import LEVEL
+from study.analysis.responses.outcome import LEVEL, find_outcome
 from study.analysis.responses.reading import Responses
 from study.plan.covariates import COVARIATES
 from study.workspace.jinja import load_templates
@@ -50,7 +50,7 @@ def describe(
     level: float,
     made_from: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the contents of the rows and of both scripts, by name; of ratings, of the rows alone.
+    """Return the contents of the rows and of both scripts, by name.
 
     Parameters
     ----------
@@ -61,16 +61,18 @@ def describe(
     made_from
         Versions and hashes, for the scripts' heads.
     """
-    if not data.task.is_scored:
-        return {ROWS: csv_text(tabulate_rows(data))}
     model = analysis.largest
     wanted = list_contrasts(plan.plan) if plan is not None else placebos.list_all_default_contrasts(data)
     cells, left_out = list_cells(model, wanted, table)
     random, columns, stand_in = write_random(data.frame, analysis.random)
     factors = [name for name in _FACTORS if name in formulas.extract_fixed_effects(model.formula)]
+    outcome = find_outcome(data.frame)
     bounds, prior_sd = (plan.plan.equivalence, plan.plan.prior_sd) if plan is not None else (None, None)
     values: dict[str, Any] = {
         "made_from": made_from,
+        "is_rated": not data.task.is_scored,
+        "package": "lme4" if data.task.is_scored else "ordinal",
+        "difference": [outcome.difference, outcome.low, outcome.high],
         "rows": ROWS,
         "text_columns": [name for name in COLUMNS[:5] if name in data.frame],
         "conditions": list(FACTORS),
@@ -121,9 +123,9 @@ def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFram
 
 
 def write_random(frame: pd.DataFrame, random: str) -> tuple[str, dict[str, list[tuple[str, str]]], dict[str, str]]:
-    """Write random effects for lme4, each slope as a column of its own; its factors and levels, and columns by slope.
+    """Write random effects for R, each slope as a column of its own; its factors and levels, and columns by slope.
 
-    lme4 reads ``(trial_type || participant)`` as correlated slopes of the factor's levels.
+    lme4 reads ``(trial_type || participant)`` as correlated slopes of the factor's levels, and clmm not at all.
     """
     columns: dict[str, list[tuple[str, str]]] = {}
     stand_in: dict[str, str] = {}

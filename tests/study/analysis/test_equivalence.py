@@ -61,7 +61,7 @@ def test_p_is_that_of_emmeans(theirs: dict) -> None:
     np.testing.assert_allclose(tests.table["p_equivalence"], theirs["p"], atol=1e-6)
     np.testing.assert_allclose(tests.table["p_equivalence_holm"], theirs["holm"], atol=1e-6)
     np.testing.assert_array_equal(tests.table["p_difference"], made.contrasts["p_holm"])
-    assert tests.is_in_points == points
+    assert (tests.unit == " percentage points") == points
 
 
 def test_a_test_of_equivalence_is_its_interval() -> None:

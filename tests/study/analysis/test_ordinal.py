@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli.main import build_app
+from study.analysis.means.equivalence import compute_equivalence
 from study.analysis.means.means import estimate_means
 from study.analysis.models import denominators, intervals, laplace, mixed, proportional
 from study.analysis.models.densities import CumulativeLogit
@@ -274,3 +277,44 @@ def test_the_command_prints_odds_ratios_thresholds_and_random_effects(tmp_path: 
     refused = CliRunner().invoke(build_app(), [*command, "--effects", "temp"])
     assert isinstance(refused.exception, ForetellError)
     assert "predicts each level and no single probability" in str(refused.exception)
+
+
+@pytest.mark.parametrize("case", json.loads((Path(__file__).parent / "oracles" / "mean_levels.json").read_text()))
+def test_mean_levels_are_those_of_emmeans(case: dict[str, Any]) -> None:
+    """Catches errors without the covariance of the thresholds. Oracle: emmeans of clmm (``oracles/mean_levels.R``)."""
+    frame, asked = load(case["name"]), case["asked"].removeprefix("~ ")
+    model = fit(frame, ORACLES[case["name"]]["formula"])
+    first, *_, last = frame[asked].cat.categories
+    made = estimate_means(frame, model, asked, contrasts=(f"{last} - {first}",), scale="response")
+    np.testing.assert_allclose(made.means["estimate"], case["mean"], atol=2e-5)
+    np.testing.assert_allclose(made.means["se"], case["se"], atol=2e-5)
+    expected = [case["difference"], case["difference_se"]]
+    np.testing.assert_allclose(made.contrasts[["estimate", "se"]].iloc[0].astype(float), expected, atol=2e-5)
+
+
+def test_mean_levels_are_averaged_over_participants_and_stay_on_the_scale() -> None:
+    """Catches the mean level of a judge in the middle, limits above the highest level, and bounds beyond the scale.
+
+    Oracle: the definition, integrated by SciPy.
+    """
+    frame = load("wine")
+    model = fit(frame, ORACLES["wine"]["formula"])
+    own, cuts = model.random[0].sd, [c.estimate for c in model.thresholds]
+    temp, contact = (c.estimate for c in model.coefficients)
+
+    def pass_on(eta: float) -> float:
+        return float(quad(lambda b: expit(eta + b) * norm.pdf(b, scale=own), -15, 15)[0])
+
+    made = estimate_means(frame, model, "temp", scale="population", level=0.999999)
+    expected = [
+        1 + np.mean([sum(pass_on(warm + yes - cut) for cut in cuts) for yes in (0, contact)]) for warm in (0, temp)
+    ]
+    np.testing.assert_allclose(made.means["estimate"], expected, atol=1e-6)
+    assert (made.means["low"] > 1).all()
+    assert (made.means["high"] < 5).all()
+    assert made.notes[0] == "Population scale: mean levels averaged over the random effects."
+    how: dict[str, Any] = {"contrasts": ("pairwise",), "adjust": "holm"}
+    said = compute_equivalence(frame, model, made, (-2.0, 2.0), **how)
+    assert (said.unit, list(said.table["conclusion"])) == (" levels", ["different and equivalent"])
+    with pytest.raises(ForetellError, match=r"Equivalence bounds must be smaller than 4 levels\."):
+        compute_equivalence(frame, model, made, (-4.0, 4.0), **how)

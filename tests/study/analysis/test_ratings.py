@@ -164,8 +164,7 @@ def test_a_report_of_ratings_says_levels_and_nothing_about_correct_responses(tmp
     manuscript = (tmp_path / "manuscript.md").read_text(encoding="utf-8")
     assert not re.search("accurac|percentage point|was correct|Logistic|logistic|chance", text + manuscript)
     assert "cumulative-logit mixed models" in manuscript
-    assert "The scripts analysis.R and analysis.py are not made for ratings" in text
-    assert not (tmp_path / "analysis.R").exists()
+    assert "library(ordinal)" in (tmp_path / "analysis.R").read_text(encoding="utf-8")
     assert "level ~" in json.dumps(json.loads((tmp_path / "models.json").read_text())) or "threshold" in text
     offered = list_analyses(AnalysedStudy(said.data, models=said.analysis))
     assert {*offered} == {"levels", "ordinal", "proportional_odds"}

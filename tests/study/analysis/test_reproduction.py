@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ import pytest
 
 from study.analysis.planned import analysis as planned
 from study.analysis.planned import nested
+from study.analysis.power.truths import TABLE_1, AdditiveTruth
 from study.analysis.report.finding import compute_headline
 from study.analysis.report.report import Report
 from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
-from tests.study.analysis.rscript import needed
+from study.tasks.scale import RatingScale
+from tests.study.analysis.rscript import installed
 from tests.study.analysis.simulated import study, study_with_images
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,6 +51,22 @@ PLANS = {
         contrasts=({"more": "saliency"},),
         equivalence=20,
     ),
+    "ratings": AnalysisPlan(
+        models={
+            "null": "trial_type + (1 | participant) + (1 | category)",
+            "explanation": "trial_type * saliency + (1 | participant) + (1 | category)",
+        },
+        tests="chi_square",
+        contrasts=({"more": "saliency", "trial_types": ("std_correct",)}, {"more": "saliency"}),
+        prior_sd=0.5,
+    ),
+    "ratings_slopes": AnalysisPlan(
+        models={
+            "null": "trial_type + (trial_type || participant) + (1 | category)",
+            "explanation": "trial_type + saliency * examples + (trial_type || participant) + (1 | category)",
+        },
+        contrasts=({"more": "saliency"}, {"more": "both", "less": "examples"}),
+    ),
 }
 
 
@@ -56,6 +75,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """The files of a planned report, but for exploratory analyses. One of 25 participants is excluded by a plan."""
     frame = study_with_images(4, people=20, categories=5) if request.param == "slopes" else study(25, 8, 8, seed=11)
     frame = frame if request.param != "covariates" else with_confidence(frame)
+    frame = rate() if request.param.startswith("ratings") else frame
     frame = frame[(frame["participant"] != "p3") | (frame.index % 3 == 0)]
     done = planned.execute(responses.prepare(frame), PLANS[request.param])
     made = Report(done.analysis, done.data, compute_headline(done.analysis, done.data, done), done)
@@ -75,12 +95,21 @@ def with_confidence(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def rate() -> pd.DataFrame:
+    """Ratings on three of four levels, with participants who differ in the effect of each trial type."""
+    levels = RatingScale((1, 2, 4), (-1.0, 0.7))
+    world = AdditiveTruth({**TABLE_1, "": (0.3, 0.1, 1.0)}, 0.8, 0.5, categories=4, per_type=2, person_slope_sd=1.0)
+    return replace(world, levels=levels, image_sd=0.5).study(12, np.random.default_rng(5)).assign(task="rating")
+
+
 def read_expected(folder: Path) -> dict[str, float]:
     """Every number of the report that a script computes again, by what a script calls it."""
     tables = {path.stem: pd.read_csv(path, keep_default_na=False, na_values=[""]) for path in folder.glob("*.csv")}
     models = json.loads((folder / "models.json").read_text())["models"]
     largest = list(models.values())[-1]["coefficients"]
     known = {f"{column} {c['term']}": c[column] for c in largest for column in ("estimate", "se")}
+    thresholds = list(models.values())[-1].get("thresholds", [])
+    known |= {f"{column} {c['term']}": c[column] for c in thresholds for column in ("estimate", "se")}
     known |= {f"loglik {name}": model["loglik"] for name, model in models.items()}
     sds = tables["random_effects"].to_dict("records")
     known |= {f"sd {row['group']} {row['term']}": row["sd"] for row in sds}
@@ -88,11 +117,13 @@ def read_expected(folder: Path) -> dict[str, float]:
     for column in {"chisq", "df", "p", "p_holm"} - ({"p_holm"} if tables["lrt"]["p_holm"].isna().all() else set()):
         known |= {f"{column} {name}": value for name, value in zip(names, tables["lrt"][column], strict=True)}
     points = ("points", "points_low", "points_high")
+    if thresholds:
+        points = ("level_difference", "difference_low", "difference_high")
     for table, columns in (
         ("contrasts", ("estimate", "se", "p", "p_holm", *points)),
         ("equivalence", ("p_equivalence", "p_equivalence_holm")),
     ):
-        for row in tables[table].to_dict("records"):
+        for row in tables.get(table, pd.DataFrame()).to_dict("records"):
             known |= {f"{column} {row['contrast']}": row[column] for column in columns}
     for row in tables.get("bayes_factors", pd.DataFrame()).to_dict("records"):
         known |= {f"log {c} {row['contrast']}": np.log(row[c]) for c in row if c.startswith("bf01_")}
@@ -115,14 +146,16 @@ def check(expected: dict[str, float], made: dict[str, float]) -> None:
         assert made[name] == pytest.approx(value, abs=1e-2 if name.startswith("points") else 1e-3, rel=0), name
 
 
-@needed("lme4")
 def test_the_script_in_r_makes_every_number_again(folder: Path) -> None:
     """Catches rows, levels, weights or random effects of a script that are not those of the report, and a number that
-    it leaves out. Oracle: R's lme4, whose standard errors are finite differences."""
+    it leaves out. Oracle: R's lme4, whose standard errors are finite differences, and of ratings ordinal::clmm."""
+    package = "ordinal" if folder.name.startswith("ratings") else "lme4"
+    if not installed(package):
+        pytest.skip(f"R with {package} is not installed")
     check(read_expected(folder), run(["Rscript", "analysis.R"], folder))
 
 
-@pytest.mark.parametrize("folder", ["intercepts"], indirect=True)
+@pytest.mark.parametrize("folder", ["intercepts", "ratings"], indirect=True)
 def test_the_script_in_python_makes_every_number_again(folder: Path) -> None:
     """Catches the same of the other script, and one that a folder elsewhere cannot run."""
     check(read_expected(folder), run([sys.executable, "analysis.py"], folder))
