@@ -30,7 +30,7 @@ def show(error: str | None) -> None:
     form, shown = st.columns(2, gap="large")
     with form:
         name = _choose_template()
-        _ask_name(error)
+        _ask_name(templates.read_title(name), error)
     with shown:
         _show_template(name, TEMPLATES[name])
     _show_archive()
@@ -49,11 +49,11 @@ def _choose_template() -> str:
     return paths[chosen]
 
 
-def _ask_name(error: str | None) -> None:
-    """Draw the fields of the new study's name and title, and the button that makes it."""
+def _ask_name(title: str, error: str | None) -> None:
+    """Draw the fields of the new study's name and title, the template's unless given, and the button that makes it."""
     with st.form("new_study"):
         st.text_input("Name", key="new_name", help="In links: lower-case letters, digits and hyphens.")
-        st.text_input("Title", key="new_title", help="What participants read.", placeholder="Predict the AI")
+        st.text_input("Title", key="new_title", help="What participants read.", placeholder=title)
         if error is not None:
             st.error(escape_markdown(error))
         st.form_submit_button("Create study", type="primary", on_click=_make)

@@ -12,6 +12,7 @@ from core.errors import ForetellError
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.power import inputs, tables
 from dashboard.power.jobs import PowerAnalysis
+from dashboard.power.refusals import describe_other_than_two
 from dashboard.results import responses
 from dashboard.shared import links, live, numbers
 from dashboard.shared.jobs import pool
@@ -45,7 +46,8 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
         Sizes or effects that are no numbers, a pilot not fit for analysis, or people without a built study.
     """
     assert study.settings is not None
-    pilot = responses.choose("pilot", (PAPER, SIMULATED), "Assumed effects from")
+    sources = (SIMULATED,) if describe_other_than_two(study.settings.task) else (PAPER, SIMULATED)
+    pilot = responses.choose("pilot", sources, "Assumed effects from")
     source = st.session_state["pilot_source"]
     mixture = _choose_mixture(study) if source == SIMULATED else None
     for message in pilot.data.messages if pilot else ():

@@ -51,13 +51,17 @@ def refuse_other_scale(study: StudyConfig, asked: Task) -> None:
 
 def refuse_other_than_two(study: StudyConfig) -> None:
     """Refuse the paper's accuracies, which are of two options, for any other responses."""
-    task = study.task
-    if not task.is_scored:
-        has = "asks for ratings, of which none is right or wrong"
-    else:
-        has = "asks for a place" if task.place is not None else f"has {task.options}" if task.has_several else ""
-    if has:
+    if other := describe_other_than_two(study.task):
         raise ForetellError(
-            f"The paper's accuracies are of two options, and this study {has}. Build the "
-            "study and assume simulated participants (--mixture; Assumed effects from on the page), or use a pilot."
+            f"The paper's accuracies are of two options, and this study {other}. Build the study and assume simulated "
+            "participants (--mixture), or use a pilot (--pilot)."
         )
+
+
+def describe_other_than_two(task: Task) -> str:
+    """Say what a study asks for instead of one of two options; empty where it is that."""
+    if not task.is_scored:
+        return "asks for ratings, of which none is right or wrong"
+    if task.place is not None:
+        return "asks for a place"
+    return f"has {task.options}" if task.has_several else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import pandas as pd
@@ -13,6 +13,7 @@ from dashboard.results.values import FACTORS
 from dashboard.shared import files
 from dashboard.shared.keys import digest
 from study.analysis.responses import reading as responses
+from study.analysis.responses.levels import list_required
 from study.analysis.responses.spellings import guess_column
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.collection.export import DICTIONARY
@@ -66,25 +67,29 @@ def choose_mapping(frame: pd.DataFrame, place: str) -> dict[str, str] | None:
     ``place`` begins the names of the widgets, which a file with other columns has of its own: it is matched afresh.
     """
     columns = [str(column) for column in frame.columns]
-    complete = not list_missing(columns)
+    required = list_required(frame, {}, responses.REQUIRED)
+    complete = not list_missing(required, columns)
     key = f"{place}_column_{digest(*columns)[:12]}"
     said = st.container()
     with st.expander("Columns", expanded=not complete):
         with st.container(horizontal=True):
-            chosen = {ours: _column(ours, columns, key) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}
+            chosen = {
+                ours: _column(ours, columns, key, is_required=ours in required)
+                for ours in dict.fromkeys((*required, *responses.REQUIRED, *responses.OPTIONAL))
+            }
         mapping = {ours: theirs for ours, theirs in chosen.items() if theirs is not None}
         if mapping and len(frame):
             _show_first_rows(frame, mapping, place)
-    missing = list_missing(mapping)
+    missing = list_missing(list_required(frame, mapping, responses.REQUIRED), mapping)
     if missing:
         said.warning(f"No column for {', '.join(missing)} yet. Choose the columns below.")
     return None if missing else mapping
 
 
-def list_missing(names: Collection[str]) -> list[str]:
+def list_missing(required: Sequence[str], names: Collection[str]) -> list[str]:
     """List the required columns that are missing; a condition says what both factors are."""
     implied = FACTORS if "condition" in names else ()
-    return [ours for ours in responses.REQUIRED if ours not in names and ours not in implied]
+    return [ours for ours in required if ours not in names and ours not in implied]
 
 
 def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -> None:
@@ -94,10 +99,10 @@ def _show_first_rows(frame: pd.DataFrame, mapping: dict[str, str], place: str) -
     st.dataframe(as_read, hide_index=True, key=f"{place}_preview")  # keys scroll it on a phone
 
 
-def _column(ours: str, columns: list[str], key: str) -> str | None:
+def _column(ours: str, columns: list[str], key: str, *, is_required: bool) -> str | None:
     guess = guess_column(ours, columns)
     return st.selectbox(
-        ours if ours in responses.REQUIRED else f"{ours} (optional)",
+        ours if is_required else f"{ours} (optional)",
         columns,
         index=None if guess is None else columns.index(guess),
         placeholder=NONE,

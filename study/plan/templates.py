@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -109,6 +110,11 @@ def read_note(name: str) -> str:
     lines = itertools.takewhile(lambda line: line.startswith("#"), read_text(path_of(name)).splitlines())
     noted = [line.removeprefix("#").strip() for line in lines]
     return re.sub(r" ?Copy this file to [^.]*\.", "", " ".join(noted))
+
+
+def read_title(name: str) -> str:
+    """Return the title that participants read, which a copy keeps unless it has its own."""
+    return str(tomllib.loads(read_text(path_of(name)))["study"]["title"])
 
 
 def templates() -> dict[Path, str]:

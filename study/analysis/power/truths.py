@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from core.errors import ForetellError
+from study.analysis.models import estimability, marginal
 from study.analysis.models import levels as ordinal_levels
-from study.analysis.models import marginal
 from study.analysis.models.records import Floats, MixedModel
+from study.analysis.planned import nested
 from study.analysis.planned.contrasts import FACTORS
 from study.analysis.responses.outcome import ACCURACY, LEVEL
 from study.bundle import TRIAL_TYPES, Trial
@@ -215,27 +216,35 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
     Raises
     ------
     ForetellError
-        The pilot leaves a coefficient without a finite estimate.
+        The pilot leaves a cell of the study without a finite estimate.
     """
-    is_rated = bool(model.thresholds)
-    known = {c.term: c.estimate for c in model.coefficients if c.term not in model.diverging}
-    if is_rated:
-        known["(Intercept)"] = 0.0  # the thresholds are in its place
+    _refuse_undetermined(model, conditions)
+    # Of columns that the pilot cannot tell apart one carries the whole effect; an ordinal model has no intercept.
+    known = {c.term: c.estimate for c in model.coefficients}
     others = [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]]
     truths = {}
     for name in TABLE_1:
         terms = [name or "(Intercept)", *(f"{kind}:{name}" if name else kind for kind in others)]
-        lost = [term for term in terms if term not in known]
-        if lost:
-            raise ForetellError(
-                f"The pilot does not determine {lost[0]}: use the paper's estimates or simulated participants."
-            )
-        truths[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
+        first, second, third = (known.get(term, 0.0) for term in terms)
+        truths[name] = (first, second, third)
     sd = {effect.group: effect.sd for effect in model.random if effect.term == "(Intercept)"}
     levels = None
-    if is_rated:
+    if model.thresholds:
         levels = RatingScale(tuple(ordinal_levels.list_values(model)), tuple(c.estimate for c in model.thresholds))
     return AdditiveTruth(truths, sd["participant"], sd["category"], conditions, categories, per_type, levels=levels)
+
+
+def _refuse_undetermined(model: MixedModel, conditions: Sequence[str]) -> None:
+    cells = [{"trial_type": kind, **FACTORS[name]} for name, kind in product(conditions, TRIAL_TYPES)]
+    seen = [cell for cell in cells if cell["trial_type"] in model.levels["trial_type"]]
+    weights = model.design_with_dropped(pd.DataFrame(seen))
+    lost = [cell for cell in cells if cell not in seen]
+    lost += [cell for cell, known in zip(seen, estimability.is_estimable(weights, model), strict=True) if not known]
+    if lost:
+        raise ForetellError(
+            f"The pilot does not determine {nested.cell_name(lost[0])}: use the paper's estimates or simulated "
+            "participants."
+        )
 
 
 def _assign(shape: tuple[int, ...], count: int) -> Conditions:

@@ -132,7 +132,23 @@ def test_a_pilot_gives_its_own_estimates() -> None:
     )
     assert world.person_sd == model.random[0].sd
     with pytest.raises(ForetellError, match="does not determine"):
-        truths.from_pilot(nested.analyze(frame[frame["examples"] == 0]).models["interaction"], ("none",), 20, 1)
+        truths.from_pilot(nested.analyze(frame[frame["examples"] == 0]).models["interaction"], tuple(FACTORS), 20, 1)
+
+
+@pytest.mark.parametrize("conditions", [("none", "saliency"), ("none", "both")])
+def test_a_pilot_of_two_conditions_gives_their_study(conditions: tuple[str, str]) -> None:
+    """Catches a pilot that is refused for want of the other conditions, and an effect of both that is halved.
+
+    Oracle: the accuracy of each cell of the pilot, which a model with every cell reproduces.
+    """
+    truth = truths.AdditiveTruth(truths.TABLE_1, categories=12, conditions=conditions)
+    frame = truth.study(20, np.random.default_rng(2))
+    world = truths.from_pilot(nested.analyze(frame).models["interaction"], conditions, 12, 1)
+    table = world.tabulate_means().set_index(["condition", "trial_type"])["accuracy"]
+    for condition in conditions:
+        own = frame[frame["saliency"] == FACTORS[condition]["saliency"]]
+        for kind, accuracy in own.groupby("trial_type", observed=True)["correct"].mean().items():
+            assert table[condition, kind] == pytest.approx(accuracy, abs=0.03)
 
 
 def test_theories_answer_the_frozen_trials() -> None:
