@@ -126,9 +126,9 @@ def test_the_interval_covers_the_true_gap_of_other_images_and_draws() -> None:
     """An interval over images alone, which covered the planted truth in 84 of 100 studies, next to a larger "±"."""
     draws, both, images_alone = torch.Generator().manual_seed(99), [], []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(averaged, "MOST", 20_000)
-        patch.setattr(averaged, "DRAWS", 6000)
-        planted = compare(prior(3.0, unequal=True, scale=3.0), *draw_images(20_000, draws), seed=7).gap[0]
+        patch.setattr(averaged, "MOST", 8000)
+        patch.setattr(averaged, "DRAWS", 3000)
+        planted = compare(prior(3.0, unequal=True, scale=3.0), *draw_images(8000, draws), seed=7).gap[0]
     for seed in range(100):
         found = compare(prior(3.0, unequal=True, scale=3.0), *draw_images(400, draws), seed)
         _, low, high = found.gap
