@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -89,10 +90,24 @@ def script(code, *arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_kill_9_costs_at_most_the_work_since_the_checkpoint(classifier, images, tmp_path):
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The folder of a prior whose learning was killed: its checkpoint, and nothing else."""
+    folder = tmp_path_factory.mktemp("killed")
+    assert script(KILLED, folder / "scenes.safetensors").returncode == -9
+    assert [path.name for path in folder.iterdir()] == ["scenes.safetensors.checkpoint"]
+    return folder
+
+
+@pytest.fixture
+def out(killed, tmp_path):
+    """Where the prior is to be, beside a copy of the checkpoint."""
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "scenes.safetensors"
+
+
+def test_kill_9_costs_at_most_the_work_since_the_checkpoint(classifier, images, out, tmp_path):
     """Sums begun anew, or a batch counted twice, end with other bytes; nothing read twice is seen by what is opened."""
-    out = tmp_path / "scenes.safetensors"
-    assert script(KILLED, out).returncode == -9
     assert not out.exists()
     done = []
     learn_prior(classifier, images, out, progress=lambda done_, total, what: done.append(done_))
@@ -104,10 +119,8 @@ def test_kill_9_costs_at_most_the_work_since_the_checkpoint(classifier, images, 
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
-def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_again(classifier, images, tmp_path, damage):
-    out = tmp_path / "scenes.safetensors"
-    script(KILLED, out)
-    checkpoint = tmp_path / "scenes.safetensors.checkpoint"
+def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_again(classifier, images, out, damage):
+    checkpoint = out.with_name("scenes.safetensors.checkpoint")
     content = bytearray(checkpoint.read_bytes())
     content[-100] ^= 1
     checkpoint.write_bytes({"cut": content[:-9], "flipped": content, "text": b"not a checkpoint"}[damage])
@@ -116,9 +129,7 @@ def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_again(classifie
     assert learn_prior(classifier, images, out, resume=False).prior.images == SIZE
 
 
-def test_a_checkpoint_of_another_set_is_refused(classifier, images, tmp_path):
-    out = tmp_path / "scenes.safetensors"
-    script(KILLED, out)
+def test_a_checkpoint_of_another_set_is_refused(classifier, out):
     other = open_set(ImageSource.model_validate({"set": "scenes", "split": "pool", "size": SIZE, "seed": 1}), ROOT)
     with pytest.raises(ForetellError, match="is of another classifier or image set"):
         learn_prior(classifier, other, out)
