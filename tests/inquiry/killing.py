@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests import commands
+
+PATIENCE_S = 600
 
 
 def killed_and_whole(folder: Path, words: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -18,23 +17,23 @@ def killed_and_whole(folder: Path, words: Sequence[str], names: Sequence[str]) -
 
     Both leave ``names`` with the same bytes and nothing else. Gives what the two finished ones said.
     """
-    killed = _begun(folder, words, "killed")
-    until = time.monotonic() + 120
-    while not list((folder / "killed" / "parts").glob("*.npz")) and time.monotonic() < until:
+    killed = _begun(folder, words, "killed", "first")
+    until = time.monotonic() + PATIENCE_S
+    while not list((folder / "killed" / "parts").glob("*.npz")) and killed.is_alive() and time.monotonic() < until:
         time.sleep(0.02)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    assert list((folder / "killed" / "parts").glob("*.npz"))
-    ran = [_begun(folder, words, "killed"), _begun(folder, words, "whole")]
-    said = [process.communicate(timeout=600) for process in ran]
-    assert [process.returncode for process in ran] == [0, 0], said
+    killed.kill()
+    killed.join()
+    assert list((folder / "killed" / "parts").glob("*.npz")), (folder / "first.err").read_text()
+    ran = {"again": _begun(folder, words, "killed", "again"), "whole": _begun(folder, words, "whole", "whole")}
+    for name, process in ran.items():
+        process.join(PATIENCE_S)
+        assert process.exitcode == 0, (folder / f"{name}.err").read_text()
     for name in names:
         assert (folder / "killed" / name).read_bytes() == (folder / "whole" / name).read_bytes()
     assert sorted(path.name for path in (folder / "killed").iterdir()) == sorted(names)
-    return [out for out, _ in said]
+    return [(folder / f"{name}.out").read_text() for name in ran]
 
 
-def _begun(folder: Path, words: Sequence[str], out: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(ROOT / "foretell.py"), *words, "--out", out]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+def _begun(folder: Path, words: Sequence[str], out: str, log: str) -> ForkServerProcess:
+    said, complained = folder / f"{log}.out", folder / f"{log}.err"
+    return commands.start(*words, "--out", out, out=said, err=complained, environment={}, cwd=folder)
