@@ -74,8 +74,8 @@ def test_near_duplicates_and_the_target_are_never_examples_and_the_manifest_says
         .replace('set = "scenes"\nsplit = "pool"\nsize = 160', 'set = "folder"\npath = "pool"')
         .replace("sets = 20", 'sets = "all"')
     )
-    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 320}), ROOT)
-    for i in range(320):
+    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 240}), ROOT)
+    for i in range(240):
         folder = tmp_path / "pool" / images.categories[images.labels[i]]
         folder.mkdir(parents=True, exist_ok=True)
         images.open(i).save(folder / f"{i:04d}.png")
