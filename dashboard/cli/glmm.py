@@ -97,7 +97,7 @@ def glmm(
     from dashboard.cli import bayesian
     from study.analysis.means import bayes_factors
     from study.analysis.means.equivalence import read_bounds
-    from study.analysis.models import coding, mixed, printing
+    from study.analysis.models import coding, explained, mixed, printing
     from study.analysis.models import formula as formulas
     from study.analysis.responses import reading as responses
 
@@ -135,7 +135,7 @@ def glmm(
         return
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
-        say("\n".join(printing.lines(model)))
+        say("\n".join(filter(None, [*printing.lines(model), explained.describe(frame, model)])))
         if model.diverging:
             say("A Bayesian fit has intervals of these coefficients: add --bayes.")
     lines, values = _estimate(frame, model, means or [], asked, effects or [])

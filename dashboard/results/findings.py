@@ -172,6 +172,7 @@ def show_models(result: AnalysisResult) -> None:
     numbers.heading("Random effects: how much participants, categories and images differ", result.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in result.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
+    st.caption(escape_markdown(captions.explain_random_effects(result.data.frame, result.model)))
     numbers.heading("Profile intervals", result.label)
     st.caption(
         "95% intervals of all values that a likelihood-ratio test does not reject, with that test of each coefficient "

@@ -1,4 +1,4 @@
-"""Predictions of a mixed model on the link scale, the response scale and the population's, and the variance explained.
+"""Predictions of a mixed model on the link scale, the response scale and the population's.
 
 On the response scale every random effect is zero, as in R's emmeans and marginaleffects: a probability of a participant
 in the middle, not the share of successes. On the population's it is averaged over the random effects,
@@ -9,7 +9,6 @@ variances taken as known.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
@@ -19,7 +18,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis.models import coding, estimability
+from study.analysis.models import estimability
 from study.analysis.models import formula as formulas
 from study.analysis.models.records import Floats, MixedModel
 
@@ -146,32 +145,6 @@ def average_effects(
         for value, changed in _changes(some, name).items()
     ]
     return pd.DataFrame(rows, columns=["variable", "value", by or "rows", "effect", "se", "low", "high"])
-
-
-def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
-    """Compute ICC and R2 of a logistic mixed model: Nakagawa, Johnson & Schielzeth (2017), doi:10.1098/rsif.2017.0213.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each variance of a single response on the link scale: ``theoretical`` (pi^2 / 3) and ``delta``
-        (1 / (p (1 - p)), p the share of successes); r2_marginal (fixed effects), r2_conditional (with the random
-        ones), icc (random among random and residual; of random slopes the mean over rows, Johnson 2014).
-    """
-    if model.family != "binomial" or get_link(model) != "logit":
-        raise ForetellError(f"The explained variance is known of a logistic model; this one is {model.family}.")
-    data, text = formulas.prepare_formula(frame, model.formula)
-    if model.diverging:
-        raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
-    fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
-    random = float(np.mean(compute_variance(data, text, model)))
-    hits, responses = coding.read_response(data, text, model.weights)
-    share = float(hits.sum() / responses.sum())
-    rows = []
-    for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (share * (1 - share)))):
-        whole = fixed + random + single
-        rows.append((method, fixed / whole, (fixed + random) / whole, random / (random + single)))
-    return pd.DataFrame(rows, columns=["method", "r2_marginal", "r2_conditional", "icc"])
 
 
 def _estimates(model: MixedModel) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from study.analysis.models import explained
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text
 from study.analysis.responses.outcome import find_outcome
@@ -40,6 +41,11 @@ RANDOM_EFFECTS = (
     "Standard deviations in log-odds: how much the levels of each grouping differ. An SD of 0: the data are as likely "
     "without it."
 )
+
+
+def explain_random_effects(frame: pd.DataFrame, model: MixedModel) -> str:
+    """Explain the random effects of a model of these responses, and the variance that it explains."""
+    return f"{RANDOM_EFFECTS} {explained.describe(frame, model)}".strip()
 
 
 def explain_figure_1(frame: pd.DataFrame, task: Task) -> str:

@@ -98,6 +98,7 @@ def list_sections(
     task: Task,
     evidence: Sequence[Section],
     caption: str,
+    explained: str,
     label: str,
     level: float,
     simulated: bool,
@@ -110,6 +111,8 @@ def list_sections(
         By the names of their files.
     figure
         Figure 1, which ``caption`` explains.
+    explained
+        Explains the random effects.
     evidence
         Sections on evidence for no difference (`study.analysis.report.evidence`).
     level
@@ -138,7 +141,7 @@ def list_sections(
             "random_effects",
             f"Random effects of the {name} model",
             label,
-            captions.RANDOM_EFFECTS,
+            explained,
             [Part(tables["random_effects"])],
         ),
     ]

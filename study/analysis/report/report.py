@@ -145,6 +145,7 @@ class Report:
             task=data.task,
             evidence=on_no_difference,
             caption=captions.explain_figure_1(data.every, data.task),
+            explained=captions.explain_random_effects(data.frame, analysis.largest),
             label=label,
             level=said.level,
             simulated=data.has_simulated,

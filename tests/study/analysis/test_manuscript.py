@@ -56,7 +56,7 @@ def test_the_method_states_plan_and_data() -> None:
     assert "*p* < .01 count as evidence" in analysis
     assert "99% intervals" in analysis
     assert "the study was not named" in draft.method["Design and materials"]
-    assert [one.split(",")[0] for one in draft.references] == ["Holm"], "chi-square tests of intercepts cite no other"
+    assert [one.split(",")[0] for one in draft.references] == ["Holm", "Nakagawa"], "tests of intercepts cite no other"
 
 
 def test_the_design_is_that_of_the_manifest(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from core.errors import ForetellError
 from study.analysis.means.means import estimate_means
-from study.analysis.models import marginal, mixed
+from study.analysis.models import explained, marginal, mixed
 from tests.study.analysis.simulated import TYPES, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant) + (1|category)"
@@ -90,16 +90,19 @@ def test_explained_variance(frame: pd.DataFrame, model: mixed.MixedModel) -> Non
     )
     fixed = np.var(design @ [c.estimate for c in model.coefficients], ddof=1)
     random = sum(r.variance for r in model.random)
-    found = marginal.compute_explained_variance(frame, model).set_index("method")
+    found = explained.compute_explained_variance(frame, model).set_index("method")
     p = frame["correct"].mean()
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (p * (1 - p)))):
         assert found.loc[method, "r2_marginal"] == pytest.approx(fixed / (fixed + random + single))
         assert found.loc[method, "r2_conditional"] == pytest.approx((fixed + random) / (fixed + random + single))
         assert found.loc[method, "icc"] == pytest.approx(random / (random + single))
+    shares = [f"{100 * found.loc['theoretical', name]:.1f}% " for name in ("r2_marginal", "r2_conditional")]
+    assert all(share in explained.describe(frame, model) for share in shares)
 
 
 def test_a_separated_model_explains_no_finite_share(frame: pd.DataFrame) -> None:
     certain = frame.assign(correct=frame["correct"].where(frame["trial_type"] != "std_correct", 1))
     model = mixed.fit(certain, FORMULA)
     with pytest.raises(ForetellError, match="infinite coefficients"):
-        marginal.compute_explained_variance(certain, model)
+        explained.compute_explained_variance(certain, model)
+    assert explained.describe(certain, model) == ""

@@ -64,7 +64,9 @@ def list_tables(finding: HeadlineResult, tables: Mapping[str, pd.DataFrame]) -> 
     made = {
         "models": ManuscriptTable("Model Comparisons", tables["models"], explained, captions.MODELS),
         "random_effects": ManuscriptTable(
-            "Random Effects of the Largest Model", tables["random_effects"], captions.RANDOM_EFFECTS
+            "Random Effects of the Largest Model",
+            tables["random_effects"],
+            captions.explain_random_effects(finding.data.frame, analysis.largest),
         ),
     }
     contrasts = tables["contrasts"]

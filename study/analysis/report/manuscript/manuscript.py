@@ -61,8 +61,8 @@ class Manuscript(NamedTuple):
 
     @property
     def references(self) -> list[str]:
-        """The publications that the method cites."""
-        return list_references(self.method.values())
+        """The publications that the method and notes beneath tables cite."""
+        return list_references([*self.method.values(), *(table.note for table in self.tables)])
 
     @property
     def markdown(self) -> str:

@@ -27,6 +27,11 @@ PUBLICATIONS = {
         "McCullagh, P. (1980). Regression models for ordinal data. *Journal of the Royal Statistical Society: Series "
         "B*, *42*(2), 109–142. https://doi.org/10.1111/j.2517-6161.1980.tb01109.x"
     ),
+    "Nakagawa et al., 2017": (
+        "Nakagawa, S., Johnson, P. C. D., & Schielzeth, H. (2017). The coefficient of determination R² and intra-class "
+        "correlation coefficient from generalized linear mixed-effects models revisited and expanded. *Journal of the "
+        "Royal Society Interface*, *14*(134), 20170213. https://doi.org/10.1098/rsif.2017.0213"
+    ),
     "Satterthwaite, 1946": (
         "Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. *Biometrics "
         "Bulletin*, *2*(6), 110–114. https://doi.org/10.2307/3002019"
