@@ -15,6 +15,10 @@ from tests.conftest import PATIENCE_S
 from tests.server import Server
 
 TOUCH_MS = 260  # an answer is taken from 200 ms after onset on
+# The onset is the second frame after the phase has changed, which a busy machine paints late.
+AFTER_ONSET = """ms => new Promise((resolve) => {
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, ms)));
+})"""
 
 QUESTIONS = [
     {"text": "What do you choose?", "options": ["What I see", "What the AI said"], "answer": "What the AI said"},
@@ -76,7 +80,7 @@ def wait_until_kept(page: Page, carried: list[str], pattern: str, times: int) ->
 def wait_for_trial(page: Page, number: int) -> None:
     """Wait until trial `number` of this stretch can be answered."""
     page.wait_for_selector(f'#trial[data-phase="shown"][data-number="{number}"]')
-    page.wait_for_timeout(TOUCH_MS)
+    page.evaluate(AFTER_ONSET, TOUCH_MS)
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
 from tests.browser.participation import agree, newest, query, wait_for_trial
-from tests.conftest import write_bundle
+from tests.conftest import PATIENCE_S, write_bundle
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -55,7 +55,7 @@ def flush(page: Page, server: Server, kind: str) -> list[tuple[object, ...]]:
     page.evaluate("dispatchEvent(new Event('pagehide'))")
     sql = "SELECT payload_json FROM page_event WHERE session_id = ? AND kind = ?"
     rows: list[tuple[object, ...]] = []
-    for _ in range(100):
+    for _ in range(10 * PATIENCE_S):
         rows = query(server, sql, newest(server), kind)
         if rows:
             break

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.service import Service
 from tests.browser.participation import ITEMS, at_main, newest, query
-from tests.conftest import write_bundle
+from tests.conftest import PATIENCE_S, write_bundle
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
@@ -66,7 +66,7 @@ def expect_typed(page: Page) -> None:
 
 
 def until_kept(page: Page, kept: bool) -> None:
-    for _ in range(100):
+    for _ in range(20 * PATIENCE_S):
         if ("zwei" in page.evaluate(KEPT)) == kept:
             return
         page.wait_for_timeout(50)

@@ -14,15 +14,19 @@ pytestmark = pytest.mark.browser
 EARLY = """
 addEventListener("DOMContentLoaded", () => {
   const trial = document.getElementById("trial");
-  const press = (key, repeat = false) => dispatchEvent(new KeyboardEvent("keydown", { key, repeat }));
+  // A press has the moment at which the key went down, as from a keyboard, however late a busy machine handles it.
+  const press = (key, at) => dispatchEvent(Object.defineProperty(
+    new KeyboardEvent("keydown", { key }), "timeStamp", { value: at }));
+  const hold = (key) => dispatchEvent(new KeyboardEvent("keydown", { key, repeat: true }));
   new MutationObserver(() => {
     if (trial.dataset.number !== "1") return;
-    if (trial.dataset.phase === "fixation") for (let i = 0; i < 5; i++) setTimeout(() => press("j"), 10 * i);
+    const now = performance.now();
+    if (trial.dataset.phase === "fixation") for (let i = 0; i < 5; i++) setTimeout(press, 10 * i, "j", now + 10 * i);
     if (trial.dataset.phase !== "shown") return;
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      setTimeout(() => press("j"), 30);
-      for (const at of [250, 300, 350]) setTimeout(() => press("j", true), at);
-      setTimeout(() => press("f"), 400);
+    requestAnimationFrame(() => requestAnimationFrame((onset) => {
+      setTimeout(press, 30, "j", onset + 30);
+      for (const at of [250, 300, 350]) setTimeout(hold, at, "j");
+      setTimeout(press, 400, "f", onset + 400);
     }));
   }).observe(trial, { attributeFilter: ["data-phase"] });
 });
