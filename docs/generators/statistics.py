@@ -89,6 +89,13 @@ Interim analyses compare the normal value of the contrast's p with their bound.
 """
 
 LINEAR = """\
+### Variance explained
+
+Reports, Results and `glmm` give marginal and conditional R² and the intraclass correlation of logistic and ordinal
+models on the logit scale, with π²/3 as the variance of a single response (Nakagawa, Johnson & Schielzeth, 2017,
+[doi:10.1098/rsif.2017.0213](https://doi.org/10.1098/rsif.2017.0213)); with random slopes, that of the mean over rows
+(Johnson, 2014). They are no test, and they depend on the mix of trial types.
+
 ## Estimated means and contrasts
 
 `glmm --means "explanation | trial_type"` estimates marginal means over the reference grid of R's emmeans: each
@@ -255,7 +262,9 @@ of a level up to k are the threshold k less the linear predictor (McCullagh, 198
 of the intercept, and each coefficient is the logarithm of one odds ratio of a higher level, the same at each threshold
 (proportional odds). Random intercepts and slopes, `||`, offsets, weights, profile intervals and the check of
 convergence are those of logistic models, by the same Laplace approximation. There are no quadrature points and no
-other link. Coefficients are tested with z; `--means` compares on the link scale, with slopes by t.
+other link. Coefficients are tested with z; `--means` compares on the link scale, with slopes by t. With
+`--scale response` or `--scale population` the means are mean levels, where random effects are 0 (within 2e-5 of
+emmeans' mean class) or averaged over them, and `--equivalence 0.5` is half a level.
 
 Coefficients, thresholds, standard errors and standard deviations are within 1e-4 of R's `ordinal::clmm`, and
 log-likelihoods within 1e-5, for its wine data (one and two groupings), simulated agreement with two crossed groupings,
