@@ -61,12 +61,12 @@ def describe(frame: pd.DataFrame, model: MixedModel) -> str:
     if not model.blocks:
         return ""
     try:
-        found = compute_explained_variance(frame, model).iloc[0]
+        shares = compute_explained_variance(frame, model).iloc[0]
     except ForetellError:
         return ""
-    icc = f"{found['icc']:.2f}".removeprefix("0")
+    icc = f"{shares['icc']:.2f}".removeprefix("0")
     return (
-        f"On the logit scale the fixed effects explain {found['r2_marginal']:.1%} of the variance (marginal R²), with "
-        f"the random effects {found['r2_conditional']:.1%} (conditional R²); the intraclass correlation is {icc} "
+        f"On the logit scale the fixed effects explain {shares['r2_marginal']:.1%} of the variance (marginal R²), with "
+        f"the random effects {shares['r2_conditional']:.1%} (conditional R²); the intraclass correlation is {icc} "
         "(Nakagawa et al., 2017)."
     )
