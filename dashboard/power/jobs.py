@@ -30,9 +30,9 @@ from study.analysis.planned import nested
 from study.analysis.planned.analysis import significance
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.power import simulation as power
-from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot, list_columns
+from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.analysis.power.within import put_within
-from study.analysis.responses.outcome import ACCURACY, LEVEL, Outcome
+from study.analysis.responses.outcome import Outcome, choose_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
@@ -137,16 +137,16 @@ class PowerAnalysis:
             (world.scale(effect) if isinstance(world, AdditiveTruth) else world).tabulate_means().assign(effect=effect)
             for effect in self.effects
         ]
-        table, mean = pd.concat(parts, ignore_index=True), list_columns(world.levels)[-1]
+        table, mean = pd.concat(parts, ignore_index=True), self.outcome.mean
         without = table[table["condition"] == "none"].set_index(["effect", "trial_type"])[mean]
         compared = pd.MultiIndex.from_frame(table[["effect", "trial_type"]])
         above = table[mean] - without.reindex(compared).to_numpy()
-        return table.assign(**{self.outcome.difference: 100 * above if self.outcome.is_scored else above})
+        return table.assign(**{self.outcome.difference: self.outcome.unit * above})
 
     @property
     def outcome(self) -> Outcome:
         """What is simulated: correct responses, or levels."""
-        return ACCURACY if self.study.task.is_scored else LEVEL
+        return choose_outcome(is_scored=self.study.task.is_scored)
 
     @property
     def groups(self) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 from core.names import format_probability
 from study.analysis.models.sentences import describe_hypothesis
 from study.analysis.power import simulation as power
-from study.analysis.responses.outcome import LEVEL, Outcome, find_outcome
+from study.analysis.responses.outcome import Outcome, find_outcome
 from study.analysis.words.cells import write_rounded
 from study.bundle import TYPE_LABELS
 from study.conditions import format_condition
@@ -42,8 +42,7 @@ def tabulate_assumptions(means: pd.DataFrame) -> pd.DataFrame:
 
     No explanation is the same for every multiplier, and has one row.
     """
-    asked = list(dict.fromkeys(means["effect"]))
-    write = _write_accuracy if find_outcome(means).is_scored else _write_level
+    asked, outcome = list(dict.fromkeys(means["effect"])), find_outcome(means)
     rows = []
     for condition, of_condition in means.groupby("condition", sort=False):
         for effect in asked[:1] if condition == "none" else asked:
@@ -51,23 +50,17 @@ def tabulate_assumptions(means: pd.DataFrame) -> pd.DataFrame:
             row = {"Condition": format_condition(str(condition))}
             if is_scaled(means):
                 row[MULTIPLIER] = "–" if condition == "none" else write_multiple(effect)
-            written = {TYPE_LABELS[kind]: write(cells.loc[kind], condition) for kind in cells.index}
+            written = {TYPE_LABELS[kind]: _write_mean(cells.loc[kind], condition, outcome) for kind in cells.index}
             rows.append({**row, **written})
     return pd.DataFrame(rows)
 
 
-def _write_accuracy(cell: pd.Series[float], condition: object) -> str:
-    """Write an accuracy and, of a condition that is compared, its difference in percentage points."""
-    points = cell["points"]
-    compared = "" if condition == "none" or points != points else f" ({write_rounded(points, 1, '+')})"
-    return f"{cell['accuracy']:.1%}{compared}"
-
-
-def _write_level(cell: pd.Series[float], condition: object) -> str:
-    """Write a mean level and, of a condition that is compared, its difference in levels."""
-    difference = cell[LEVEL.difference]
-    compared = "" if condition == "none" or difference != difference else f" ({write_rounded(difference, 2, '+')})"
-    return f"{cell['mean_level']:.2f}{compared}"
+def _write_mean(cell: pd.Series[float], condition: object, outcome: Outcome) -> str:
+    """Write an accuracy or mean level and, of a condition that is compared, its difference in points or levels."""
+    form, digits = (".1%", 1) if outcome.is_scored else (".2f", 2)
+    difference = cell[outcome.difference]
+    compared = "" if condition == "none" or difference != difference else f" ({write_rounded(difference, digits, '+')})"
+    return f"{cell[outcome.mean]:{form}}{compared}"
 
 
 def describe_sample_sizes(

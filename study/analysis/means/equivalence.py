@@ -156,7 +156,7 @@ def compute_equivalence(
 def _find_largest(model: MixedModel) -> float:
     """Find the difference that no two means can have: of probabilities 100 points, of levels the whole scale."""
     if model.thresholds:
-        lowest, *_, highest = levels.list_values(model)
+        lowest, highest = levels.find_ends(model)
         return float(highest - lowest)
     return LARGEST_POINTS if model.family == "binomial" else np.inf
 

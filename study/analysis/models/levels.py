@@ -8,6 +8,8 @@ together, the variances of random effects taken as known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit
@@ -22,6 +24,22 @@ def list_values(model: MixedModel) -> list[int]:
     """List the levels that occur, the lowest first, from the names of the thresholds: ``"1|2"``, ``"2|4"``."""
     pairs = [name.term.split("|") for name in model.thresholds]
     return [int(float(pairs[0][0])), *(int(float(high)) for _, high in pairs)]
+
+
+def find_ends(model: MixedModel) -> tuple[int, int]:
+    """Find the lowest and the highest level that occur."""
+    lowest, *_, highest = list_values(model)
+    return lowest, highest
+
+
+def average(eta: Floats, variance: Floats, values: Sequence[int], cuts: Sequence[float]) -> tuple[Floats, list[Floats]]:
+    """Average the mean level over normal random effects (n,); with its derivative by eta - threshold for each (n,)."""
+    mean, slopes = np.full(len(eta), float(values[0])), []
+    for cut, step in zip(cuts, np.diff(values), strict=True):
+        above, density = marginal.average_probability(eta - cut, variance)
+        mean = mean + step * above
+        slopes.append(step * density)
+    return mean, slopes
 
 
 def predict(frame: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
@@ -39,20 +57,15 @@ def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale:
     design = weights[:, : len(model.coefficients)]
     eta = design @ np.array([c.estimate for c in model.coefficients]) + formulas.offset(data, formula)
     variance = marginal.compute_variance(data, formula, model) if scale == "population" else np.zeros(len(data))
-    values = list_values(model)
-    mean, slope, by_threshold = np.full(len(eta), float(values[0])), np.zeros(len(eta)), []
-    for threshold, step in zip(model.thresholds, np.diff(values), strict=True):
-        above, density = marginal.average_probability(eta - threshold.estimate, variance)
-        mean, slope = mean + step * above, slope + step * density
-        by_threshold.append(-step * density)
-    gradient = np.column_stack([slope[:, None] * design, *by_threshold])
+    mean, slopes = average(eta, variance, list_values(model), [c.estimate for c in model.thresholds])
+    gradient = np.column_stack([np.sum(slopes, axis=0)[:, None] * design, *(-slope for slope in slopes)])
     known = estimability.is_estimable(weights, model)
     return np.where(known, mean, np.nan), np.where(known[:, None], gradient, np.nan)
 
 
 def find_limits(mean: Floats, half: Floats, model: MixedModel) -> tuple[Floats, Floats]:
     """Return limits (n,) of mean levels, symmetric in the logit of where they are on the scale, so they stay on it."""
-    lowest, *_, highest = list_values(model)
+    lowest, highest = find_ends(model)
     share, width = (mean - lowest) / (highest - lowest), half / (highest - lowest)
     middle, slope = marginal.transform("logit", share)
     low, high = (lowest + (highest - lowest) * expit(middle + side * slope * width) for side in (-1, 1))

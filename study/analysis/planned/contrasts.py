@@ -15,7 +15,7 @@ from core.names import lower_first
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, levels, marginal
 from study.analysis.models.records import Floats, MixedModel
-from study.analysis.responses.outcome import ACCURACY, LEVEL
+from study.analysis.responses.outcome import ACCURACY, LEVEL, choose_outcome
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
@@ -160,7 +160,7 @@ def _compare_means(
     if model.family not in (ACCURACY.family, LEVEL.family):
         return pd.DataFrame(index=range(len(contrasts)))
     is_scored = model.family == ACCURACY.family
-    outcome, unit = (ACCURACY, 100) if is_scored else (LEVEL, 1)
+    outcome = choose_outcome(is_scored=is_scored)
     frame, sides = place_cells(model, contrasts, cells)
     mean, gradient = marginal.predict(frame, model) if is_scored else levels.predict(frame, model)
     less, more = (np.array([mean[side[k]].mean() for side in sides]) for k in (1, 0))
@@ -169,7 +169,7 @@ def _compare_means(
     difference, width = more - less, half * errors
     made = {outcome.difference: difference, outcome.low: difference - width, outcome.high: difference + width}
     means = {outcome.less: less, outcome.more: more}
-    return pd.DataFrame(means | {name: unit * value for name, value in made.items()})
+    return pd.DataFrame(means | {name: outcome.unit * value for name, value in made.items()})
 
 
 def _add_odds_ratios(made: pd.DataFrame, model: MixedModel) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from study.analysis.models import levels as ordinal_levels
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.planned import nested
 from study.analysis.planned.contrasts import FACTORS
-from study.analysis.responses.outcome import ACCURACY, LEVEL
+from study.analysis.responses.outcome import choose_outcome
 from study.bundle import TRIAL_TYPES, Trial
 from study.plan.simulated_participants import PARTICIPANT_SD, compute_expected_accuracy, sample_mixture
 from study.tasks.predict import TASK as PREDICT
@@ -134,7 +134,7 @@ class AdditiveTruth:
             variance = self.person_sd**2 + self.category_sd**2 + self.image_sd**2 + of_type + of_explanation
             means = _average(self._cells(name), variance, self.levels)
             rows += [(name, kind, float(mean)) for kind, mean in zip(TRIAL_TYPES, means, strict=True)]
-        return pd.DataFrame(rows, columns=list_columns(self.levels))
+        return pd.DataFrame(rows, columns=_list_columns(self.levels))
 
     def _slopes(
         self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
@@ -207,7 +207,7 @@ class Theories:
             trials = [t for t in self.trials if t.trial_type == kind]
             each = [compute_expected_accuracy(mixture, t, shown, task=self.task, levels=self.levels) for t in trials]
             rows.append((name, kind, float(np.mean(each)) if each else float("nan")))
-        return pd.DataFrame(rows, columns=list_columns(self.levels))
+        return pd.DataFrame(rows, columns=_list_columns(self.levels))
 
 
 def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:
@@ -258,17 +258,16 @@ def show_factor(conditions: Sequence[str], factor: str) -> Floats:
     return np.array([FACTORS[name][factor] for name in conditions], dtype=np.float64)
 
 
-def list_columns(levels: RatingScale | None) -> list[str]:
+def _list_columns(levels: RatingScale | None) -> list[str]:
     """List the columns of `Truth.tabulate_means`."""
-    return ["condition", "trial_type", "accuracy" if levels is None else "mean_level"]
+    return ["condition", "trial_type", choose_outcome(is_scored=levels is None).mean]
 
 
 def _average(log_odds: Floats, variance: Floats, levels: RatingScale | None) -> Floats:
     """Average the probability of correct responses (n,), or the mean level, over normal random effects."""
     if levels is None:
         return marginal.average_probability(log_odds, variance)[0]
-    above = [marginal.average_probability(log_odds - cut, variance)[0] for cut in levels.thresholds]
-    return np.asarray(levels.values[0] + np.diff(levels.values) @ np.array(above), dtype=np.float64)
+    return ordinal_levels.average(log_odds, variance, levels.values, levels.thresholds)[0]
 
 
 def draw_responses(p: Floats, levels: RatingScale | None, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -295,6 +294,6 @@ def tabulate_responses(
             "item": pd.Categorical.from_codes(trial, [f"i{k:05d}" for k in range(len(kind))]),
             "trial_type": pd.Categorical.from_codes(kind[trial], list(TRIAL_TYPES)),
             **{name: show_factor(conditions, name)[condition].astype(np.int64) for name in ("saliency", "examples")},
-            (ACCURACY if levels is None else LEVEL).column: given[person, trial],
+            choose_outcome(is_scored=levels is None).column: given[person, trial],
         }
     )

@@ -100,7 +100,7 @@ class WithinTheories(Theories):
         shown = [ShownExplanations(*map(bool, FACTORS[name].values())) for name in self.conditions]
         crowd = sample_mixture(self.mixture, per_condition, rng)
         p = [
-            [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.5 for t, c in zip(self.trials, own, strict=True)]
+            [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.0 for t, c in zip(self.trials, own, strict=True)]
             for person, own in zip(crowd, seen, strict=True)
         ]
         given = draw_responses(np.array(p), self.levels, rng)

@@ -72,6 +72,7 @@ def describe(
         "made_from": made_from,
         "is_rated": not data.task.is_scored,
         "package": "lme4" if data.task.is_scored else "ordinal",
+        "unit": outcome.unit,
         "difference": [outcome.difference, outcome.low, outcome.high],
         "rows": ROWS,
         "text_columns": [name for name in COLUMNS[:5] if name in data.frame],

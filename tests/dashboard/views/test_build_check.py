@@ -11,10 +11,8 @@ from dashboard.shared.jobs import pool
 from study.plan import studyfiles
 from study.plan.draft import StudyDraft
 from tests.dashboard.views.conftest import Open, checked
-from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
 from tests.study.studies import TINY
 
-pytestmark = pytest.mark.usefixtures("shared_predictions")
 SHORTAGE = "You ask for 60 categories, but the image sets have only 16, of which only"
 READY = "The study can be built: 9 trials, "
 

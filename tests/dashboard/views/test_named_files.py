@@ -16,10 +16,8 @@ from study.workspace.folders import ALLOWED, find_limits
 from tests.conftest import write_bundle
 from tests.dashboard.views.conftest import Open
 from tests.dashboard.views.test_build_check import checked, errors
-from tests.study.conftest import shared_predictions  # noqa: F401 - a fixture
 from tests.study.studies import TINY
 
-pytestmark = pytest.mark.usefixtures("shared_predictions")
 EDITOR = "editor@example.org"
 OUTSIDE = "is outside the folders whose files you may name"
 CODE = """
