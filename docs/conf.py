@@ -125,6 +125,7 @@ SECTIONS = {
         "write-rules",
         "write-rules-about-a-stream",
         "choose-among-classes",
+        "show-class-heatmaps",
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",

@@ -89,10 +89,10 @@ class ConditionAssets(Record):
         maps = () if self.target_map is None else (self.target_map,)
         return maps + tuple(name for names in self.examples.values() for name in names)
 
-    def list_of_option(self, option: str | None) -> tuple[str, ...]:
-        """List the images of it without those of another option; None: without those of any."""
+    def list_of_option(self, option: str) -> tuple[str, ...]:
+        """List the images of it without those of another option."""
         maps = () if self.target_map is None else (self.target_map,)
-        return maps if option is None else (*maps, *self.examples.get(option, ()))
+        return (*maps, *self.examples.get(option, ()))
 
 
 class TrialAssets(Record):
@@ -116,11 +116,15 @@ class TrialAssets(Record):
     def every(self) -> tuple[str, ...]:
         """Every image of a trial, whatever the condition."""
         shown = tuple(name for example in self.examples for name in (example.image, example.map))
-        own = tuple(name for assets in self.by_condition.values() for name in assets.every)
-        return (self.target, self.target_map, *shown, *own)
+        return (*self.list_without_examples(), *shown)
 
-    def list_of_option(self, option: str | None) -> tuple[str, ...]:
-        """List the images of a trial, whatever the condition, without the examples of another option; None: of any."""
+    def list_without_examples(self) -> tuple[str, ...]:
+        """List the images of a trial without the study's examples, whatever the condition."""
+        own = tuple(name for assets in self.by_condition.values() for name in assets.every)
+        return (self.target, self.target_map, *own)
+
+    def list_of_option(self, option: str) -> tuple[str, ...]:
+        """List the images of a trial, whatever the condition, without the examples of another option."""
         shown = tuple(name for one in self.examples if one.category == option for name in (one.image, one.map))
         own = tuple(name for assets in self.by_condition.values() for name in assets.list_of_option(option))
         return (self.target, self.target_map, *shown, *own)

@@ -125,10 +125,10 @@ def _respond(
     # + 1: a trailing 0 would be the participant's own stream
     rng = np.random.default_rng([*stream, index + 1, *([step] if step > 1 else [])])
     if known.place is not None and known.place.kind == "test":
-        learned = ShownExplanations(known.shows_saliency, known.shows_examples)
+        learned = ShownExplanations(known.shows_heatmaps, known.shows_examples)
         p = person.p_test(known.task, known.trial, learned, known.place.seen)
     else:
-        shown = ShownExplanations(known.shows_saliency, bool(list_samples(state["trial"])))
+        shown = ShownExplanations(known.shows_heatmaps, bool(list_samples(state["trial"])))
         p = person.p_step(known.task, known.trial, shown, known.first_right)
     drawn, sure = rng.random(), abs(2 * p - 1)
     place = draw_place(known, drawn < p, rng)

@@ -246,11 +246,14 @@ def write_bundle(
         assets[sha256] = len(content)
         return sha256
 
-    def placebo(name: str, number: int, options: tuple[str, str]) -> ConditionAssets:
+    def placebo(name: str, number: int, options: tuple[str, ...]) -> ConditionAssets:
         if CONDITIONS[name].shows_saliency:
             return ConditionAssets(target_map=picture(name, number, True), relevance=0.5)
-        others = {c: tuple(picture(f"other {c}", number + k, False) for k in (1, 2)) for c in options}
-        return ConditionAssets(examples=others)
+        if CONDITIONS[name].explains_each_option:
+            return ConditionAssets(examples={c: (picture(c, number, True),) for c in options}, relevance=0.5)
+        return ConditionAssets(
+            examples={c: tuple(picture(f"other {c}", number + k, False) for k in (1, 2)) for c in options}
+        )
 
     def mix(one: str, two: str, rng: np.random.Generator) -> tuple[str, ...]:
         count = find_task(config or {}).options
@@ -263,6 +266,7 @@ def write_bundle(
         rng = np.random.default_rng([seed, index, len(kind)])
         one, two = (str(c) for c in rng.choice(CATEGORIES, 2, replace=False))
         target, other = (two, one) if swap_answers else (one, two)
+        options = mix(one, two, rng)
         number = 1000 * len(kind) + 10 * index
         examples = tuple(
             Example(
@@ -275,9 +279,7 @@ def write_bundle(
             target=picture("target", number, False),
             target_map=picture("target", number, True),
             examples=examples,
-            by_condition={
-                name: placebo(name, number, (one, two)) for name in list_separate_conditions() if name in conditions
-            },
+            by_condition={c: placebo(c, number, options) for c in list_separate_conditions() if c in conditions},
         )
         trial_type = TRIAL_TYPES[index % 3]
         return Trial(
@@ -286,7 +288,7 @@ def write_bundle(
             target=target,
             alternative=other,
             truth=target if trial_type == "std_correct" else other,
-            options=mix(one, two, rng),
+            options=options,
             ai_probability=0.75,
             source=f"pool/{number}",
             assets=shown,

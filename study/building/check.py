@@ -274,8 +274,9 @@ def _seconds(sources: Sources, plan: TrialPlan) -> float:
     """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
     config, classifier = sources.config, sources.classifier
     one = cost_of(config.saliency.method, config.saliency.parameters, classifier) or Cost()
-    extra = sum(CONDITIONS[name].is_separate and CONDITIONS[name].shows_saliency for name in config.conditions)
-    maps = HEATMAPS + int(extra)
+    separate = [CONDITIONS[name] for name in config.conditions if CONDITIONS[name].is_separate]
+    each_option = sum(condition.explains_each_option for condition in separate)
+    maps = HEATMAPS + sum(condition.shows_saliency for condition in separate) + each_option * (config.task.options - 1)
     each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)
     return (len(plan.trials) + len(plan.practice)) * pace(classifier).seconds(each)
 

@@ -75,7 +75,7 @@ class StimulusStudio:
             Example(category=categories[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
             for k, i in enumerate(teaching.indices, 1)
         )
-        options = (categories[0], self._name(candidate.alternative))
+        options = (categories[0], *map(self._name, (candidate.alternative, *candidate.others)))
         predictions = self.material.of(candidate.role)
         material = self._material(planned, options, target, inputs[:1], explanation)
         relevance, basis = self._relevance(material, explanation.evidence[0].numpy())
@@ -103,23 +103,23 @@ class StimulusStudio:
             region=self._make_region(material, explanation.evidence[0].numpy()),
         )
 
-    def _order_options(self, planned: PlannedTrial, options: tuple[str, str]) -> tuple[str, ...]:
+    def _order_options(self, planned: PlannedTrial, options: tuple[str, ...]) -> tuple[str, ...]:
         """Order the options: two as planned, more at random by the study's seed."""
-        more = tuple(self._name(k) for k in planned.candidate.others)
-        if not more:
+        if not planned.candidate.others:
             return options[::-1] if planned.flip else options
-        every, rng = (*options, *more), np.random.default_rng(self.seed_of("options", planned.id))
-        return tuple(every[i] for i in rng.permutation(len(every)))
+        rng = np.random.default_rng(self.seed_of("options", planned.id))
+        return tuple(options[i] for i in rng.permutation(len(options)))
 
     def _material(
-        self, planned: PlannedTrial, options: tuple[str, str], target: View, inputs: Tensor, explanation: Explanation
+        self, planned: PlannedTrial, options: tuple[str, ...], target: View, inputs: Tensor, explanation: Explanation
     ) -> TrialMaterial:
         candidate = planned.candidate
         images, predictions = self.sets[candidate.role], self.material.of(candidate.role)
         return TrialMaterial(
             planned.id,
-            (candidate.target, candidate.alternative),
+            (candidate.target, candidate.alternative, *candidate.others),
             options,
+            candidate.truth,
             images,
             candidate.index,
             float(predictions.probability[candidate.index]),
@@ -171,6 +171,11 @@ class StimulusStudio:
         cache = self.once(f"heatmaps of {id(network)}", lambda: self._cache_of(network))
         record = ImageRecord.of(material.view, material.images.ids[material.index])
         return cache.explain(material.inputs, material.classes[:1], self.seed_of("map", material.id), silent, [record])
+
+    def explain_class(self, material: TrialMaterial, k: int) -> Explanation:
+        """Explain the target by the study's method for class ``k``, as the network's prediction is explained."""
+        record = ImageRecord.of(material.view, material.images.ids[material.index])
+        return self.maps.explain(material.inputs, [k], map_seed(self.config, material.id), silent, [record])
 
     def _cache_of(self, network: Classifier) -> MapCache:
         return MapCache(network, self.config.saliency, self.maps.folder.parent, self.method)

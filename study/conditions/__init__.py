@@ -22,6 +22,7 @@ CONDITIONS = Registry(
         "prototypes": "study.conditions.prototypes.condition:CONDITION",
         "x_features": "study.conditions.x_features.condition:CONDITION",
         "rules": "study.conditions.rules.condition:CONDITION",
+        "class_maps": "study.conditions.class_maps:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
         "counterfactual": "study.conditions.counterfactual:CONDITION",
     },
@@ -30,7 +31,12 @@ CONDITIONS = Registry(
 
 ORDER_MARK = " > "
 """Between the conditions of an order, in studies in which each participant sees all of them."""
-LABELS = {"none": "No explanation", "saliency": "Saliency maps", "both": "Both explanations"}
+LABELS = {
+    "none": "No explanation",
+    "saliency": "Saliency maps",
+    "both": "Both explanations",
+    "class_maps": "A heatmap of each class",
+}
 """In words, where the name says too little; the others are read as `format_condition` writes them."""
 
 

@@ -47,6 +47,8 @@ class Condition:
         It explains the AI's prediction by something else than the study's heatmaps and examples. Like a placebo, it is
         compared with the other conditions, stays out of the models of the two factors, and has its own images in each
         trial.
+    explains_each_option
+        Its images with the names are heatmaps of the target, one for each option, however many a trial has.
     policy
         The teaching policy by which its own examples are chosen, next to those of the study's policy; None if it has
         none.
@@ -63,6 +65,7 @@ class Condition:
     make: MakeAssets | None = None
     placebo: bool = False
     other: bool = False
+    explains_each_option: bool = False
     policy: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,6 +73,11 @@ class Condition:
     def is_separate(self) -> bool:
         """Whether it stays out of the models of the two factors."""
         return self.placebo or self.other
+
+    @property
+    def shows_heatmaps(self) -> bool:
+        """Whether it shows a heatmap of the target, or one for each option."""
+        return self.shows_saliency or self.explains_each_option
 
     @property
     def explains_otherwise(self) -> bool:

@@ -27,7 +27,9 @@ class TrialMaterial:
     id
         Of the trial in its study.
     classes, options
-        The predicted class and the foil, as indices of the network's classes and as names.
+        The predicted class, the foil and any further foils, as indices of the network's classes and as names.
+    truth
+        The true class, as an index of the network's classes.
     images, index
         The image set of the target, and the target's place in it.
     probability
@@ -41,8 +43,9 @@ class TrialMaterial:
     """
 
     id: str
-    classes: tuple[int, int]
-    options: tuple[str, str]
+    classes: tuple[int, ...]
+    options: tuple[str, ...]
+    truth: int
     images: ImageSet
     index: int
     probability: float
@@ -101,6 +104,10 @@ class Studio(Protocol):
 
     def explain_with(self, network: Classifier, material: TrialMaterial) -> Explanation:
         """Explain the target by the study's method for another network."""
+        ...
+
+    def explain_class(self, material: TrialMaterial, k: int) -> Explanation:
+        """Explain the target by the study's method for class ``k``, as the network's prediction is explained."""
         ...
 
     def relevance(self, material: TrialMaterial, evidence: PixelArray) -> float:

@@ -23,10 +23,13 @@ def show_own(name: str, **traits: Any) -> Condition:
     return Condition(name, shows_saliency=False, shows_examples=True, shown=shown, **traits)
 
 
-def explain_names(name: str, make: MakeAssets) -> Condition:
-    """Return the condition that explains each option by an image above its name, with a legend of its own."""
+def explain_names(name: str, make: MakeAssets, **traits: Any) -> Condition:
+    """Return the condition that explains each option by an image above its name, with a legend of its own.
+
+    ``traits`` are arguments of `Condition`.
+    """
     words = {"examples_legend": f"{name}_legend", "example_examples": f"example_{name}"}
-    return show_own(name, make=make, other=True, words=words)
+    return show_own(name, make=make, other=True, words=words, **traits)
 
 
 def arrange_own_examples(trial: Trial, name: str) -> ShownAssets:
@@ -38,7 +41,7 @@ def draw_own_examples(studio: Studio, material: TrialMaterial, name: str) -> Con
     """Draw the examples chosen for the condition ``name``, the first half beneath the AI's prediction."""
     chosen = material.own_examples[name]
     drawn = tuple(studio.write(studio.draw_pool_image(i)) for i in chosen.indices)
-    one, other = material.options
+    one, other, *_ = material.options
     half = len(drawn) // 2
     return ConditionAssets(
         examples={one: drawn[:half], other: drawn[half:]},

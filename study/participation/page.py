@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from study.bundle import Manifest
+from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.blocks import MARK, describe_block, draft_opening, is_test, opens_block
 from study.participation.periods import (
@@ -118,7 +119,8 @@ def draft_trial_state(
     stage: Literal["practice", "main"] = "practice" if page in ("practice", "trial", "feedback") else "main"
     index = int(stage == "main")
     worded = word_task(manifest)
-    samples = [PLACEHOLDERS[0]] * 2 if condition.shows_examples and page != "catch" else []
+    samples = [PLACEHOLDERS[1]] if condition.explains_each_option else [PLACEHOLDERS[0]] * 2
+    samples = samples if condition.shows_examples and page != "catch" else []
     options, texts = worded.buttons or names, texts_of(manifest)
     placed = place_options([{"name": name, "samples": [] if worded.buttons else samples} for name in options])
     shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
@@ -126,7 +128,8 @@ def draft_trial_state(
     if label is not None:
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
-    placed |= {} if worded.task.place is None else {PLACE: worded.task.place, **name_part({PLACE: ""})}
+    placed |= {} if worded.task.place is None else {PLACE: worded.task.place}
+    placed |= name_part(placed, manifest)
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
@@ -149,9 +152,14 @@ def draft_trial_state(
     }
 
 
-def name_part(screen: Mapping[str, Any]) -> dict[str, str]:
-    """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others."""
+def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
+    """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others.
+
+    Heatmaps of several classes have their places in every condition of a study: what is loaded tells no condition.
+    """
     parts = {MARK: "reservoir", PLACE: "place"}
+    if any(CONDITIONS[name].explains_each_option for name in manifest.conditions):
+        parts["options"] = "options"
     return next(({"part": part} for key, part in parts.items() if key in screen), {})
 
 
@@ -280,7 +288,7 @@ def _describe_step(
     if count_steps(task, row["phase"]) == 1:
         unrevealed = {} if task.is_scored else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
-        return {"index": index, **known, **unrevealed, **described, **name_part(screen)}
+        return {"index": index, **known, **unrevealed, **described, **name_part(screen, manifest)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:

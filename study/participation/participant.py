@@ -66,7 +66,7 @@ class SimulatedTrial:
     """
 
     trial: Trial
-    shows_saliency: bool
+    shows_heatmaps: bool
     task: Task
     right: tuple[Side, ...]
     wrong: tuple[Side, ...]
@@ -221,7 +221,7 @@ class Participant(Arrivals):
             earlier = responses.list_earlier_of_trial(db, session["session_id"], trial_index) if task.steps > 1 else []
             first_right = earlier[0]["side"] in sides[0] if earlier else None
             place = read_place(screen)
-            shown = condition.shows_saliency, task, *sides, first_right, place, condition.shows_examples
+            shown = condition.shows_heatmaps, task, *sides, first_right, place, condition.shows_examples
             return SimulatedTrial(condition.read(trial), *shown)
 
         return self._workspace.store.read(work)

@@ -196,12 +196,13 @@ def hide_explanation(screen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def list_samples(screen: Mapping[str, Any]) -> list[str]:
-    """List the example images of a screen in the order left, right, of the AI's label."""
-    return [sha256 for place in ("left", "right", "label") if place in screen for sha256 in screen[place]["samples"]]
+    """List the images with the options of a screen, from left to right, and those of the AI's label."""
+    places = [*list_options(screen).values(), *([screen["label"]] if "label" in screen else [])]
+    return [sha256 for place in places for sha256 in place["samples"]]
 
 
 def assets(screen: Mapping[str, Any]) -> list[str]:
-    """List the assets of a screen in the order target, heatmap, left, right, of the AI's label."""
+    """List the assets of a screen in the order target, heatmap, options from left to right, of the AI's label."""
     targets = [sha256 for sha256 in (screen["target"], screen["map"]) if sha256]
     return [*targets, *list_samples(screen)]
 

@@ -20,11 +20,13 @@ from pydantic import (
 import data
 from core.attribution import METHODS
 from core.attribution.outside.opening import is_external, open_registered
+from core.attribution.records import sign_of
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
+from study.conditions.class_maps import find_method_fault
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
 from study.plan.places import Place, refuse_unplaced
@@ -217,6 +219,7 @@ class StudyConfig(Procedure):
                 )
         self._check_task()
         self._check_blocks()
+        self._check_each_option()
         if self.allocation.within:
             check_within(self.conditions, self.trials.most // len(TRIAL_TYPES), has_blocks=self.blocks is not None)
         refuse_unplaced(self.task, self.place, self)
@@ -262,6 +265,17 @@ class StudyConfig(Procedure):
             raise ValueError(f"blocks: a trial of the task {self.task.name!r} has two responses. Remove the section.")
         if self.blocks is not None and (shortage := self.blocks.find_shortage(self.trials.most)):
             raise ValueError(shortage)
+
+    def _check_each_option(self) -> None:
+        """Refuse a heatmap for each option by a method that does not explain a class, and in training blocks."""
+        for name in (name for name in self.conditions if CONDITIONS[name].explains_each_option):
+            sign = sign_of(self.saliency.method, self.saliency.parameters)
+            if fault := find_method_fault(self.saliency.method, sign):
+                raise ValueError(f"conditions: {fault}.")
+            if self.blocks is not None and self.task.options > TWO:
+                raise ValueError(
+                    f"conditions: {name!r} cannot go with [blocks] and more than two options. Remove one of them."
+                )
 
     @model_validator(mode="before")
     @classmethod

@@ -46,6 +46,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants predict which of five labels the AI gave, with and without heatmaps; chance is one in five.",
         "several-classes",
     ),
+    "distinction": Template(
+        "A heatmap for each of four classes",
+        "Participants tell from the heatmaps of four labels which one the AI gave; chance is one in four.",
+        "distinction",
+    ),
     "meta-predictor": Template(
         "Training, then test",
         "Participants learn from explanations and the AI's labels, and then predict it for images alone: utility.",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.attribution.records import sign_of
+from core.attribution.signs import EVIDENCE, SUPPORT
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
@@ -48,9 +49,11 @@ def complete_texts(
 ) -> dict[str, str]:
     """Complete a study's own texts with those of its language, of its task and of its heatmap method's colours."""
     texts = {**list_default_texts(language, task), **own}
-    return texts | {
-        key: own.get(key, texts[key + sign_of(method, parameters).kind]) for key in ("example_map", "map_legend")
-    }
+    sign = sign_of(method, parameters)
+    of_classes = SUPPORT.kind if sign.below is None else EVIDENCE.kind
+    kinds = dict.fromkeys(("example_map", "map_legend"), sign.kind)
+    kinds |= dict.fromkeys(("example_class_maps", "class_maps_legend"), of_classes)
+    return texts | {key: own.get(key, texts[key + kind]) for key, kind in kinds.items()}
 
 
 def explain_placeholders(key: str, text: str) -> str:

@@ -39,7 +39,9 @@ def accept_every_condition(condition: Condition) -> str:
 
 def refuse_examples(condition: Condition) -> str:
     """Refuse conditions that show examples: a teaching set is of two classes, the AI's prediction and one foil."""
-    return "it shows examples of two classes, which would give the AI's away" if condition.shows_examples else ""
+    if condition.shows_examples and not condition.explains_each_option:
+        return "it shows examples of two classes, which would give the AI's away"
+    return ""
 
 
 def find_none(trial: Trial) -> Option:
@@ -245,7 +247,7 @@ class Task:
         if self.place is not None:
             return trial.assets.list_examples_of(trial.target)
         if self.has_several:
-            return trial.assets.list_of_option(None)
+            return trial.assets.list_without_examples()
         return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
 
 

@@ -19,7 +19,8 @@ from study.plan.translation import PLACES, translate_template
 ENGLISH = CATALOGUES["en"]
 OF_BLOCKS = ("reservoir.js", "reservoir.css")
 OF_PLACES = ("place.js", "place.css")
-ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS, *OF_PLACES)
+OF_OPTIONS = ("options.js", "options.css")
+ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS, *OF_PLACES, *OF_OPTIONS)
 """Files that only researchers' browsers load."""
 
 
@@ -82,9 +83,10 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
 
 
 def test_the_page_is_small() -> None:
-    """Catches a participant's page that grows unnoticed, and what only studies with blocks, or with places, load."""
+    """Catches a participant's page that grows unnoticed, and what only some studies load."""
     assert sum((RUNNER / name).stat().st_size for name in OF_BLOCKS) < 4_000
     assert sum((RUNNER / name).stat().st_size for name in OF_PLACES) < 11_000
+    assert sum((RUNNER / name).stat().st_size for name in OF_OPTIONS) < 3_500
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

@@ -30,6 +30,7 @@ PLACEBOS = {
     ),
     "x_features": ConditionAssets(examples={"fish": ("fish-for", "fish-against"), "boat": ("boat-for",)}, gain=-1.1),
     "rules": ConditionAssets(examples={"fish": ("fish-rule",), "boat": ("boat-rule",)}, gain=0.4),
+    "class_maps": ConditionAssets(examples={"fish": ("fish-map",), "boat": ("boat-map",)}, relevance=0.2),
     "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
     "counterfactual": ConditionAssets(
         target_map="marked", examples={"fish": ("fish-marked",), "boat": ("boat-marked",)}, relevance=0.3
@@ -73,6 +74,7 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("prototypes", False, True, None, {"fish": ("fish-part1", "fish-part2"), "boat": ("boat-part1", "boat-part2")}),
         ("x_features", False, True, None, {"fish": ("fish-for", "fish-against"), "boat": ("boat-for",)}),
         ("rules", False, True, None, {"fish": ("fish-rule",), "boat": ("boat-rule",)}),
+        ("class_maps", False, True, None, {"fish": ("fish-map",), "boat": ("boat-map",)}),
         ("counterfactual", True, True, "marked", {"fish": ("fish-marked",), "boat": ("boat-marked",)}),
     ],
 )
@@ -118,13 +120,14 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "prototypes": ("examples", -log(9) - 0.7, 1),
         "x_features": ("examples", -log(9) - 1.1, 1),
         "rules": ("examples", -log(9) + 0.4, 1),
+        "class_maps": ("map", log(9) + 10 * (0.2 - 0.5), -1),
         "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
         "counterfactual": ("map", log(9) + 10 * (0.3 - 0.5), -1),
     }
     for name, (kind, odds, sign) in expected.items():
         condition = CONDITIONS[name]
         p = kinds[kind].p_ai(
-            condition.read(TRIAL), ShownExplanations(condition.shows_saliency, condition.shows_examples)
+            condition.read(TRIAL), ShownExplanations(condition.shows_heatmaps, condition.shows_examples)
         )
         assert p == pytest.approx(1 / (1 + exp(-sign * odds))), name
 
@@ -140,6 +143,7 @@ def test_placebos_are_those_that_say_so() -> None:
         "prototypes",
         "x_features",
         "rules",
+        "class_maps",
         "uncertainty",
         "counterfactual",
     )

@@ -249,7 +249,7 @@ def test_simulated_participants_read_the_condition_of_each_trial(service: Servic
     newest = "(SELECT session_id FROM session ORDER BY started_at DESC LIMIT 1)"
     plan_of = f"SELECT screen_json FROM trial_plan JOIN screen USING (screen_id) WHERE session_id = {newest}"
     screens = query(service, f"{plan_of} ORDER BY trial_index")
-    known = [service.participant.load_simulated_trial(token, index).shows_saliency for index in range(len(screens))]
+    known = [service.participant.load_simulated_trial(token, index).shows_heatmaps for index in range(len(screens))]
     assert known == [json.loads(screen)["map"] is not None for (screen,) in screens]
     world = (
         Theories({"bayesian_learner": 1.0}, trials, conditions).tabulate_means().groupby("condition")["accuracy"].mean()

@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
+from study.conditions import CONDITIONS
 from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import DESKTOP, serve_task
-from tests.browser.runner.test_scale import PHONE, assert_fits
+from tests.browser.runner.test_scale import PHONE, TABLET, assert_fits
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -99,3 +100,58 @@ def test_each_class_is_stored_once_as_it_was_pressed(chromium: Browser, several:
     assert [row[4] for row in rows] == [1, 0, 0.5]
     early = query(several, "SELECT payload_json FROM page_event WHERE kind = 'anticipation'")
     assert [json.loads(row[0])["side"] for row in early] == ["2"]
+
+
+@pytest.mark.parametrize("condition", ["none", "class_maps"])
+def test_each_class_has_its_heatmap_on_its_button(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory, condition: str
+) -> None:
+    """Five classes on desktop, tablet and phone: which image is on which button, and a press on the image itself.
+
+    Catches a heatmap on another class's button, one that is cut off or outside its button, an image that responds to
+    nothing, other files or scripts in one condition than in the other, and an image that is larger in one.
+    """
+    other = "class_maps" if condition == "none" else "none"
+    settings = {"trials": {"options": 5}}
+    home = tmp_path_factory.mktemp("class_maps")
+    with serve_task(home, "predict", trials=2, practice=0, conditions=(condition, other), settings=settings) as server:
+        manifest = Bundle(server.home / "bundle").manifest
+        context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
+        page = context.new_page()
+        asked: set[str] = set()
+        page.on("request", lambda request: asked.add(request.url.removeprefix(server.url)))
+        server.let_in(context)
+        page.goto(f"{server.url}/run/demo?preview={condition}")
+        agree(page)
+        for button in ("#understood", "#seen", "#begin"):
+            page.click(button)
+        wait_for_trial(page, 1)
+        assert {"/runner/options.js", "/runner/options.css"} <= asked
+        images = {name for trial in manifest.trials for name in trial.assets.list_without_examples()}
+        assert {url.rsplit("/", 1)[1] for url in asked if url.startswith("/assets/")} == images
+        trial = next(one for one in manifest.trials if page.locator(f'#target[src$="{one.assets.target}"]').count())
+        shown = CONDITIONS[condition].shown(trial).examples
+        buttons = page.locator("#answers button").all()
+        for size in (DESKTOP, TABLET, PHONE):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert_fits(page)
+            target = page.locator("#target").bounding_box()
+            assert target is not None
+            assert target["height"] > 0.22 * size["height"]
+            for button in buttons:
+                image = button.locator("img")
+                drawn = shown[button.locator("span").inner_text()]
+                assert [(image.get_attribute("src") or "").rsplit("/", 1)[-1]] == (list(drawn) or [""])
+                outer, inner = button.bounding_box(), image.bounding_box()
+                assert (inner is not None) == bool(drawn)
+                if inner is not None and outer is not None:
+                    assert min(inner["width"], inner["height"]) > 60
+                    assert outer["x"] <= inner["x"] <= inner["x"] + inner["width"] <= outer["x"] + outer["width"]
+        pressed = buttons[3].locator("span").inner_text()
+        (buttons[3].locator("img") if shown[pressed] else buttons[3]).click()
+        wait_for_trial(page, 2)
+        ((side, choice, item),) = query(
+            server, "SELECT side, choice, item_id FROM response JOIN trial_plan USING (session_id, trial_index)"
+        )
+        assert (side, item, trial.options["abcde".index(choice)]) == ("4", trial.id, pressed)
+        context.close()
