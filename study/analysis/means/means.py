@@ -14,7 +14,7 @@ from study.analysis.means import adjustment
 from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.grid import Grid, build_grid, find_averaged, find_interactions, label
 from study.analysis.means.request import PAIRWISE, MeansRequest, list_contrasts, parse_request
-from study.analysis.models import denominators, estimability, levels, marginal
+from study.analysis.models import denominators, estimability, levels, linear, marginal
 from study.analysis.models.marginal import Scale
 from study.analysis.models.records import Floats, MixedModel
 
@@ -103,7 +103,8 @@ def estimate_means(
         none if empty.
     adjust
         Correction of the contrasts within each level after the bar: ``"none"``, ``"holm"`` (intervals: Bonferroni),
-        ``"tukey"`` (all pairs only), ``"mvt"`` (the distribution of the largest |t|, single-step).
+        ``"tukey"`` (all pairs only), ``"mvt"`` (the distribution of the largest |t|, single-step). Each contrast has
+        its own degrees of freedom (Satterthwaite); only ``"mvt"`` takes the fewest of the contrasts that it corrects.
     scale
         ``"link"`` (log-odds), ``"response"`` (probabilities at random effects of 0) or ``"population"`` (probabilities
         averaged over the random effects); of an ordinal model mean levels in their place.
@@ -127,9 +128,10 @@ def estimate_means(
             "responses are the same. Average over fewer factors ('a | b', 'a * b'), or leave an interaction out of the "
             "formula."
         )
-    means = pd.DataFrame(cells).join(_describe_means(made, model, link, scale, level))
+    means = pd.DataFrame(cells).join(_describe_means(made, frame, model, link, scale, level))
     parts = [
-        _contrast(made, model, cells, request, within, contrasts, adjust, level) for within in grid.combine(request.by)
+        _contrast(made, frame, model, cells, request, within, contrasts, adjust, level)
+        for within in grid.combine(request.by)
     ]
     compared = pd.concat(parts, ignore_index=True)
     if scale == "link" and link in RATIOS:
@@ -168,10 +170,12 @@ def _average(grid: Grid, model: MixedModel, scale: Scale, cells: Sequence[dict[s
     )
 
 
-def _describe_means(made: _Means, model: MixedModel, link: str, scale: Scale, level: float) -> pd.DataFrame:
+def _describe_means(
+    made: _Means, frame: pd.DataFrame, model: MixedModel, link: str, scale: Scale, level: float
+) -> pd.DataFrame:
     """Tabulate means; off the link scale the interval is that of the mean's link value, so it stays within bounds."""
     se = made.compute_standard_errors(made.gradient)
-    df = _find_df(model, made.gradient)
+    df = _find_df(frame, model, made.gradient)
     half = t(df).ppf((1 + level) / 2) * se
     low, high = made.values - half, made.values + half
     if scale != "link" and model.thresholds:
@@ -184,6 +188,7 @@ def _describe_means(made: _Means, model: MixedModel, link: str, scale: Scale, le
 
 def _contrast(
     made: _Means,
+    frame: pd.DataFrame,
     model: MixedModel,
     cells: Sequence[dict[str, object]],
     request: MeansRequest,
@@ -201,7 +206,7 @@ def _contrast(
     estimate, gradient = made.combine(combinations, model)
     _check_determined(names, wanted, estimate, within)
     se = made.compute_standard_errors(gradient)
-    df = _find_df(model, gradient)
+    df = _find_df(frame, model, gradient)
     statistic = np.divide(estimate, se, where=se > 0, out=np.full(len(se), np.nan))
     covariance = gradient @ made.covariance @ gradient.T
     p, half = adjustment.adjust(adjust, statistic, df, covariance, len(places), level)
@@ -232,10 +237,15 @@ def _check_determined(names: Sequence[str], wanted: Sequence[str], estimate: Flo
             )
 
 
-def _find_df(model: MixedModel, gradient: Floats) -> Floats:
+def _find_df(frame: pd.DataFrame, model: MixedModel, gradient: Floats) -> Floats:
+    """Find degrees of freedom: each combination's own by Satterthwaite's method, also of linear models."""
     known = ~np.isnan(gradient).any(axis=1)
     df = np.full(len(gradient), np.nan)
-    df[known] = denominators.find_df(model, gradient[known, : len(model.coefficients)])
+    combinations = gradient[known, : len(model.coefficients)]
+    if model.family == "gaussian":
+        df[known] = linear.find_df(frame, model, combinations)
+    else:
+        df[known] = denominators.find_df(model, combinations)
     return df
 
 

@@ -18,9 +18,10 @@ from scipy.linalg import block_diag, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from core.errors import ForetellError
+from study.analysis.models import coding, denominators
 from study.analysis.models import formula as formulas
-from study.analysis.models.laplace import triangle_size
-from study.analysis.models.records import Floats
+from study.analysis.models.laplace import root, triangle_size
+from study.analysis.models.records import Floats, MixedModel
 
 MOST_EFFECTS = 2000
 """Random effects in all: their matrix is held dense."""
@@ -103,19 +104,19 @@ class _Profile:
         relative = block_diag(*(np.kron(np.eye(len(b.levels)), f) for b, f in zip(self.blocks, factors, strict=True)))
         inner = relative.T @ squares @ relative
         inner[np.diag_indices_from(inner)] += 1.0
-        root = cholesky(inner, lower=True)
-        by_y = solve_triangular(root, relative.T @ wide_y, lower=True)
-        by_x = solve_triangular(root, relative.T @ crossed, lower=True)
+        lower = cholesky(inner, lower=True)
+        by_y = solve_triangular(lower, relative.T @ wide_y, lower=True)
+        by_x = solve_triangular(lower, relative.T @ crossed, lower=True)
         upper = cholesky(self.design.T @ self.design - by_x.T @ by_x)
         beta = cho_solve((upper, False), self.design.T @ self.outcome - by_x.T @ by_y)
         rest = float(self.outcome @ self.outcome - by_y @ by_y - np.sum((upper @ beta) ** 2))
         n, p = self.design.shape
         free = n - p if self.reml else n
-        deviance = 2 * float(np.sum(np.log(np.diag(root)))) + free * (1 + np.log(2 * np.pi * rest / free))
+        deviance = 2 * float(np.sum(np.log(np.diag(lower)))) + free * (1 + np.log(2 * np.pi * rest / free))
         if self.reml:
             deviance += 2 * float(np.sum(np.log(np.abs(np.diag(upper)))))
         variance = rest / free
-        modes = relative @ solve_triangular(root, by_y - by_x @ beta, lower=True, trans="T")
+        modes = relative @ solve_triangular(lower, by_y - by_x @ beta, lower=True, trans="T")
         return _Solution(deviance, beta, variance, variance * cho_solve((upper, False), np.eye(p)), modes)
 
 
@@ -174,19 +175,50 @@ def _search(profile: _Profile) -> tuple[Floats, bool]:
     return theta, bool(last.success)
 
 
-def _compute_df(profile: _Profile, theta: Floats, solution: _Solution) -> Floats:
-    """Compute Satterthwaite's degrees of freedom (p,) of the coefficients, as lmerTest does.
+def find_df(frame: pd.DataFrame, model: MixedModel, combinations: Floats) -> Floats:
+    """Find Satterthwaite's degrees of freedom (k,) of combinations (k, p) of a linear model's coefficients.
 
-    2 v^2 / (g'A g), with v a coefficient's variance, g its derivative by the factors and the residual standard
+    Those of lmerTest, for models with random terms and without weights. Others, and models with more than
+    `MOST_EFFECTS` random effects, have the fewest degrees of freedom of any coefficient.
+
+    Parameters
+    ----------
+    frame
+        The rows that the model was fitted to.
+    """
+    effects = sum(len(block.modes) * len(block.terms) for block in model.blocks)
+    if not 0 < effects <= MOST_EFFECTS or model.weights is not None:
+        return denominators.find_df(model, combinations)
+    data, text = formulas.prepare_formula(frame, model.formula)
+    values = {(group, tuple(names)): columns for group, names, columns in formulas.blocks(data, text)}
+    blocks, theta = [], []
+    for block in model.blocks:
+        columns = values[block.group, block.terms]
+        blocks.append(_Block(block.group, block.terms, columns, *formulas.levels(data, block.group)))
+        factor = root(block.covariance / model.dispersion)
+        theta.append(factor.T[np.triu_indices(len(factor))])
+    response = np.asarray(coding.read_response(data, text, None, model.family)[0], dtype=np.float64)
+    profile = _Profile(model.design(data, text), response - formulas.offset(data, text), blocks, model.reml)
+    point = np.concatenate(theta)
+    return _compute_df(profile, point, profile.solve(point), combinations)
+
+
+def _compute_df(profile: _Profile, theta: Floats, solution: _Solution, combinations: Floats) -> Floats:
+    """Compute Satterthwaite's degrees of freedom (k,) of combinations (k, p) of coefficients, as lmerTest does.
+
+    2 v^2 / (g'A g), with v a combination's variance, g its derivative by the factors and the residual standard
     deviation, and A their covariance (Kuznetsova, Brockhoff & Christensen, 2017, doi:10.18637/jss.v082.i13), by central
     differences.
     """
     free = len(profile.outcome) - (profile.design.shape[1] if profile.reml else 0)
 
+    def measure(covariance: Floats) -> Floats:
+        return np.asarray(np.einsum("ki,ij,kj->k", combinations, covariance, combinations))
+
     def evaluate(point: Floats) -> tuple[float, Floats]:
         at, variance = profile.solve(point[:-1]), point[-1] ** 2
         deviance = at.deviance + free * (np.log(variance / at.variance) + at.variance / variance - 1)
-        return float(deviance), np.diag(at.covariance) * variance / at.variance
+        return float(deviance), measure(at.covariance) * variance / at.variance
 
     centre = np.append(theta, np.sqrt(solution.variance))
     steps = np.diag(DIFFERENCE * np.maximum(np.abs(centre), SMALLEST_SCALE * np.abs(centre).max()))
@@ -204,7 +236,7 @@ def _compute_df(profile: _Profile, theta: Floats, solution: _Solution) -> Floats
     imprecision = 2 * np.sum(spread**2 / values[kept, None], axis=0)
     infinite = np.full(len(imprecision), np.nan)
     return np.asarray(
-        np.divide(2 * np.diag(solution.covariance) ** 2, imprecision, where=imprecision > 0, out=infinite)
+        np.divide(2 * measure(solution.covariance) ** 2, imprecision, where=imprecision > 0, out=infinite)
     )
 
 
@@ -214,7 +246,7 @@ def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arriv
     beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)
     beta[kept], vcov[np.ix_(kept, kept)] = solution.beta, solution.covariance
     df = np.full(len(kept), np.nan)
-    df[kept] = _compute_df(profile, theta, solution)
+    df[kept] = _compute_df(profile, theta, solution, np.eye(len(solution.beta)))
     singular = any(np.linalg.eigvalsh(c).min() < formulas.NOTHING**2 * solution.variance for c in covariances)
     return replace(
         plain,
