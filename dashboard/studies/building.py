@@ -45,12 +45,17 @@ def take_done() -> None:
 
 def show(study: Study, *, has_check: bool = True) -> None:
     """Show whether the study is built as its file is now, with buttons to build and, with ``has_check``, check it."""
-    _describe_build(study, has_check=has_check)
+    place = st.container()
     if study.file is None or _explain_lack(study):
+        with place:
+            _describe_build(study, has_check=has_check)
         return
     tasks = {"build": _build_task(study), **({"check": _check_task(study)} if has_check else {})}
     jobs = {name: job for name, task in tasks.items() if (job := pool().find(task.key)) is not None}
     running = next((job for job in jobs.values() if not job.has_ended), None)
+    if running is None:
+        with place:
+            _describe_build(study, has_check=has_check)
     if "build" in jobs and jobs["build"].has_ended:
         _report_build(jobs["build"])
     if running is not None:

@@ -18,9 +18,8 @@ def page() -> None:
     """Draw the page."""
     st.title("Teaching", anchor=False)
     st.caption(
-        "See the examples of a trial, why they were chosen, and what a learner infers from them. The learner is a "
-        "Bayesian model of what a participant infers from examples; P is the probability that it gives to the AI's "
-        "prediction."
+        "The examples of a trial, and what a Bayesian model of a participant, the learner, infers from them. P is the "
+        "probability that it gives to the AI's prediction."
     )
     with show_errors():
         building.take_done()
@@ -28,7 +27,7 @@ def page() -> None:
         choices = list_studies(home(), researcher)
         studies = {study.name: study for study in choices if researcher.may(Permission.DESIGN, study.name)}
         if not studies:
-            st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
+            st.info("There is no study yet. Create one on the page Design.")
             return
         left, right = st.columns(2)
         with left:
