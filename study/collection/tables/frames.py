@@ -180,8 +180,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("clock_ms", "smallest step of the browser's clock", unit="ms", dtype=float),
     Column(
         "shown_sha256",
-        "SHA-256 over the SHA-256 of every image shown, one per line: target, heatmap, left, right, those of the "
-        "AI's label; then ``label: `` and that label, where the task shows it",
+        "SHA-256 over the SHA-256 of every image shown, one per line: target, heatmap, options from left to right, "
+        "of the AI's label; then ``label: `` and that label, where the task shows it",
     ),
     Column("study_hash", "SHA-256 of the frozen study the participant took"),
     Column("received_at", "when the server received the response", lambda one: one.received_at, unit="ISO 8601, UTC"),
