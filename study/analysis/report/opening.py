@@ -15,6 +15,7 @@ import pandas as pd
 from core.names import lower_first, upper_first
 from study.analysis.exploratory import slopes
 from study.analysis.models.sentences import LEVEL, alpha_text, coverage_text, describe_hypothesis, describe_p
+from study.analysis.planned.contrasts import FACTORS
 from study.analysis.planned.nested import NestedAnalysis, RatioTest
 from study.analysis.report import ratings
 from study.analysis.responses.outcome import find_outcome
@@ -71,7 +72,8 @@ def write_opening(
     """Write the opening; None where the verdict's models are not fitted.
 
     A difference is claimed only if a test of explanations and, corrected for their number, the difference itself are
-    below `level`.
+    below `level`. The tests are of the two factors: for a difference from a condition outside them, the correction
+    decides alone.
 
     Parameters
     ----------
@@ -90,17 +92,24 @@ def write_opening(
         tests, contrasts = slopes.list_tests(compared, with_slopes=True), slopes.list_contrasts(compared)
     evident = next((test for test in tests if test.decisive_p is not None and test.decisive_p < level), None)
     sizes = contrasts[contrasts[find_outcome(contrasts).low].notna()] if len(contrasts) else contrasts
-    clear = sizes[sizes["p_holm"] < level] if len(sizes) and (evident or not tests) else sizes.iloc[:0]
+    is_open = evident is not None or not tests
+    clear = sizes[(sizes["p_holm"] < level) & (_lie_outside_factors(sizes) | is_open)]
     row = _find_largest(clear if len(clear) else sizes)
     kind = "planned difference" if planned else "difference"
     verdict, size = _state_tests(tests, evident, data.task), ""
     if row is not None and len(clear):
-        verdict, size = _claim(row, data.task, level), _state_choice(len(sizes), len(clear), kind, level)
+        verdict, size = _claim(row, data.task, level), _state_choice(len(sizes), len(clear), kind, level, is_open)
     elif row is not None:
         verdict = f"{verdict}, but no single difference is clear" if evident else verdict
         size = f"{_name_largest(len(sizes), kind)}: {_describe_difference(row, level)}."
     marked = f"Simulated participants: {lower_first(verdict)}" if data.has_simulated else verdict
     return Opening(f"{marked}.", size, contrasts)
+
+
+def _lie_outside_factors(contrasts: pd.DataFrame) -> pd.Series:
+    """Tell for each contrast whether one of its conditions is in no model of the two factors."""
+    pairs = contrasts["contrast"].astype(str).str.split(", ").str[0].str.split(" - ")
+    return pairs.map(lambda pair: not {*pair} <= {*FACTORS}).astype(bool)
 
 
 def _find_largest(contrasts: pd.DataFrame) -> pd.Series | None:
@@ -158,10 +167,11 @@ def _name_largest(count: int, kind: str) -> str:
     return f"The largest of {count} {kind}s" if count > 1 else f"The only {kind}"
 
 
-def _state_choice(count: int, clear: int, kind: str, level: float) -> str:
-    """Say from among how many differences the one that is claimed was chosen."""
+def _state_choice(count: int, clear: int, kind: str, level: float, is_open: bool) -> str:
+    """Say from among how many differences the one that is claimed was chosen; unless open, only of those outside the factors."""
     if count == 1:
         return f"It is the only {kind}."
     chosen = f"the largest of the {clear}" if clear > 1 else "the only one"
     p = f"Holm-corrected p < {alpha_text(level)}"
+    p += "" if is_open else " and a condition outside the two factors"
     return f"It is {chosen} of {count} {kind}s with {p}; the interval is not corrected for their number."
