@@ -98,7 +98,10 @@ def write_opening(
     kind = "planned difference" if planned else "difference"
     verdict, size = _state_tests(tests, evident, data.task), ""
     if row is not None and len(clear):
-        verdict, size = _claim(row, data.task, level), _state_choice(len(sizes), len(clear), kind, level, is_open)
+        verdict, size = (
+            _claim(row, data.task, level),
+            _state_choice(len(sizes), len(clear), kind, level, is_open=is_open),
+        )
     elif row is not None:
         verdict = f"{verdict}, but no single difference is clear" if evident else verdict
         size = f"{_name_largest(len(sizes), kind)}: {_describe_difference(row, level)}."
@@ -167,8 +170,11 @@ def _name_largest(count: int, kind: str) -> str:
     return f"The largest of {count} {kind}s" if count > 1 else f"The only {kind}"
 
 
-def _state_choice(count: int, clear: int, kind: str, level: float, is_open: bool) -> str:
-    """Say from among how many differences the one that is claimed was chosen; unless open, only of those outside the factors."""
+def _state_choice(count: int, clear: int, kind: str, level: float, *, is_open: bool) -> str:
+    """Say from among how many differences the one that is claimed was chosen.
+
+    Unless ``is_open``, only those from a condition outside the two factors could be.
+    """
     if count == 1:
         return f"It is the only {kind}."
     chosen = f"the largest of the {clear}" if clear > 1 else "the only one"
