@@ -189,8 +189,8 @@ BENCHMARKS = (
     Benchmark(
         "null_studies",
         "False positives of the default analysis",
-        "The share of simulated studies without any effect on average in which a test rejects at .05, by the default "
-        "analysis and by the paper's ([details](../docs/statistics.md)).",
+        "The share of simulated studies in which a test rejects at .05, by the default analysis and by the paper's: "
+        "without any effect on average, unless the row says power ([details](../docs/statistics.md)).",
         "",
         tables.tabulate_null_studies,
         tables.plot_null_studies,

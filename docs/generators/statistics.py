@@ -50,6 +50,7 @@ detection are.
 """
 
 FEW_STUDIES = 500
+ALPHA = 0.05
 """Below so many, an interval of a share of .05 is wider than .04."""
 FALSE_POSITIVES = "false positives"
 
@@ -436,12 +437,27 @@ def _null(record: dict[str, Any] | None) -> list[str]:
         return [PENDING]
     fewest = min(count["studies"] for count in record["counts"])
     few = (
-        f"With {fewest} studies an interval is wide: they can show that an analysis rejects far too often, and not "
+        f"In rows of {fewest} studies an interval is wide: they can show that an analysis rejects far too often, and not "
         "that one is right.\n"
         if fewest < FEW_STUDIES
         else ""
     )
-    return [NULL, *([few] if few else []), *tabulate_null_studies(record)]
+    return [NULL, *([few] if few else []), *_state_excess(record), *tabulate_null_studies(record)]
+
+
+def _state_excess(record: dict[str, Any]) -> list[str]:
+    """Say in which of the rows that are long enough the default's verdicts reject more often than their alpha."""
+    rows = [
+        row
+        for row in record["rows"]
+        if (row["analysis"], row["test"]) == ("default", "any test")
+        and row["studies"] >= FEW_STUDIES
+        and "power" not in row["world"]
+    ]
+    over = [f"{row['world']} ({row['rejected']:.1%})" for row in rows if row["low"] > ALPHA]
+    if not over:
+        return []
+    return [f"Over the nominal 5%, beyond chance: {'; '.join(over)}. Ten categories are few for their slopes.\n"]
 
 
 def _result(name: str) -> dict[str, Any] | None:

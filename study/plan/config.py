@@ -27,6 +27,7 @@ from core.registry import Registry
 from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
 from study.conditions.class_maps import find_method_fault
+from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
 from study.plan.places import Place, refuse_unplaced
@@ -279,8 +280,8 @@ class StudyConfig(Procedure):
 
     @model_validator(mode="before")
     @classmethod
-    def _plan_within(cls, content: Any) -> Any:
-        return plan_within(content)
+    def _plan_by_design(cls, content: Any) -> Any:
+        return plan_contrasts(plan_within(content))
 
     @property
     def plan(self) -> AnalysisPlan:

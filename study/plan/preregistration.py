@@ -189,6 +189,7 @@ class AnalysisPlan(PlanSection):
     reduced by `study.analysis.models.random_effects.RULE`. ``tests`` of neighbouring models are ``"corrected"``: by the
     F distribution where there are slopes, and together by Holm's method; or ``"chi_square"``, each at alpha, as in the
     paper and in plans frozen without this setting.
+    Without ``contrasts``, the conditions of the study are compared for each trial type (`study.plan.comparisons`).
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     ``equivalence``, in percentage points, 5 or [-5, 10], adds to each contrast a test that the difference in accuracy

@@ -17,12 +17,13 @@ from torch import Tensor
 from core.attribution.records import sign_of
 from core.network.classifier import Classifier
 from study.building.build import build, verify
-from study.bundle import Bundle, Trial
+from study.bundle import TRIAL_TYPES, Bundle, Trial
 from study.conditions import CONDITIONS
 from study.conditions.class_maps import compare_relevance, find_method_fault
 from study.network.sources import open_sets
 from study.participation.screens import lay_out_trial, list_samples
 from study.plan.config import StudyConfig, read
+from study.plan.preregistration import AnalysisPlan
 from study.plan.texts import apply_condition_words, complete_texts, example, texts_of, word_task
 from study.service import Service
 from study.simulate import simulate
@@ -172,3 +173,28 @@ def bundle_of_two(tmp_path: Path) -> Trial:
 
     folder = write_bundle(tmp_path / "bundle", name="two", trials=1, practice=0, conditions=("none", "class_maps"))
     return Bundle(folder).manifest.trials[0]
+
+
+def test_a_study_plans_the_contrasts_of_its_conditions() -> None:
+    """By hand: each condition against none; a placebo against what it looks like; the file's own where it has any.
+
+    Catches contrasts of conditions that nobody is in, which were planned in every study, and a condition outside the
+    two factors that no planned contrast has.
+    """
+    recipe = tomllib.loads(FILE)
+    plan = StudyConfig.model_validate(recipe).plan
+    assert [(one.more, one.less, one.trial_types) for one in plan.contrasts] == [
+        (more, "none", (kind,)) for kind in TRIAL_TYPES for more in ("saliency", "class_maps")
+    ]
+    placebo = {"conditions": ["saliency", "random_maps"], "trials": {}}
+    plan = StudyConfig.model_validate(recipe | placebo).plan
+    assert [(one.more, one.less) for one in plan.contrasts] == [("saliency", "random_maps")] * 3
+    own = {"analysis": {"contrasts": [{"more": "class_maps", "less": "saliency"}]}}
+    assert len(StudyConfig.model_validate(recipe | own).plan.contrasts) == 1
+
+
+def test_the_papers_four_conditions_keep_their_plan() -> None:
+    """Catches a plan of another hash for every study of the four conditions that was frozen before."""
+    recipe = tomllib.loads(SMALL)
+    four = StudyConfig.model_validate(recipe | {"conditions": ["none", "saliency", "examples", "both"]})
+    assert four.plan.sha256 == AnalysisPlan().with_quota(four.allocation.per_condition).sha256

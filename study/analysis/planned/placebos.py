@@ -21,6 +21,7 @@ from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import CONDITIONS
+from study.plan.comparisons import list_separate_comparisons
 
 FIXED = "trial_type * condition"
 
@@ -28,19 +29,8 @@ FIXED = "trial_type * condition"
 def list_default_contrasts(data: Responses) -> list[Contrast]:
     """List the default contrasts for each trial type: the study's explanation against its placebo and against examples
     of another policy, and any other explanation against the image alone."""
-    present = set(data.every["condition"])
-    names = dict.fromkeys(data.placebos.get("condition", ()))
-    pairs = [
-        (name, "none")
-        if CONDITIONS[name].explains_otherwise
-        else ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
-        for name in names
-    ]
-    return [
-        Contrast(true if true in present else name, name if true in present else "none", (kind,))
-        for true, name in pairs
-        for kind in TRIAL_TYPES
-    ]
+    pairs = list_separate_comparisons(set(data.every["condition"]))
+    return [Contrast(more, less, (kind,)) for more, less in pairs for kind in TRIAL_TYPES]
 
 
 def list_all_default_contrasts(data: Responses) -> list[Contrast]:

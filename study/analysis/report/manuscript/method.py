@@ -19,7 +19,7 @@ from study.analysis.responses.accuracies import order
 from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
-from study.conditions import format_condition
+from study.conditions import CONDITIONS, format_condition
 from study.plan.covariates import COVARIATES
 from study.plan.orders import count_within, is_within, list_orders
 from study.plan.preregistration import FACTORIAL_CONDITIONS
@@ -172,10 +172,21 @@ def _describe_explanations(config: Mapping[str, Any], conditions: Sequence[str])
     if {"examples", "both"} & set(conditions):
         said += [_describe_teaching(teaching)] if teaching else []
         unknown += [] if teaching else ["examples"]
-    unknown += [lower_first(format_condition(name)) for name in conditions if name not in FACTORIAL_CONDITIONS]
+    of_options = [name for name in conditions if CONDITIONS[name].explains_each_option and heatmap]
+    if of_options:
+        said.append(_describe_class_heatmaps(heatmap))
+    others = [name for name in conditions if name not in (*FACTORIAL_CONDITIONS, *of_options)]
+    unknown += [lower_first(format_condition(name)) for name in others]
     if unknown:
         said.append(f"[Add how these were made: {_join(unknown)}.]")
     return said or ["No explanations were shown."]
+
+
+def _describe_class_heatmaps(heatmap: Mapping[str, Any]) -> str:
+    return (
+        "A heatmap of each class explained the image for this class, whether or not the AI chose it, by the method "
+        f"“{format_name(heatmap['method'])}”. Each was drawn on its own scale and shown with the name of its class."
+    )
 
 
 def _describe_heatmap(heatmap: Mapping[str, Any]) -> str:
