@@ -437,8 +437,8 @@ def _null(record: dict[str, Any] | None) -> list[str]:
         return [PENDING]
     fewest = min(count["studies"] for count in record["counts"])
     few = (
-        f"In rows of {fewest} studies an interval is wide: they can show that an analysis rejects far too often, and not "
-        "that one is right.\n"
+        f"In rows of {fewest} studies an interval is wide: they can show that an analysis rejects far too often, and "
+        "not that one is right.\n"
         if fewest < FEW_STUDIES
         else ""
     )

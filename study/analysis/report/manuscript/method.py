@@ -172,8 +172,8 @@ def _describe_explanations(config: Mapping[str, Any], conditions: Sequence[str])
     if {"examples", "both"} & set(conditions):
         said += [_describe_teaching(teaching)] if teaching else []
         unknown += [] if teaching else ["examples"]
-    of_options = [name for name in conditions if CONDITIONS[name].explains_each_option and heatmap]
-    if of_options:
+    of_options = [name for name in conditions if heatmap and CONDITIONS[name].explains_each_option]
+    if heatmap and of_options:
         said.append(_describe_class_heatmaps(heatmap))
     others = [name for name in conditions if name not in (*FACTORIAL_CONDITIONS, *of_options)]
     unknown += [lower_first(format_condition(name)) for name in others]
