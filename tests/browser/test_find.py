@@ -130,6 +130,7 @@ def test_a_cell_of_the_confusion_matrix_shows_exactly_its_images(tab: Page, expl
     expect(heading).to_contain_text("The AI predicts bird")
     expect(heading).to_contain_text("true class: fish")
     hand.click(page.get_by_role("radio", name="Gallery", exact=True))
+    finished(page)
     hand.click(page.get_by_role("button", name="Clear filters"))
     expect(page.get_by_text(re.compile("^200 images; "))).to_be_visible(timeout=PATIENCE_MS)
 

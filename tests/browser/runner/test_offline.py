@@ -43,7 +43,7 @@ def test_early_and_repeated_keys_do_not_count(page: Page, server: Server) -> Non
     where = "session_id = ? AND trial_index = ?"
     [(side, rt_ms)] = query(server, f"SELECT side, rt_ms FROM response WHERE {where}", newest(server), PRACTICE)
     assert side == "left"
-    assert rt_ms >= 400
+    assert round(rt_ms, 6) >= 400  # a difference of two moments
     sql = f"SELECT count(*) FROM event WHERE {where} AND kind = 'anticipation'"
     assert query(server, sql, newest(server), PRACTICE) == [(6,)]
 
