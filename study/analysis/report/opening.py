@@ -93,7 +93,7 @@ def write_opening(
     evident = next((test for test in tests if test.decisive_p is not None and test.decisive_p < level), None)
     sizes = contrasts[contrasts[find_outcome(contrasts).low].notna()] if len(contrasts) else contrasts
     is_open = evident is not None or not tests
-    clear = sizes[(sizes["p_holm"] < level) & (_lie_outside_factors(sizes) | is_open)]
+    clear = sizes[(sizes["p_holm"] < level) & (_lie_outside_factors(sizes) | is_open)] if len(sizes) else sizes
     row = _find_largest(clear if len(clear) else sizes)
     kind = "planned difference" if planned else "difference"
     verdict, size = _state_tests(tests, evident, data.task), ""
