@@ -38,3 +38,6 @@ VARYING = Sign("the gradient of {} varies under noise, in either direction", Non
 CONTRAST = Sign("more for {} than for everything else", "more for everything else", "_contrast")
 ATTENDED = Sign("what the network attends to", None, "_attended")
 INFLUENCE = Sign("how much changing this place changes the score of {}, in either direction", None, "_influence")
+
+OF_ONE_CLASS = {sign.kind for sign in (EVIDENCE, SUPPORT, CONTRAST)}
+"""Kinds whose values above zero speak for one class, so that the heatmaps of several classes can be compared."""

@@ -45,8 +45,8 @@ function countLate(done, interval) {
   return late;
 }
 
-// The buttons of a scale, numbered from the left.
-function numberButtons(options) {
+// Buttons numbered from the left.
+export function numberButtons(options) {
   if ($("answers").children.length === options.length) return;
   $("answers").replaceChildren(...options.map((_, i) =>
     make("button", { type: "button", id: i + 1, translate: false }, make("kbd", { textContent: i + 1 }), make("span"))));
@@ -74,7 +74,7 @@ async function lay(trial, number, study, texts) {
   await Promise.all(pictures);
 }
 
-async function put(image, sha256, study, words) {
+export async function put(image, sha256, study, words) {
   image.hidden = !sha256;
   image.alt = sha256 ? words : "";
   if (!sha256) return image.removeAttribute("src");

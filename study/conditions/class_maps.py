@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.attribution.signs import CONTRAST, EVIDENCE, SUPPORT, Sign
 from core.errors import ForetellError
 from study.bundle import ConditionAssets, significant
 from study.conditions.own_images import explain_names
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 NAME = "class_maps"
-
-
-def find_method_fault(method: str, sign: Sign) -> str:
-    """Say why heatmaps of a method cannot be compared between classes, with the remedy; empty where they can."""
-    if sign.kind in {known.kind for known in (EVIDENCE, SUPPORT, CONTRAST)}:
-        return ""
-    return (
-        f"the heatmaps of {method!r} do not say what speaks for a class, and {NAME!r} shows one for each. Leave the "
-        'condition out, or set a method that does, such as "grad_cam"'
-    )
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:

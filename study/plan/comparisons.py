@@ -10,13 +10,10 @@ from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 
 
-def list_comparisons(conditions: Collection[str]) -> list[tuple[str, str]]:
-    """List the pairs of conditions, the one that is to explain more first.
-
-    Each of the two factors' conditions against the first of them; and those of `list_separate_comparisons`.
-    """
+def list_factorial_comparisons(conditions: Collection[str]) -> list[tuple[str, str]]:
+    """List the pairs of each of the two factors' conditions and the first of them that the study has."""
     first, *others = [name for name in FACTORIAL_CONDITIONS if name in conditions] or [""]
-    return [(name, first) for name in others] + list_separate_comparisons(conditions)
+    return [(name, first) for name in others]
 
 
 def list_separate_comparisons(conditions: Collection[str]) -> list[tuple[str, str]]:
@@ -34,17 +31,13 @@ def list_separate_comparisons(conditions: Collection[str]) -> list[tuple[str, st
 
 
 def plan_contrasts(content: Any) -> Any:
-    """Plan the contrasts of the conditions that a study file has, for each trial type, unless it plans its own.
-
-    A study of the paper's four conditions keeps the plan's default, which is the same.
-    """
-    conditions, plan = (
-        (content.get("conditions"), content.get("analysis", {})) if isinstance(content, dict) else ((), ())
-    )
+    """Plan the contrasts of the conditions that a study file has, for each trial type, unless it plans its own."""
+    if not isinstance(content, dict):
+        return content
+    conditions, plan = content.get("conditions"), content.get("analysis", {})
     if not isinstance(plan, dict) or "contrasts" in plan or not isinstance(conditions, list | tuple):
         return content
-    pairs = list_comparisons([name for name in conditions if isinstance(name, str)])
-    if not pairs or pairs == [(name, "none") for name in FACTORIAL_CONDITIONS[1:]]:
-        return content
+    names = [name for name in conditions if isinstance(name, str)]
+    pairs = list_factorial_comparisons(names) + list_separate_comparisons(names)
     planned = [{"more": more, "less": less, "trial_types": [kind]} for kind in TRIAL_TYPES for more, less in pairs]
-    return {**content, "analysis": {**plan, "contrasts": planned}}
+    return {**content, "analysis": {**plan, "contrasts": planned}} if planned else content

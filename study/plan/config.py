@@ -21,12 +21,12 @@ import data
 from core.attribution import METHODS
 from core.attribution.outside.opening import is_external, open_registered
 from core.attribution.records import sign_of
+from core.attribution.signs import OF_ONE_CLASS
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import TRIAL_TYPES, StudyName
 from study.conditions import CONDITIONS
-from study.conditions.class_maps import find_method_fault
 from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
@@ -270,9 +270,12 @@ class StudyConfig(Procedure):
     def _check_each_option(self) -> None:
         """Refuse a heatmap for each option by a method that does not explain a class, and in training blocks."""
         for name in (name for name in self.conditions if CONDITIONS[name].explains_each_option):
-            sign = sign_of(self.saliency.method, self.saliency.parameters)
-            if fault := find_method_fault(self.saliency.method, sign):
-                raise ValueError(f"conditions: {fault}.")
+            if sign_of(self.saliency.method, self.saliency.parameters).kind not in OF_ONE_CLASS:
+                raise ValueError(
+                    f"conditions: the heatmaps of {self.saliency.method!r} do not say what speaks for a class, and "
+                    f"{name!r} shows one for each. Leave the condition out, or set a method that does, such as "
+                    '"grad_cam".'
+                )
             if self.blocks is not None and self.task.options > TWO:
                 raise ValueError(
                     f"conditions: {name!r} cannot go with [blocks] and more than two options. Remove one of them."

@@ -19,6 +19,7 @@ from study.analysis.responses.outcome import ACCURACY, LEVEL, choose_outcome
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
+from study.plan.comparisons import list_factorial_comparisons
 from study.plan.covariates import COVARIATES
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
@@ -54,8 +55,8 @@ DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more
 
 def list_default(frame: pd.DataFrame) -> list[Contrast]:
     """List the contrasts of a study without a plan: each condition against the first, for each trial type."""
-    first, *others = (name for name in FACTORS if name in set(frame["condition"]))
-    return [Contrast(more, first, (kind,)) for kind in list_trial_types(frame) for more in others]
+    pairs = list_factorial_comparisons(set(frame["condition"]))
+    return [Contrast(more, less, (kind,)) for kind in list_trial_types(frame) for more, less in pairs]
 
 
 def list_trial_types(frame: pd.DataFrame) -> list[str]:
