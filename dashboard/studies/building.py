@@ -46,16 +46,14 @@ def take_done() -> None:
 def show(study: Study, *, has_check: bool = True) -> None:
     """Show whether the study is built as its file is now, with buttons to build and, with ``has_check``, check it."""
     place = st.container()
-    if study.file is None or _explain_lack(study):
-        with place:
-            _describe_build(study, has_check=has_check)
-        return
-    tasks = {"build": _build_task(study), **({"check": _check_task(study)} if has_check else {})}
+    tasks = {} if study.file is None or _explain_lack(study) else _list_tasks(study, has_check=has_check)
     jobs = {name: job for name, task in tasks.items() if (job := pool().find(task.key)) is not None}
     running = next((job for job in jobs.values() if not job.has_ended), None)
     if running is None:
         with place:
             _describe_build(study, has_check=has_check)
+    if not tasks:
+        return
     if "build" in jobs and jobs["build"].has_ended:
         _report_build(jobs["build"])
     if running is not None:
@@ -64,13 +62,12 @@ def show(study: Study, *, has_check: bool = True) -> None:
         watch(running)
     else:
         _buttons(study, tasks)
-        if has_check and study.bundle is not None:
-            st.caption(
-                "**Build again** freezes the study file as it is now; parts that have not changed are not computed "
-                "again. **Check** builds nothing: it reports what the images allow and how long the build takes."
-            )
     if "check" in jobs and jobs["check"].has_ended:
         _report_check(study, jobs["check"])
+
+
+def _list_tasks(study: Study, *, has_check: bool) -> dict[str, Task]:
+    return {"build": _build_task(study), **({"check": _check_task(study)} if has_check else {})}
 
 
 def _describe_build(study: Study, *, has_check: bool) -> None:
@@ -104,6 +101,11 @@ def _buttons(study: Study, tasks: dict[str, Task]) -> None:
                 on_click=_start,
                 args=(study, tasks["check"]),
             )
+    if "check" in tasks and study.bundle is not None:
+        st.caption(
+            "**Build again** freezes the study file as it is now; parts that have not changed are not computed "
+            "again. **Check** builds nothing: it reports what the images allow and how long the build takes."
+        )
 
 
 def _report_build(job: Job) -> None:
