@@ -88,7 +88,7 @@ def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, ...])
     frame = truth.study(per_condition, np.random.default_rng(stream))
     default, random, near = run_tests(frame, DEFAULT, "corrected")
     paper, _, _ = run_tests(frame, NESTED, "chi_square")
-    contrasts = run_contrasts(frame, NESTED["interaction"], random, CONTRASTS, near)
+    contrasts = run_contrasts(frame, NESTED["interaction"], random, CONTRASTS, near, has_df=True)
     return {
         **_judge("default", [test.decisive_p for test in default]),
         **_judge("slopes, chi-square", [None if t.p is None else float(chi2.sf(t.chisq, t.df)) for t in default]),

@@ -62,6 +62,7 @@ RESULTS = """\
 | `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
 | `equivalence.csv` | where the plan has bounds: two one-sided tests of each contrast in percentage points |
 | `bayes_factors.csv` | where the plan has a prior: Bayes factors for no difference of each contrast |
+| `means_*.csv`, `means_*_contrasts.csv` | the estimated means that a plan asks for, and the contrasts between them |
 | `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `.html`, `.svg` | Figure 1: accuracy by condition and trial type, 95% intervals over participants |
 | `contrasts.svg`, `exploratory_*.svg` | the contrasts, and the figures of the exploratory analyses, for a manuscript |
@@ -76,8 +77,8 @@ RESULTS = """\
   `random` (a list of `group`, `sd`, for a slope also `term`), `correlations` of random effects where there are any,
   `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where they cannot be
   estimated ([separation](decisions/0007-separation.md)).
-- TEST: `smaller`, `larger`, `chisq`, `df`, `p`, `df2` (of F = `chisq` / `df`; null of a chi-square test), `p_holm`
-  (corrected for the number of tests; null where each is judged alone).
+- TEST: `smaller`, `larger`, `chisq`, `df`, `p`, `df2` and `f` (the denominator's degrees of freedom and F; null of a
+  chi-square test), `p_holm` (corrected for the number of tests; null where each is judged alone).
 """
 
 

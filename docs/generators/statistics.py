@@ -84,9 +84,17 @@ gain in log-likelihood divided by its degrees of freedom is compared with an F d
 intervals with t. The variance of an estimate is split into sampling error and a part of each random term. Each part
 has the degrees of freedom of containment (what the term adds to the rank of the fixed effects), their sum those of
 Satterthwaite (1946, [doi:10.2307/3002019](https://doi.org/10.2307/3002019)), and several effects together those of
-Fai & Cornelius (1996, [doi:10.1080/00949659608811740](https://doi.org/10.1080/00949659608811740)). Without slopes,
-tests are chi-square and normal, as in the paper. So are Table 1, average effects and profile intervals in any case.
-Interim analyses compare the normal value of the contrast's p with their bound.
+Fai & Cornelius (1996, [doi:10.1080/00949659608811740](https://doi.org/10.1080/00949659608811740)).
+
+Maximum likelihood estimates the variances as if the effects were known, so the error of an F test is too small. Where
+m levels of a term have nu degrees of freedom, its spread between levels, sampling error included, is too small by
+nu / m, which restricted maximum likelihood (REML; Patterson & Thompson, 1971,
+[doi:10.1093/biomet/58.3.545](https://doi.org/10.1093/biomet/58.3.545)) takes account of. F is therefore divided by how
+much REML would enlarge the error of the tested effects, on average: by about 1.1 with 40 participants and ten
+categories. Contrasts are not changed: with Holm's correction over nine they keep their alpha without it.
+
+Models planned without slopes have chi-square and normal tests, as in the paper. So are Table 1, average effects
+and profile intervals in any case. Interim analyses compare the normal value of the contrast's p with their bound.
 """
 
 LINEAR = """\
@@ -124,6 +132,16 @@ ones within a family count as the fewest for `mvt`. The distribution of the larg
 p is within 1e-6 for up to four means, within about 1e-5 for more.
 `--effects "saliency | trial_type"` averages the change of a prediction over the rows: each level against the first, or
 one unit more of a number.
+
+A plan may ask for means: they are in the report and on Results as planned, with the plan's confidence level.
+
+```toml
+[analysis.means]
+of = ["saliency * examples | trial_type"]
+contrasts = ["pairwise"]  # or reference, "b - a", weights such as "b=1, a=-1/2, c=-1/2"
+adjust = "mvt"            # holm by default
+scale = "population"      # the default; response or link
+```
 
 Given the same coefficients and covariance, means, standard errors, intervals and corrected p-values are within 1e-6 of
 emmeans 1.8.4, and average effects of marginaleffects 0.14, for seven models (`tests/study/analysis/test_means.py`).

@@ -21,7 +21,7 @@ NOTATION = {"p", "z", "t", "x", "y", "df", "to", "from", "χ²", "log p", "p (li
 NOTATION |= {"meta-d'", "meta-d' / d'"}
 NOTATION |= {f"p ({which})" for which in ("Holm", "TOST", "TOST, Holm", "difference", "all", "without", "bootstrap")}
 """Headings that start with a small letter, as in articles."""
-SYMBOLS = set("p z t x y s c d df χ² ρ R hat Mu Tau AI CI ID SE SD AIC BIC AUC GEE".split())  # noqa: SIM905
+SYMBOLS = set("p z t F x y s c d df χ² ρ R hat Mu Tau AI CI ID SE SD AIC BIC AUC GEE".split())  # noqa: SIM905
 WORDS = set("a all at bin by for in is log low met non of on out per set the to top".split())  # noqa: SIM905
 """Short words; any other of up to three letters is an abbreviation that nobody explained."""
 CODES = {"bayes", "chisq", "dprime", "loglik"}

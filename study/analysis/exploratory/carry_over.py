@@ -31,7 +31,7 @@ from study.conditions import format_condition
 
 PERIODS, CARRY_OVER = "Period", "Condition before"
 FIRST_ALONE = "First period alone"
-COLUMNS = ["result", "chisq", "chisq_df", "df2", "p", "p_holm", "estimate", "se", "low", "high"]
+COLUMNS = ["result", "chisq", "chisq_df", "df2", "f", "p", "p_holm", "estimate", "se", "low", "high"]
 
 
 def tabulate(data: Responses, largest: MixedModel, *, level: float = 0.95) -> pd.DataFrame:
@@ -47,14 +47,14 @@ def tabulate(data: Responses, largest: MixedModel, *, level: float = 0.95) -> pd
     Returns
     -------
     pandas.DataFrame
-        result, chisq, chisq_df, df2, p, p_holm (of both tests), estimate, se, low, high (of effects, log-odds).
+        result, chisq, chisq_df, df2, f, p, p_holm (of both tests), estimate, se, low, high (of effects, log-odds).
     """
     coded, periods, carried = _code(data)
     whole = _add(coded, largest, [*periods, *carried])
     smaller = {PERIODS: _add(coded, largest, carried), CARRY_OVER: _add(coded, largest, periods)}
     tests = correct([ratio_test(name, one, "", whole) for name, one in smaller.items()])
     rows: list[dict[str, object]] = [
-        {"result": name, "chisq": one.chisq, "chisq_df": one.df, "df2": one.df2, "p": one.p, "p_holm": one.p_holm}
+        dict(zip(COLUMNS, (name, one.chisq, one.df, one.df2, one.f, one.p, one.p_holm), strict=False))
         for name, one in zip(smaller, tests, strict=True)
     ]
     rows += _list_effects(whole, {**periods, **carried}, level)
@@ -84,7 +84,9 @@ def _add(frame: pd.DataFrame, model: MixedModel, columns: Iterable[str]) -> Mixe
     """Fit a model with more columns."""
     fixed = formulas.extract_fixed_effects(model.formula)
     random = formulas.random(model.formula)
-    return mixed.fit(frame, f"correct {fixed} + {' + '.join(columns)}{random}", near=model.effects)
+    return mixed.fit(
+        frame, f"correct {fixed} + {' + '.join(columns)}{random}", near=model.effects, has_df=bool(model.parts)
+    )
 
 
 def _list_effects(model: MixedModel, names: dict[str, str], level: float) -> Iterator[dict[str, object]]:

@@ -19,7 +19,7 @@ from core.errors import ForetellError
 from study import plots
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
 from study.analysis.means.adjustment import holm
-from study.analysis.models import denominators, estimability, mixed, random_effects
+from study.analysis.models import denominators, estimability, random_effects, reduction
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses import accuracies
 from study.analysis.responses.faults import name_task
@@ -85,11 +85,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
         raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
     fixed = "condition * shown" if len(order) > 1 else "shown"
     random = random_effects.by_condition(random_effects.sensible(said)).replace("trial_type", "shown")
-    return random_effects.reduce(
-        random,
-        lambda effects, near: mixed.fit(said, f"said ~ {fixed} + {effects}", link="probit", near=near),
-        lambda fitted: fitted.effects,
-    )[0]
+    return reduction.fit_reduced(said, f"said ~ {fixed}", random, link="probit")[0]
 
 
 def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:

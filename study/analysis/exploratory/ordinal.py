@@ -26,7 +26,7 @@ from study.analysis.exploratory.analysis import (
 )
 from study.analysis.exploratory.levels import has_levels, name_choices
 from study.analysis.means.adjustment import holm
-from study.analysis.models import denominators, estimability, mixed, random_effects
+from study.analysis.models import denominators, estimability, random_effects, reduction
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.models.sentences import alpha_text, describe_p
 from study.analysis.responses import accuracies
@@ -78,11 +78,7 @@ def fit(rated: pd.DataFrame) -> tuple[pd.DataFrame, MixedModel]:
     )
     fixed = "condition * wrong" if coded["wrong"].nunique() > 1 else "condition"
     random = random_effects.by_condition(random_effects.sensible(coded)).replace("trial_type", "wrong")
-    model, _ = random_effects.reduce(
-        random,
-        lambda effects, near: mixed.fit(coded, f"rank ~ {fixed} + {effects}", family="ordinal", near=near),
-        lambda fitted: fitted.effects,
-    )
+    model, _ = reduction.fit_reduced(coded, f"rank ~ {fixed}", random, family="ordinal")
     return coded, model
 
 

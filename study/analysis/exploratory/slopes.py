@@ -19,9 +19,9 @@ from study.analysis.planned.nested import NestedAnalysis, RatioTest
 from study.analysis.responses.reading import Responses
 from study.analysis.words.wording import write_whole_contrast
 
-TEST_COLUMNS = ("result", "random_effects", "chisq", "df", "df2", "p", "p_holm")
+TEST_COLUMNS = ("result", "random_effects", "chisq", "df", "df2", "f", "p", "p_holm")
 ACCURACIES = ("accuracy_more", "accuracy_less")
-COLUMNS = (*TEST_COLUMNS[:5], *ACCURACIES, "points", "points_low", "points_high", "p", "p_holm")
+COLUMNS = (*TEST_COLUMNS[:6], *ACCURACIES, "points", "points_low", "points_high", "p", "p_holm")
 CONTRAST_COLUMNS = ("result", "random_effects", "points", "points_low", "points_high", "p_holm")
 MOST_NAMED = 3
 """Contrasts that a sentence names."""
@@ -71,7 +71,8 @@ def list_tests(table: pd.DataFrame, *, with_slopes: bool = False) -> list[RatioT
     made = []
     for row in chosen.astype(object).where(chosen.notna(), None).to_dict("records"):
         larger, smaller = str(row["result"]).split(" vs ")
-        made.append(RatioTest(smaller, larger, row["chisq"], int(row["df"]), row["p"], row["df2"], row["p_holm"]))
+        numbers = (row["p"], row["df2"], row["p_holm"], row["f"])
+        made.append(RatioTest(smaller, larger, row["chisq"], int(row["df"]), *numbers))
     return made
 
 
@@ -115,7 +116,7 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        result, random_effects, chisq, df and df2 (of tests), accuracy_more, accuracy_less, points, points_low,
+        result, random_effects, chisq, df, df2 and f (of tests), accuracy_more, accuracy_less, points, points_low,
         points_high (of contrasts), p (of tests), p_holm (corrected for the number of contrasts, and with slopes of
         tests, by Holm's method).
 
@@ -142,9 +143,9 @@ def _tabulate_analysis(
     data: Responses, analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float
 ) -> pd.DataFrame:
     tests = pd.DataFrame(
-        [(t.name, t.chisq, t.df, t.df2, t.p, t.p_holm) for t in analysis.tests],
-        columns=["result", "chisq", "df", "df2", "p", "p_holm"],
-    ).astype(dict.fromkeys(("chisq", "df", "df2", "p", "p_holm"), np.float64))
+        [(t.name, t.chisq, t.df, t.df2, t.f, t.p, t.p_holm) for t in analysis.tests],
+        columns=["result", "chisq", "df", "df2", "f", "p", "p_holm"],
+    ).astype(dict.fromkeys(("chisq", "df", "df2", "f", "p", "p_holm"), np.float64))
     made = placebos.together(data, analysis.largest, wanted, level=level).rename(columns={"contrast": "result"})
     made = made.reindex(columns=["result", *ACCURACIES, "points", "points_low", "points_high", "p_holm"])
     table = pd.concat([tests, made] if len(made) else [tests], ignore_index=True)

@@ -21,7 +21,7 @@ from study import plots
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.exploratory.leave_out import correct_p, find_headline, list_contrasts
 from study.analysis.models import formula as formulas
-from study.analysis.models import mixed, random_effects
+from study.analysis.models import random_effects, reduction
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
 from study.analysis.planned.contrasts import Contrast
@@ -148,14 +148,8 @@ def _estimate(
 def _fit(study: AnalysedStudy, frame: pd.DataFrame, random: str, link: str) -> MixedModel:
     fixed = formulas.extract_fixed_effects(study.fitted_models.largest.formula).removeprefix("~")
     asked, _ = random_effects.restrict(frame, random)
-    model, _ = random_effects.reduce(
-        asked,
-        lambda effects, near: mixed.fit(
-            frame, f"correct ~ {fixed} + {effects}", link=None if link == LINKS[0] else link, near=near
-        ),
-        lambda fitted: fitted.effects,
-    )
-    return model
+    link_given = None if link == LINKS[0] else link
+    return reduction.fit_reduced(frame, f"correct ~ {fixed}", asked, link=link_given)[0]
 
 
 def select_main(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,8 +5,12 @@ categories' slopes of an explanation, ...). A part that comes from 10 categories
 so the statistic has longer tails than the normal distribution. Each part has the degrees of freedom of containment, the
 random term's contribution to the rank of [X Z] (``ddfm=contain`` of SAS), and their sum those of Satterthwaite (1946,
 doi:10.2307/3002019): nu = (sum V_k)^2 / sum(V_k^2 / nu_k). Several effects together have those of Fai & Cornelius
-(1996, doi:10.1080/00949659608811740), as in lmerTest. Models with random intercepts only keep the normal and chi-square
-distributions, as in the paper.
+(1996, doi:10.1080/00949659608811740), as in lmerTest. Models planned with random intercepts only keep the normal and
+chi-square distributions, as in the paper.
+
+Maximum likelihood also estimates these variances as if the fixed effects were known: too small by nu / m where m levels
+have nu degrees of freedom, which restricted maximum likelihood (REML; Patterson & Thompson, 1971,
+doi:10.1093/biomet/58.3.545) takes account of. `compute_scale` is by how much it would enlarge the error of an F test.
 """
 
 from __future__ import annotations
@@ -40,9 +44,15 @@ def split_variance(likelihood: Laplace, point: Point) -> tuple[VariancePart, ...
     start = 0
     for block in likelihood.blocks:
         own = effects[start : start + block.size]
-        parts.append(VariancePart(own.T @ own, count_df(design, _select(block, rows))))
+        parts.append(make_part(own.T @ own, design, _select(block, rows)))
         start += block.size
     return tuple(parts)
+
+
+def make_part(covariance: Floats, design: Floats, block: Block) -> VariancePart:
+    """Make the part (p, p) of one random term, with what the term is in this design (n, p)."""
+    rank, spanned = _find_spanned(design, block)
+    return VariancePart(covariance, _count_df(rank, spanned, block), len(block.levels), spanned)
 
 
 def _select(block: Block, rows: NDArray[np.bool_]) -> Block:
@@ -92,19 +102,51 @@ def pool_df(parts: Sequence[VariancePart], combinations: Floats) -> float:
     return float(2 * expected / (expected - len(each))) if expected > len(each) else float("inf")
 
 
+def compute_scale(parts: Sequence[VariancePart], combinations: Floats) -> float:
+    """Compute by how much REML would enlarge the error of an F test that all combinations (k, p) are 0.
+
+    Averaged over the combinations; 1 without parts. Where the levels of a term span an effect, their spread has
+    sampling error too, so that its estimate from m levels with nu degrees of freedom is too small as a whole.
+    """
+    if not parts or not len(combinations):
+        return 1.0
+    first, *others = [combinations @ part.covariance @ combinations.T for part in parts]
+    precision = np.linalg.pinv(np.sum([first, *others], axis=0), rcond=TOLERANCE, hermitian=True)
+    scale = 1.0
+    for part, own in zip(parts[1:], others, strict=True):
+        spanned = _orthogonalise(combinations @ part.spanned) if part.spanned.size else part.spanned
+        if not spanned.size or part.levels is None:
+            continue
+        inner = np.linalg.pinv(spanned.T @ precision @ spanned, rcond=TOLERANCE, hermitian=True)
+        onto = spanned @ inner @ spanned.T @ precision
+        spread = np.trace(precision @ (own + onto @ first @ onto.T)) / len(combinations)
+        scale += float(spread) * max(0.0, part.levels / part.df - 1)
+    return scale
+
+
 def count_df(design: Floats, block: Block) -> float:
     """Count the degrees of freedom of a random term: what it adds to the rank of the design, for each of its columns.
 
     At least 1, also where the fixed effects take up every level.
     """
+    return _count_df(*_find_spanned(design, block), block)
+
+
+def _count_df(rank: int, spanned: Floats, block: Block) -> float:
+    return float(max(1.0, (rank - spanned.shape[1]) / block.width))
+
+
+def _find_spanned(design: Floats, block: Block) -> tuple[int, Floats]:
+    """Return the rank of a random term, and the directions (p, g) of the coefficients that its columns span."""
     left, rank = design.copy(), 0
     for level in range(len(block.levels)):
         rows = block.codes == level
         basis = _orthogonalise(block.values[rows])
         left[rows] -= basis @ (basis.T @ design[rows])
         rank += basis.shape[1]
-    shared = design.shape[1] - np.linalg.matrix_rank(left, tol=TOLERANCE * np.linalg.norm(design))
-    return float(max(1.0, (rank - shared) / block.width))
+    _, sizes, directions = np.linalg.svd(left, full_matrices=len(left) < left.shape[1])
+    kept = int((sizes > TOLERANCE * np.linalg.norm(design)).sum())
+    return rank, directions[kept:].T
 
 
 def _orthogonalise(columns: Floats) -> Floats:

@@ -57,6 +57,7 @@ def fit(
     weights: str | None = None,
     cell_name: CellName = plain_cell,
     near: EffectColumns = (),
+    has_df: bool | None = None,
 ) -> MixedModel:
     """Fit a generalised linear mixed model by maximum likelihood, or a linear one by REML if asked to.
 
@@ -83,6 +84,9 @@ def fit(
         How to name a cell of the fixed-effects design in a message.
     near
         Random effects of a similar fit, from which the search starts where there are slopes.
+    has_df
+        Whether tests of a model fitted by Laplace have Satterthwaite's degrees of freedom; if None, where it has
+        random slopes: with intercepts alone they are z, as in lme4.
 
     Raises
     ------
@@ -102,12 +106,14 @@ def fit(
         model = _order_random_terms(model, text)
     as_fitted = replace(model, formula=text)
     said = (*coded, *model.messages, *convergence.check_convergence(data, as_fitted))
-    return replace(model, formula=formula, messages=said, parts=split_variance(data, as_fitted))
+    wanted = formulas.has_slopes(text) if has_df is None else has_df
+    parts = split_variance(data, as_fitted) if wanted else ()
+    return replace(model, formula=formula, messages=said, parts=parts)
 
 
 def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart, ...]:
-    """Split the coefficients' covariance, for the degrees of freedom of tests; nothing without random slopes."""
-    if not (model.is_laplace and model.blocks and formulas.has_slopes(model.formula)):
+    """Split the coefficients' covariance, for the degrees of freedom of tests; nothing where they are z."""
+    if not (model.is_laplace and model.blocks):
         return ()
     likelihood, parameters = laplace.of(frame, model)
     if model.family == ordinal.FAMILY:

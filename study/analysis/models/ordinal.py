@@ -131,7 +131,7 @@ def split_variance(likelihood: Laplace, parameters: Floats) -> tuple[VariancePar
     with_intercept = copy.copy(likelihood)
     with_intercept.design = np.column_stack([np.ones(len(likelihood.design)), likelihood.design])
     parts = denominators.split_variance(with_intercept, point)
-    return tuple(replace(part, covariance=part.covariance[1:, 1:]) for part in parts)
+    return tuple(replace(part, covariance=part.covariance[1:, 1:], spanned=part.spanned[1:]) for part in parts)
 
 
 def _swap(levels: tuple[np.ndarray, list[str]], values: Floats) -> tuple[np.ndarray, Floats, list[str]]:

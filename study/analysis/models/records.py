@@ -38,10 +38,25 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class VariancePart:
-    """What one source of error adds to the coefficients' covariance (p, p), and its degrees of freedom."""
+    """What one source of error adds to the coefficients' covariance.
+
+    Attributes
+    ----------
+    covariance
+        (p, p) of the coefficients.
+    df
+        Its degrees of freedom.
+    levels
+        Of the grouping; None of sampling error.
+    spanned
+        (p, g) directions of the coefficients in which levels differ from each other as a whole, and which cost the
+        variance that is estimated from them g degrees of freedom.
+    """
 
     covariance: Floats
     df: float
+    levels: int | None = None
+    spanned: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)

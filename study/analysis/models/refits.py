@@ -73,7 +73,13 @@ class Refits:
         """
         kept = ~rows
         if starts.is_few(kept.sum()) or not np.array_equal(self._find_patterns(kept), self._patterns):
-            return mixed.fit(self._frame[kept], self._model.formula, link=self._model.link, near=self._model.effects)
+            return mixed.fit(
+                self._frame[kept],
+                self._model.formula,
+                link=self._model.link,
+                near=self._model.effects,
+                has_df=bool(self._model.parts),
+            )
         likelihood = copy.copy(self._likelihood)
         likelihood.successes, likelihood.responses = likelihood.successes * kept, likelihood.responses * kept
         maximum = search.climb(likelihood, self._start, self._scale, lengthen=False)

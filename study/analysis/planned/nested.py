@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, f
+from scipy.stats import chi2
+from scipy.stats import f as f_distribution
 
 from core.errors import ForetellError
 from core.names import lower_first
@@ -46,12 +47,14 @@ class RatioTest:
     chisq
         Twice the difference in log-likelihood.
     df2
-        Denominator degrees of freedom of the F distribution that chisq / df is compared with
-        (`study.analysis.models.denominators`); None of a test by the chi-square distribution.
+        Denominator degrees of freedom of `f`; None of a test by the chi-square distribution.
     p
         Uncorrected.
     p_holm
         Corrected for the number of tests, where the verdicts are judged together.
+    f
+        chisq / df, divided by how much REML would enlarge the error (`study.analysis.models.denominators`); None of a
+        test by the chi-square distribution.
     """
 
     smaller: str
@@ -61,6 +64,7 @@ class RatioTest:
     p: float | None
     df2: float | None = None
     p_holm: float | None = None
+    f: float | None = None
 
     @property
     def name(self) -> str:
@@ -161,26 +165,27 @@ def analyze(
     asked, unsupported = random_effects.restrict(data.frame, random or planned)
     largest = list(named)[-1]
     progress(0, len(named), f"Fitting the {largest} model")
+    has_df = formulas.has_slopes(f"y ~ {asked}")
     model, chosen = random_effects.reduce(
         asked,
-        lambda effects, near: _fit(data.frame, named[largest], effects, near),
+        lambda effects, near: _fit(data.frame, named[largest], effects, near, has_df=has_df),
         lambda fitted: fitted.effects,
     )
     models: dict[str, MixedModel] = {}
     for done, (name, terms) in enumerate(named.items(), start=1):
         if name != largest:
             progress(done, len(named), f"Fitting the {name} model")
-        models[name] = model if name == largest else _fit(data.frame, terms, chosen, model.effects)
+        models[name] = model if name == largest else _fit(data.frame, terms, chosen, model.effects, has_df=has_df)
     progress(len(named), len(named), "Models fitted")
     made = [ratio_test(a, models[a], b, models[b], tests) for a, b in pairwise(models)]
     judged = correct(made) if tests == "corrected" else tuple(made)
     return NestedAnalysis(models, judged, data.messages, chosen, None if chosen == asked else asked, unsupported)
 
 
-def _fit(frame: pd.DataFrame, terms: str, random: str, near: EffectColumns) -> MixedModel:
+def _fit(frame: pd.DataFrame, terms: str, random: str, near: EffectColumns, *, has_df: bool) -> MixedModel:
     outcome = find_outcome(frame)
     formula = f"{outcome.column} ~ {terms} + {random}"
-    model = mixed.fit(frame, formula, family=outcome.family, cell_name=cell_name, near=near)
+    model = mixed.fit(frame, formula, family=outcome.family, cell_name=cell_name, near=near, has_df=has_df)
     if not formulas.has_slopes(f"y ~ {random}"):
         return model
     # What is left at 0 is left by the rule, which the analysis states: no model needs a warning of its own.
@@ -196,13 +201,16 @@ def ratio_test(
     # A negative difference can only be the optimiser's rounding: the larger model contains the smaller one.
     chisq = max(0.0, 2.0 * (large.loglik - small.loglik))
     df = large.df - small.df
-    df2 = math.inf
+    df2, scale = math.inf, 1.0
     if tests == "corrected":
         known = {c.term for c in small.coefficients}
         added = [k for k, c in enumerate(large.coefficients) if c.term not in known and c.term not in large.diverging]
-        df2 = denominators.pool_df(large.parts, np.eye(len(large.coefficients))[added])
-    p = compute_p(chisq, df, df2) if df > 0 else None
-    return RatioTest(smaller, larger, chisq, df, p, df2 if math.isfinite(df2) else None)
+        tested = np.eye(len(large.coefficients))[added]
+        df2, scale = denominators.pool_df(large.parts, tested), denominators.compute_scale(large.parts, tested)
+    p = compute_p(chisq / scale, df, df2) if df > 0 else None
+    if df == 0 or not math.isfinite(df2):
+        return RatioTest(smaller, larger, chisq, df, p)
+    return RatioTest(smaller, larger, chisq, df, p, df2, f=chisq / df / scale)
 
 
 def compute_p(chisq: float, df: int, df2: float) -> float:
@@ -211,7 +219,7 @@ def compute_p(chisq: float, df: int, df2: float) -> float:
     Under the null hypothesis both distributions are the same where df2 is large. Where a linear model has all its
     error from as many levels as df2, F is more careful than the exact test.
     """
-    return float(f.sf(chisq / df, df, df2)) if math.isfinite(df2) else float(chi2.sf(chisq, df))
+    return float(f_distribution.sf(chisq / df, df, df2)) if math.isfinite(df2) else float(chi2.sf(chisq, df))
 
 
 def correct(tests: Sequence[RatioTest]) -> tuple[RatioTest, ...]:
@@ -223,17 +231,17 @@ def correct(tests: Sequence[RatioTest]) -> tuple[RatioTest, ...]:
 
 
 def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
-    """Tabulate model, df, loglik, aic, bic of each, and chisq, chisq_df, df2, p, p_holm of each test."""
+    """Tabulate model, df, loglik, aic, bic of each, and chisq, chisq_df, df2, f, p, p_holm of each test."""
     tests = {test.larger: test for test in analysis.tests}
     rows = []
     for name, model in analysis.models.items():
         test = tests.get(name)
-        tested = (test.chisq, test.df, test.df2, test.p, test.p_holm) if test else (None,) * 5
+        tested = (test.chisq, test.df, test.df2, test.f, test.p, test.p_holm) if test else (None,) * 6
         rows.append((name, model.df, model.loglik, model.aic, model.bic, *tested))
     table = pd.DataFrame(
-        rows, columns=["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "p", "p_holm"]
+        rows, columns=["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "f", "p", "p_holm"]
     )
-    return table.drop(columns=[name for name in ("df2", "p_holm") if table[name].isna().all()])
+    return table.drop(columns=[name for name in ("df2", "f", "p_holm") if table[name].isna().all()])
 
 
 def cell_name(cell: Mapping[str, Any]) -> str:

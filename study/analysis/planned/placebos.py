@@ -7,13 +7,14 @@ paper's four is tested in the factors' model as ever (`study.analysis.planned.co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.means.adjustment import holm
-from study.analysis.models import mixed, random_effects
+from study.analysis.models import random_effects, reduction
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
 from study.analysis.planned.contrasts import FACTORS, Contrast
@@ -39,7 +40,12 @@ def list_all_default_contrasts(data: Responses) -> list[Contrast]:
 
 
 def table(
-    data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
+    data: Responses,
+    wanted: Sequence[Contrast],
+    *,
+    level: float = 0.95,
+    random: str = random_effects.INTERCEPTS,
+    **settings: Any,
 ) -> pd.DataFrame:
     """Tabulate contrasts between any conditions, as `study.analysis.planned.contrasts.table` gives them.
 
@@ -48,6 +54,8 @@ def table(
     random
         Random effects of the factors' model; slopes of explanations become slopes of conditions. A singular fit is
         reduced by `random_effects.RULE`.
+    settings
+        As of `study.analysis.models.reduction.fit_reduced`.
 
     Raises
     ------
@@ -60,12 +68,8 @@ def table(
     if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
         raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
     coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
-    model, _ = random_effects.reduce(
-        random_effects.by_condition(random),
-        lambda effects, near: mixed.fit(
-            coded, f"{outcome.column} ~ {FIXED} + {effects}", family=outcome.family, near=near
-        ),
-        lambda fitted: fitted.effects,
+    model, _ = reduction.fit_reduced(
+        coded, f"{outcome.column} ~ {FIXED}", random_effects.by_condition(random), family=outcome.family, **settings
     )
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     return contrasts.table(model, wanted, level=level, cells=cells)
@@ -86,7 +90,8 @@ def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, 
     if not all(misled):
         parts.append(contrasts.table(model, [c for c, m in zip(wanted, misled, strict=True) if not m], level=level))
     if any(misled):
-        parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level, random=random))
+        others = [c for c, m in zip(wanted, misled, strict=True) if m]
+        parts.append(table(data, others, level=level, random=random, has_df=bool(model.parts)))
     whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
     whole = whole.reset_index(drop=True)
     return whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64)))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.models import fitting, mixed, random_effects, raw_fits
+from study.analysis.models import formula as formulas
 from study.analysis.models.records import Coefficient, EffectColumns, MixedModel
 from study.analysis.models.sentences import LEVEL
 from study.analysis.models.threads import one_blas_thread
@@ -40,7 +41,8 @@ def run_tests(
     )
     near = model.effects if model else ()
     made = {name: model if name == largest else _fit(frame, terms, chosen, near) for name, terms in fixed.items()}
-    each = [_test(frame, a, made[a], b, made[b], tests) for a, b in pairwise(made)]
+    has_df = tests == "corrected" and formulas.has_slopes(f"y ~ {random}")
+    each = [_test(a, made[a], b, _add_parts(frame, made[b]) if has_df else made[b], tests) for a, b in pairwise(made)]
     return (nested.correct(each) if tests == "corrected" else tuple(each)), chosen, near
 
 
@@ -51,8 +53,15 @@ def run_contrasts(
     contrasts: Sequence[Contrast],
     near: EffectColumns = (),
     bounds: Bounds | None = None,
+    *,
+    has_df: bool | None = None,
 ) -> pd.DataFrame:
     """Tabulate the corrected p of each contrast of a model and, with bounds, of its equivalence.
+
+    Parameters
+    ----------
+    has_df
+        As of `study.analysis.models.mixed.fit`.
 
     Returns
     -------
@@ -62,7 +71,7 @@ def run_contrasts(
     names = [one.name for one in contrasts]
     columns = ["p_holm", *([] if bounds is None else ["p_equivalence_holm"])]
     try:
-        fitted = _fit_whole(frame, model, random, near)
+        fitted = _fit_whole(frame, model, random, near, has_df)
     except ForetellError:
         return pd.DataFrame(math.nan, index=range(len(names)), columns=columns).assign(contrast=names)
     if bounds is None:
@@ -94,9 +103,12 @@ def _fit(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> M
     return MixedModel(formula, coefficients, (), float(raw.loglik), int(raw.df), int(raw.nobs), True, blocks=blocks)
 
 
-def _fit_whole(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel:
+def _fit_whole(
+    frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns, has_df: bool | None = False
+) -> MixedModel:
     outcome = find_outcome(frame)
-    return mixed.fit(frame, f"{outcome.column} ~ {fixed} + {random}", family=outcome.family, near=near)
+    formula = f"{outcome.column} ~ {fixed} + {random}"
+    return mixed.fit(frame, formula, family=outcome.family, near=near, has_df=has_df)
 
 
 def _try_whole(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns) -> MixedModel | None:
@@ -106,11 +118,11 @@ def _try_whole(frame: pd.DataFrame, fixed: str, random: str, near: EffectColumns
         return None
 
 
-def _test(
-    frame: pd.DataFrame, a: str, small: MixedModel | None, b: str, large: MixedModel | None, tests: Tests
-) -> RatioTest:
+def _add_parts(frame: pd.DataFrame, model: MixedModel | None) -> MixedModel | None:
+    return model and replace(model, parts=mixed.split_variance(frame, model))
+
+
+def _test(a: str, small: MixedModel | None, b: str, large: MixedModel | None, tests: Tests) -> RatioTest:
     if small is None or large is None:
         return RatioTest(a, b, math.nan, 0, None)
-    if tests == "corrected" and not large.parts:
-        large = replace(large, parts=mixed.split_variance(frame, large))
     return nested.ratio_test(a, small, b, large, tests)

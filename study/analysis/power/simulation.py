@@ -22,6 +22,7 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study import plots
+from study.analysis.models import formula as formulas
 from study.analysis.models import random_effects
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.power.outcomes import run_contrasts, run_tests
@@ -143,8 +144,10 @@ def _study(
     }
     if not contrasts:
         return judged
-    largest = list(random_effects.split(models)[0].values())[-1]
-    made = run_contrasts(frame, largest, random, contrasts, near, bounds).set_index("contrast")
+    fixed, asked = random_effects.split(models)
+    has_df = formulas.has_slopes(f"y ~ {asked}")
+    largest = list(fixed.values())[-1]
+    made = run_contrasts(frame, largest, random, contrasts, near, bounds, has_df=has_df).set_index("contrast")
     for prefix, column in ((CONTRAST, "p_holm"), (EQUIVALENCE, "p_equivalence_holm")):
         judged |= {f"{prefix}{name}": float(p) for name, p in made.get(column, pd.Series(dtype=float)).items()}
     return judged

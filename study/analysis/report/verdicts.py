@@ -60,9 +60,9 @@ def describe_test(test: RatioTest, level: float = LEVEL, *, by: str = "", act: s
 def describe_numbers(test: RatioTest) -> str:
     """Write a test's statistic and p: ``"F(2, 96) = 4.61, Holm-corrected p = .024"``."""
     p = describe_p(test.decisive_p) if test.p_holm is None else f"Holm-corrected {describe_p(test.p_holm)}"
-    if test.df2 is None:
+    if test.df2 is None or test.f is None:
         return f"χ²({test.df}) = {test.chisq:.2f}, {p}"
-    return f"F({test.df}, {test.df2:,.{1 if test.df2 < 10 else 0}f}) = {test.chisq / test.df:.2f}, {p}"
+    return f"F({test.df}, {test.df2:,.{1 if test.df2 < 10 else 0}f}) = {test.f:.2f}, {p}"
 
 
 def list_verdicts(

@@ -67,7 +67,9 @@ def test_the_default_has_slopes_and_tests_by_f_together() -> None:
     )
     for test in analysis.tests:
         assert test.df2 is not None
-        assert test.p == pytest.approx(f_distribution.sf(test.chisq / test.df, test.df, test.df2), rel=1e-9)
+        assert test.f is not None
+        assert test.f < test.chisq / test.df
+        assert test.p == pytest.approx(f_distribution.sf(test.f, test.df, test.df2), rel=1e-9)
         assert test.p > chi2.sf(test.chisq, test.df)
     corrected = multipletests([test.p for test in analysis.tests], method="holm")[1]
     np.testing.assert_allclose([test.decisive_p for test in analysis.tests], corrected)
@@ -77,7 +79,9 @@ def test_json_contract(small: nested.NestedAnalysis) -> None:
     content = small.as_dict()
     assert list(content) == ["models", "lrt"]
     assert list(content["models"]) == ["null", "explanation", "interaction"]
-    assert [list(test) for test in content["lrt"]] == [["smaller", "larger", "chisq", "df", "p", "df2", "p_holm"]] * 2
+    assert [list(test) for test in content["lrt"]] == [
+        ["smaller", "larger", "chisq", "df", "p", "df2", "p_holm", "f"]
+    ] * 2
     assert [(t["smaller"], t["larger"]) for t in content["lrt"]] == [
         ("null", "explanation"),
         ("explanation", "interaction"),

@@ -28,7 +28,7 @@ def tabulate(*rows: tuple[object, ...]) -> pd.DataFrame:
 
 
 def analyse(p: float | None, random: str = "(saliency || participant)") -> NestedAnalysis:
-    return NestedAnalysis({}, (RatioTest("null", "explanation", 9.0, 2, p, 30.0, p),), random=random)
+    return NestedAnalysis({}, (RatioTest("null", "explanation", 9.0, 2, p, 30.0, p, 4.5),), random=random)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_the_opening_is_never_of_a_model_without_slopes(data: responses.Response
     planned = analyse(0.001, random_effects.INTERCEPTS)
     assert write_opening(planned, data, tabulate(CLEAR), None) is None
     rows = [
-        {"result": "explanation vs null", "chisq": 9.0, "df": 2, "df2": 30.0, "p": 0.01, "p_holm": 0.02},
+        {"result": "explanation vs null", "chisq": 9.0, "df": 2, "df2": 30.0, "f": 4.5, "p": 0.01, "p_holm": 0.02},
         {"result": "explanation vs null", "chisq": 9.0, "df": 2, "p": 0.5},
         {**tabulate(LOWER).rename(columns={"contrast": "result"}).iloc[0]},
         {**tabulate(CLEAR).assign(contrast=LOWER[0]).rename(columns={"contrast": "result"}).iloc[0]},

@@ -117,11 +117,11 @@ def test_a_plan_as_in_the_paper_is_reported_as_planned_beneath(tmp_path: Path) -
     ],
 )
 def test_four_cases_of_a_verdict(with_slopes: float, paper: float, said: str) -> None:
-    main = RatioTest("null", "explanation", 4.69, 2, with_slopes / 2, 30.0, with_slopes)
+    main = RatioTest("null", "explanation", 4.69, 2, with_slopes / 2, 30.0, with_slopes, 2.3)
     other = RatioTest("null", "explanation", 9.0, 2, paper)
     verdict = verdicts._state(main, other, 0.05, "respond", planned_without=False)
     assert verdict.main.startswith("There is evidence") == (with_slopes < 0.05)
-    assert "F(2, 30) = 2.35, Holm-corrected p = " in verdict.main
+    assert "F(2, 30) = 2.30, Holm-corrected p = " in verdict.main
     assert said in verdict.beneath
 
 

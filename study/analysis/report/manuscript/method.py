@@ -266,8 +266,9 @@ def _describe_tests(analysis: NestedAnalysis, level: float) -> list[str]:
     said = ["Each model was compared with the one before by a likelihood-ratio test."]
     if any(test.df2 is not None for test in analysis.tests):
         said.append(
-            "The statistic divided by its degrees of freedom was compared with the *F* distribution, and contrasts "
-            "with the *t* distribution, with approximate denominator degrees of freedom (Satterthwaite, 1946)."
+            "The statistic divided by its degrees of freedom, and by how much restricted maximum likelihood would "
+            "enlarge the error, was compared with the *F* distribution, and contrasts with the *t* distribution, with "
+            "approximate denominator degrees of freedom (Satterthwaite, 1946)."
         )
     if any(test.p_holm is not None for test in analysis.tests):
         said.append(f"The *p* values of the {len(analysis.tests)} tests were corrected together (Holm, 1979).")
