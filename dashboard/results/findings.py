@@ -220,6 +220,7 @@ def show_contrasts(result: AnalysisResult) -> None:
         _warn(list_model_messages(list(result.analysis.models)[-1], result.model))
         _show_contrast_tables(result)
         evidence.show(result)
+    means.show_planned(result)
     if not result.data.task.is_scored:
         st.caption(UNSCORED_MEANS)
         return

@@ -14,6 +14,8 @@ from study.analysis.means.adjustment import Adjustment
 from study.analysis.means.means import EstimatedMeans
 from study.analysis.models import formula as formulas
 from study.analysis.models.marginal import Scale
+from study.analysis.models.sentences import coverage_text
+from study.analysis.report.means import list_tables
 from study.analysis.words.headings import format_heading
 from study.analysis.words.wording import IN_WORDS
 
@@ -50,13 +52,27 @@ def show(result: AnalysisResult) -> None:
     live.draw_when_ready(task, _draw, "means")
 
 
+def show_planned(result: AnalysisResult) -> None:
+    """Show the means that the plan asks for."""
+    planned = {} if result.plan is None else result.plan.means
+    for number, (asked, made) in enumerate(planned.items(), start=1):
+        numbers.heading(f"Estimated means of {escape_markdown(asked)}", result.label)
+        if isinstance(made, str):
+            st.info(escape_markdown(made))
+        else:
+            _draw(made, f"means_{number}", coverage_text(result.level), is_scored=result.data.task.is_scored)
+
+
 def _write_within(name: str | None) -> str:
     return format_heading(name) if name else "–"
 
 
-def _draw(made: EstimatedMeans) -> None:
-    shares = frozenset() if made.scale == "link" else frozenset({"estimate", "se", "low", "high"})
-    numbers.table(made.means.dropna(axis="columns", how="all"), "means", IN_WORDS, shares=shares)
-    pairs = made.contrasts.dropna(axis="columns", how="all")
-    numbers.table(pairs, "means_contrasts", {"trial_type": IN_WORDS["trial_type"]}, shares=shares)
+def _draw(made: EstimatedMeans, name: str = "means", coverage: str = "95%", *, is_scored: bool = True) -> None:
+    are_shares = is_scored and made.scale != "link"
+    shares = frozenset({"estimate", "se", "low", "high"} if are_shares else ())
+    means, contrasts = list_tables(made)
+    numbers.table(means, name, IN_WORDS, shares=shares, coverage=coverage)
+    if len(contrasts):
+        words = {"trial_type": IN_WORDS["trial_type"]}
+        numbers.table(contrasts, f"{name}_contrasts", words, shares=shares, coverage=coverage)
     st.caption(escape_markdown(" ".join(made.notes)))

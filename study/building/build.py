@@ -17,6 +17,7 @@ from core.network.device import describe_arithmetic, one_thread
 from core.network.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
+from study.analysis.planned import means
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare
 from study.building.check import find_shortage
 from study.building.design import ROLE_OF_TYPE, SetPredictions
@@ -57,6 +58,7 @@ def build(path: Path, home: Path, progress: Progress = silent, *, device: str | 
 
 @one_thread()
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+    means.check(sources.config.analysis.means)
     planner = make_planner(sources, cache, progress)
     material, plan = planner.material, planner.plan(progress)
     if shortage := find_shortage(plan, sources.config):

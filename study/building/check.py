@@ -23,6 +23,7 @@ from core.network.device import one_thread
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.analysis.models import random_effects
+from study.analysis.planned import means
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
@@ -144,6 +145,7 @@ def _check_plan(
         if patience_s < math.inf and (settings.strata is not None or sources.config.teaching.copies > 1):
             choose_categories(material, settings.categories, settings.per_type, settings.spread)
             return StudyCheck(sets, notes, (), supply, postponed=LONG)
+        means.check(sources.config.analysis.means)
         planner = Planner(sources, material, cache)
         averaged = compare(planner.prior, material.pool.features, material.pool.truth, planner.seed)
         notes = (*_prior_notes(planner), *([averaged.facts] if averaged else []))

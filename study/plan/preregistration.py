@@ -19,6 +19,7 @@ from study.conditions import list_separate_conditions
 from study.plan.covariates import COVARIATES
 from study.plan.equivalence import LARGEST_POINTS, Bounds, parse_bounds
 from study.plan.former import FEWEST
+from study.plan.means import FACTORS, PlannedMeans, is_empty, list_factors
 
 Proportion = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -32,7 +33,7 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
-PREDICTORS = ("trial_type", "saliency", "examples")
+PREDICTORS = FACTORS
 GROUPS = ("participant", "category", "item")
 """What random effects are of; ``item`` is the image, and the only one that models may do without."""
 FACTORIAL_CONDITIONS = ("none", "saliency", "examples", "both")
@@ -194,7 +195,8 @@ class AnalysisPlan(PlanSection):
     ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     ``equivalence``, in percentage points, 5 or [-5, 10], adds to each contrast a test that the difference in accuracy
     lies between these bounds; ``prior_sd``, in log-odds, a Bayes factor for no difference, with a normal prior. It is
-    also the SD of effects in a Bayesian fit, whose other priors are in ``priors``.
+    also the SD of effects in a Bayesian fit, whose other priors are in ``priors``. ``means`` are estimated means of the
+    largest model.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = DEFAULT
@@ -208,8 +210,9 @@ class AnalysisPlan(PlanSection):
     ] = Field(default=None, exclude_if=_is_absent)
     prior_sd: Annotated[float, Field(gt=0, le=10)] | None = Field(default=None, exclude_if=_is_absent)
     priors: PlannedPriors = Field(default=PlannedPriors(), exclude_if=_is_default)
+    means: PlannedMeans = Field(default=PlannedMeans(), exclude_if=is_empty)
     stopping: Stopping | None = Field(default=None, exclude_if=_is_absent)
-    """Each of the last four is omitted from the settings if there is none: plans frozen before it existed keep their
+    """Each of the last five is omitted from the settings if there is none: plans frozen before it existed keep their
     hash."""
 
     @model_validator(mode="after")
@@ -232,7 +235,17 @@ class AnalysisPlan(PlanSection):
         if len({_random_of(model) for model in self.models.values()}) > 1:
             raise ValueError("the models must have the same random effects: their tests compare fixed effects.")
         self._check_covariates()
+        self._check_means()
         return self
+
+    def _check_means(self) -> None:
+        largest = list(self.models)[-1]
+        known = _list_names(_RANDOM.sub("", self.models[largest]))
+        if lost := {name for text in self.means.of for name in list_factors(text)} - known:
+            raise ValueError(
+                f"analysis.means names {' and '.join(sorted(lost))}, which the model {largest} does not have: leave it "
+                "out, or add it to the model."
+            )
 
     def _check_covariates(self) -> None:
         """Require the slopes without which participants who differ in a covariate's effect are taken for evidence."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -13,7 +13,8 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study import conditions
 from study.analysis.means import bayes_factors
-from study.analysis.planned import covariates, equivalence, nested, placebos
+from study.analysis.means.means import EstimatedMeans
+from study.analysis.planned import covariates, equivalence, means, nested, placebos
 from study.analysis.planned.bounds import bounds
 from study.analysis.planned.contrasts import Contrast, describe_untestable
 from study.analysis.planned.nested import NestedAnalysis
@@ -73,10 +74,13 @@ class PlannedAnalysis(PlannedData):
     contrasts
         The planned contrasts of the largest model, as of `study.analysis.planned.contrasts.table`; those between
         conditions and trial types that have responses.
+    means
+        The planned means by what the plan writes, or a sentence on why they cannot be estimated.
     """
 
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+    means: Mapping[str, EstimatedMeans | str] = field(default_factory=dict)
 
     @property
     def equivalence(self) -> pd.DataFrame | None:
@@ -154,8 +158,9 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
     analysis = nested.analyze(data, fixed=plan.models, tests=plan.tests, progress=progress)
     asked = list_contrasts(plan)
     table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
+    estimated = means.estimate(data.frame, analysis.largest, plan.means, level=1 - kept.level)
     return PlannedAnalysis(
-        plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, kept.given, analysis, table
+        plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, kept.given, analysis, table, estimated
     )
 
 

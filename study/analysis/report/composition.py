@@ -96,7 +96,7 @@ def list_sections(
     results: Sequence[ExploratoryResult],
     *,
     task: Task,
-    evidence: Sequence[Section],
+    planned: Sequence[Section],
     caption: str,
     explained: str,
     label: str,
@@ -113,15 +113,15 @@ def list_sections(
         Figure 1, which ``caption`` explains.
     explained
         Explains the random effects.
-    evidence
-        Sections on evidence for no difference (`study.analysis.report.evidence`).
+    planned
+        Sections on what else the plan asks for: evidence for no difference, estimated means.
     level
         That of the intervals of contrasts.
     """
     name, is_scored = list(analysis.models)[-1], task.is_scored
     sections = [
         _show_contrasts(tables["contrasts"], name, label, level, simulated=simulated),
-        *evidence,
+        *planned,
         Section("figure1", figures.TITLES[is_scored], label, caption, [Part(tables["figure1"])], figure),
         Section(
             "models",

@@ -18,7 +18,7 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.planned import nested
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report import captions, composition, document, evidence, figures, model_table, reproduction
+from study.analysis.report import captions, composition, document, evidence, figures, means, model_table, reproduction
 from study.analysis.report.finding import HeadlineResult
 from study.analysis.report.manuscript.draft import list_tables, write_draft
 from study.analysis.report.manuscript.manuscript import Manuscript
@@ -87,6 +87,7 @@ class Report:
             "figure1": self.figure[1],
             "contrasts": self.finding.contrasts,
             **evidence.tabulate(self.plan),
+            **means.tabulate(self.plan),
             **self._exclusions,
         }
 
@@ -136,14 +137,14 @@ class Report:
         """Return what the templates of the report show."""
         analysis, data, plan, said = self.analysis, self.data, self.plan, self.headline
         label = "exploratory" if plan is None else plan.label
-        on_no_difference = evidence.list_sections(plan)
+        planned = [*evidence.list_sections(plan), *means.list_sections(plan)]
         sections = composition.list_sections(
             analysis,
             self.tables,
             self.figure[0],
             results,
             task=data.task,
-            evidence=on_no_difference,
+            planned=planned,
             caption=captions.explain_figure_1(data.every, data.task),
             explained=captions.explain_random_effects(data.frame, analysis.largest),
             label=label,
@@ -160,7 +161,7 @@ class Report:
             "counted": None if said.compared is None else slopes.describe_contrasts(said.compared, said.level),
             "effects": said.effects,
             "sections": sections,
-            "evidence": on_no_difference,
+            "asked": planned,
             "figures": document.embed_figures(sections),
             "notes": [
                 *said.omissions,
