@@ -59,7 +59,7 @@ def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, 
     assert set(seen) >= {"contrasts", "effects", "slopes_tests", "slopes_contrasts", "exploratory_crosschecks"}
     assert {heading for written in seen.values() for heading in written if not is_written_out(heading)} == set()
     assert seen["models"] == [
-        "Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "Denominator df", "p", "p (Holm)",
+        "Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "Denominator df", "F", "p", "p (Holm)",
     ]  # fmt: skip
     assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "z", "p", "Stars", "Odds ratio"]
     assert read_first_row(downloads["models.csv"]) == [
