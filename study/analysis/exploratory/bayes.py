@@ -41,6 +41,7 @@ class _LastFit:
 
     lock = threading.Lock()
     models: weakref.ref[object] | None = None
+    asked: tuple[Priors, SamplerSettings] | None = None
     fit: Posterior | None = None
 
 
@@ -52,16 +53,15 @@ def fit(study: AnalysedStudy) -> Posterior:
     ForetellError
         NumPyro is not installed.
     """
-    models, priors = study.fitted_models, choose_priors(study)
+    models, asked = study.fitted_models, (choose_priors(study), choose_settings(study))
     with _LastFit.lock:
-        last = _LastFit.fit
-        is_same = _LastFit.models is not None and _LastFit.models() is models
-        if last is None or not is_same or last.priors != priors or last.settings.seed != study.seed:
-            settings = SamplerSettings(seed=study.seed)
+        last, is_same = _LastFit.fit, _LastFit.models is not None and _LastFit.models() is models
+        if last is None or not is_same or _LastFit.asked != asked:
+            priors, settings = asked
             last = posterior.fit(
                 study.frame, write_formula(study), priors=priors, settings=settings, progress=study.progress
             )
-            _LastFit.models, _LastFit.fit = weakref.ref(models), last
+            _LastFit.models, _LastFit.asked, _LastFit.fit = weakref.ref(models), asked, last
         return last
 
 
@@ -74,6 +74,17 @@ def write_formula(study: AnalysedStudy) -> str:
 def choose_priors(study: AnalysedStudy) -> Priors:
     """Return the plan's priors, and the default for what it does not state."""
     return Priors() if study.plan is None else Priors.of_plan(study.plan.plan)
+
+
+def choose_settings(study: AnalysedStudy) -> SamplerSettings:
+    """Return how the study's posterior is drawn from.
+
+    Raises
+    ------
+    ForetellError
+        Too few draws.
+    """
+    return SamplerSettings(draws=study.draws, seed=study.seed)
 
 
 def find_bounds(study: AnalysedStudy) -> Bounds | None:
@@ -217,12 +228,21 @@ def estimate_seconds(study: AnalysedStudy) -> float:
 
 
 def _explain(study: AnalysedStudy, head: str) -> str:
-    """Say what the numbers are, with model, priors and sampler."""
+    """Say what the numbers of a fit are, with model, priors and sampler."""
+    return f"{_explain_model(study, head)} {fit(study).settings.describe()}"
+
+
+def _explain_model(study: AnalysedStudy, head: str) -> str:
+    """Say what numbers are, with model and priors."""
     text, priors = write_formula(study), choose_priors(study)
     described = priors.describe(
         correlated=any(term.correlated and term.columns != "1" for term in formulas.terms(text))
     )
-    return f"{head} Model: {text}. {described} {SamplerSettings(seed=study.seed).describe()}"
+    return f"{head} Model: {text}. {described}"
+
+
+def _explain_prior(study: AnalysedStudy) -> str:
+    return f"{_explain_model(study, _PRIOR)} {PRIOR_DRAWS:,} draws from the priors, random seed {study.seed}."
 
 
 _DIFFERENCES = (
@@ -259,7 +279,7 @@ PARAMETERS = ExploratoryAnalysis(
 )
 PRIOR = ExploratoryAnalysis(
     "Bayesian fit: what the priors predict",
-    partial(_explain, head=_PRIOR),
+    _explain_prior,
     lambda study: (table := compute_prior(study), draw_prior(table)),
     has_models,
     lambda _, table: describe_prior(table),
