@@ -205,6 +205,8 @@ class ExploratoryAnalysis:
         The name of that request.
     is_of_levels
         Whether it applies where no response is right or wrong, too.
+    is_drawn
+        Whether it is of the draws of a Bayesian fit (`AnalysedStudy.draws`).
     """
 
     title: str
@@ -215,6 +217,7 @@ class ExploratoryAnalysis:
     seconds: Callable[[AnalysedStudy], float] | None = None
     request: str = ROBUSTNESS
     is_of_levels: bool = False
+    is_drawn: bool = False
 
     def explain(self, study: AnalysedStudy) -> str:
         """Say how to read it."""

@@ -202,6 +202,7 @@ DIFFERENCES = ExploratoryAnalysis(
     describe_differences,
     estimate_differences,
     BAYES,
+    is_drawn=True,
 )
 PARAMETERS = ExploratoryAnalysis(
     "Bayesian fit: parameters",
@@ -215,6 +216,7 @@ PARAMETERS = ExploratoryAnalysis(
     lambda study, _: posteriors.fit(study).diagnostics.describe(),
     estimate_seconds,
     BAYES,
+    is_drawn=True,
 )
 PRIOR = ExploratoryAnalysis(
     "Bayesian fit: what the priors predict",
@@ -234,4 +236,5 @@ CHECKS = ExploratoryAnalysis(
     lambda study, table: f"{residuals.describe(table, study.level)} {posteriors.fit(study).diagnostics.describe()}",
     estimate_seconds,
     BAYES,
+    is_drawn=True,
 )
