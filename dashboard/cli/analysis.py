@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,6 +49,9 @@ def analyze(
         bool,
         typer.Option("--bayes", help="Add the Bayesian fit of the largest model (requirements-bayes.txt)."),
     ] = False,
+    draws: Annotated[
+        int | None, typer.Option(help="With --bayes: draws of each of the four chains (default 1000).")
+    ] = None,
 ) -> None:
     """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
@@ -59,16 +61,19 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis.bayes import sampler
+    from dashboard.cli import bayesian
     from study.analysis.exploratory.analysis import ROBUSTNESS
     from study.analysis.exploratory.bayes import BAYES
     from study.analysis.report import results
     from study.analysis.responses.reading import read
     from study.workspace.files import shared_files
 
-    if bayes:
-        sampler.import_numpyro()
     requests = [name for name, wanted in ((ROBUSTNESS, robustness), (BAYES, bayes)) if wanted]
+    how: dict[str, Any] = {"requests": requests}
+    if bayes:
+        how["draws"] = bayesian.read_settings(draws, seed).draws
+    else:
+        bayesian.refuse_without_bayes({"--draws": draws})
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = parse_pairs(column or [], "--column", "ours=theirs")
@@ -76,9 +81,9 @@ def analyze(
             with shared_files():
                 data = read(Path(responses), columns, comma=comma)
                 known: dict[str, Any] = {"plan": planned, "manifest": manifest, "looks": looks}
-                headline = results.write(data, out, seed, **known, requests=requests, progress=progress)
+                headline = results.write(data, out, seed, **known, **how, progress=progress)
         else:
-            headline = _analyze_study(responses, out, seed, progress, simulated=simulated, requests=requests)
+            headline = _analyze_study(responses, out, seed, progress, simulated=simulated, **how)
     _say_results(headline, out)
 
 
@@ -116,9 +121,8 @@ def _load_plan_and_trials(
         return load_frozen_plan(manifest), manifest, service.researcher.load_interim_analyses(manifest.study_hash)
 
 
-def _analyze_study(
-    name: str, out: Path, seed: int, progress: Bars, *, simulated: bool, requests: Sequence[str] = ()
-) -> HeadlineResult:
+def _analyze_study(name: str, out: Path, seed: int, progress: Bars, *, simulated: bool, **how: Any) -> HeadlineResult:
+    """Analyse the newest version of a study; ``how`` are options of `study.analysis.report.results.write`."""
     from dataclasses import replace
 
     import pandas as pd
@@ -141,9 +145,7 @@ def _analyze_study(
     manifest = Bundle(folders[study_hash]).manifest
     plan = load_frozen_plan(manifest)
     with shared_files():
-        return results.write(
-            data, out, seed, plan=plan, manifest=manifest, looks=looks, requests=requests, progress=progress
-        )
+        return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, **how, progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

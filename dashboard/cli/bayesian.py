@@ -1,4 +1,4 @@
-"""``glmm --bayes``: a mixed model by draws from its posterior."""
+"""``glmm --bayes`` and ``analyze --bayes``: how a posterior is drawn from, and a mixed model by such draws."""
 
 from __future__ import annotations
 
@@ -39,25 +39,46 @@ def read_options(
         An option that the kind of fit does not have, no proper prior, too few draws, or no NumPyro.
     """
     if not wanted:
-        for option, given in (("--draws", draws), ("--seed", seed)):
-            if given is not None:
-                raise ForetellError(f"{option} is an option of Bayesian fits: add --bayes, or leave it out.")
+        refuse_without_bayes({"--draws": draws, "--seed": seed})
         return None
     if wrong := [option for option, is_given in others.items() if is_given]:
         raise ForetellError(
             f"{wrong[0]} does not apply to a Bayesian fit, which is of a binomial model (logit or probit), with means "
             "on the population scale and no correction: leave it out."
         )
-    from study.analysis.bayes import sampler
     from study.analysis.bayes.priors import Priors
 
     priors = Priors() if prior_sd is None else Priors(effect_sd=prior_sd)
-    default = sampler.SamplerSettings()
-    settings = sampler.SamplerSettings(
-        draws=default.draws if draws is None else draws, seed=default.seed if seed is None else seed
-    )
+    return SamplingOptions(priors, read_settings(draws, seed))
+
+
+def refuse_without_bayes(options: Mapping[str, object]) -> None:
+    """Refuse options of Bayesian fits that were given (are not None) although no such fit is wanted.
+
+    Raises
+    ------
+    ForetellError
+        With the option and the remedy.
+    """
+    for option, given in options.items():
+        if given is not None:
+            raise ForetellError(f"{option} is an option of Bayesian fits: add --bayes, or leave it out.")
+
+
+def read_settings(draws: int | None, seed: int | None) -> SamplerSettings:
+    """Read how the posterior is drawn from; what was not given (None) is the default.
+
+    Raises
+    ------
+    ForetellError
+        Too few draws, or no NumPyro.
+    """
+    from study.analysis.bayes import sampler
+
+    given = {"draws": draws, "seed": seed}
+    settings = sampler.SamplerSettings(**{name: value for name, value in given.items() if value is not None})
     sampler.import_numpyro()
-    return SamplingOptions(priors, settings)
+    return settings
 
 
 def estimate(

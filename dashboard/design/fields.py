@@ -19,6 +19,8 @@ NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
 SWITCHED = ("trials.strata", "blocks")
 """Tables that a toggle adds to the file and removes."""
+DEVIATING = ("analysis.priors",)
+"""Tables of which the file has only what differs from the defaults: it then shows what was chosen."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,20 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
 
 
 def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
+    """Draw a field of a number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is no number, or outside the limits: Streamlit would show the lower limit in its place.
+    """
     kind = int if rule.kind == "integer" else float
     form: dict[str, Any] = {"step": 1} if kind is int else {"format": "%g"}
     for name, limit in (("min_value", rule.least), ("max_value", rule.most)):
         if limit is not None:
             form[name] = kind(limit)
+    if value is not None and not form.get("min_value", value) <= value <= form.get("max_value", value):
+        raise ValueError(f"{value} is outside the limits.")
     if rule.optional:  # a field that may be emptied again
         form |= {"value": None, "placeholder": "not set"}
     follow(options["key"], None if value is None else kind(value))
@@ -131,6 +142,8 @@ def _write(editor: Editor, place: str, key: str, kind: str) -> None:
     if table in SWITCHED and read_now(editor.path, table) is MISSING:
         return
     value: Any = st.session_state[key]
+    if table in DEVIATING and value == rule_at(place).default:
+        value = None
     if kind == "array" and isinstance(value, str):
         value = [line.strip() for line in value.splitlines() if line.strip()]
     translated = translate_template(StudyDraft.read(editor.path), value) if place == "language" else {}

@@ -7,9 +7,10 @@ import streamlit as st
 from dashboard.design.contrasts import choose_contrasts, choose_stopping
 from dashboard.design.editor import Editor, change, find_study
 from dashboard.design.fields import follow, show_all, show_faults
-from dashboard.design.settings import EXCLUSIONS, PLAN, SIZE_WITHIN, WITHIN
+from dashboard.design.settings import EXCLUSIONS, PLAN, PRIORS, SIZE_WITHIN, WITHIN
 from dashboard.power import planning
 from dashboard.shared.messages import show_errors
+from study.analysis.bayes.priors import Priors
 from study.plan.draft import MISSING
 from study.plan.preregistration import DEFAULT, NESTED
 
@@ -24,6 +25,8 @@ def show_plan(editor: Editor) -> None:
     show_all(editor, (SIZE_WITHIN, *PLAN[1:]) if within else PLAN, 2)
     _choose_models(editor)
     choose_contrasts(editor)
+    with st.expander("Priors of Bayesian fits"):
+        _choose_priors(editor)
     with st.expander("Exclusion rules"):
         show_all(editor, EXCLUSIONS, 2)
     with st.expander("Interim analyses"):
@@ -40,6 +43,12 @@ def show_plan(editor: Editor) -> None:
             question = planning.choose_analysis(study)
             if question is not None:
                 planning.show(question)
+
+
+def _choose_priors(editor: Editor) -> None:
+    show_all(editor, PRIORS, 3)
+    if editor.config is not None:
+        st.caption(Priors.of_plan(editor.config.analysis).describe(correlated=True))
 
 
 def _choose_models(editor: Editor) -> None:

@@ -192,6 +192,25 @@ PLAN = (
         "prior of effects in Bayesian fits.",
     ),
 )
+PRIORS = (
+    Setting(
+        "analysis.priors.intercept_sd",
+        "SD of the intercept (log-odds)",
+        "Of the log-odds of a correct response where all predictors are at their means. 1.5 is nearly flat as an "
+        "accuracy.",
+    ),
+    Setting(
+        "analysis.priors.random_sd",
+        "Scale of random effects (log-odds)",
+        "Of the half-normal prior of each standard deviation: how much participants, categories and images plausibly "
+        "differ.",
+    ),
+    Setting(
+        "analysis.priors.correlation",
+        "LKJ parameter of correlations",
+        "Of random effects. 1: all correlations are equally likely; more prefers small ones.",
+    ),
+)
 EXCLUSIONS = (
     Setting("analysis.exclusions.fewest_responses", "Exclude participants with fewer responses than"),
     Setting("analysis.exclusions.least_accuracy", "… with accuracy below, where the AI is right"),

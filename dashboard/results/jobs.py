@@ -14,6 +14,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.exploratory.bayes import BAYES
@@ -155,10 +156,15 @@ def make_analysis_task(sample: Sample) -> Task:
     return Task(digest("analysed", sample.key), work)
 
 
-def make_measure_task(result: AnalysisResult, name: str, manifest: Manifest | None = None) -> Task:
-    """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials."""
-    study = make_study(result, manifest)
-    known = f"{manifest.study_hash if manifest else ''} {result.key if result.plan else ''}"
+def make_measure_task(
+    result: AnalysisResult, name: str, manifest: Manifest | None = None, *, draws: int = SamplerSettings.draws
+) -> Task:
+    """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials.
+
+    ``draws`` are those of each chain of a Bayesian fit.
+    """
+    study = make_study(result, manifest, draws)
+    known = f"{manifest.study_hash if manifest else ''} {result.key if result.plan else ''} {draws}"
     seconds = exploratory.EXPLORATORY[name].seconds
 
     def estimate() -> float | None:
@@ -172,9 +178,11 @@ def make_measure_task(result: AnalysisResult, name: str, manifest: Manifest | No
     return _of(result, f"measure {name} {known}", work, estimate)
 
 
-def make_study(result: AnalysisResult, manifest: Manifest | None = None) -> AnalysedStudy:
+def make_study(
+    result: AnalysisResult, manifest: Manifest | None = None, draws: int = SamplerSettings.draws
+) -> AnalysedStudy:
     """Return what exploratory analyses of the responses may use."""
-    return AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan)
+    return AnalysedStudy(result.data, SEED, manifest, result.analysis, result.plan, draws=draws)
 
 
 def make_effects_task(result: AnalysisResult) -> Task:
@@ -217,23 +225,34 @@ def _of(
     return Task(digest(what, key_of(result.data), result.model.formula), work, estimate)
 
 
-def make_report_task(result: AnalysisResult, manifest: Manifest | None = None, *, requests: Sequence[str] = ()) -> Task:
-    """Write every file of the command ``analyze``, by name; ``requests`` are its ``--robustness`` and ``--bayes``."""
+def make_report_task(
+    result: AnalysisResult,
+    manifest: Manifest | None = None,
+    *,
+    requests: Sequence[str] = (),
+    draws: int = SamplerSettings.draws,
+) -> Task:
+    """Write every file of the command ``analyze``, by name.
+
+    ``requests`` are its ``--robustness`` and ``--bayes``, and ``draws`` its ``--draws``.
+    """
 
     def work(progress: Progress) -> dict[str, bytes]:
         said = finding.compute_headline(result.analysis, result.data, result.plan)
-        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED, requests)
+        report = Report(result.analysis, result.data, said, result.plan, manifest, SEED, requests, draws)
         return encode(report.describe_models() | report.describe_all(*report.explore(progress)))
 
-    key = digest("report", result.key, manifest.study_hash if manifest else "", " ".join(requests))
-    return Task(
-        key, work, (lambda: sum(estimate_request(result, one) for one in requests)) if requests else lambda: None
-    )
+    key = digest("report", result.key, manifest.study_hash if manifest else "", " ".join(requests), str(draws))
+
+    def estimate() -> float | None:
+        return sum(estimate_request(result, one, draws) for one in requests) if requests else None
+
+    return Task(key, work, estimate)
 
 
-def estimate_request(result: AnalysisResult, request: str) -> float:
+def estimate_request(result: AnalysisResult, request: str, draws: int = SamplerSettings.draws) -> float:
     """Estimate the processor time of the analyses that a report has on request, s; all Bayesian ones share a fit."""
-    study = make_study(result)
+    study = make_study(result, draws=draws)
     offered = exploratory.list_analyses(study).values()
     each = [one.seconds(study) for one in offered if one.seconds is not None and one.request == request]
     return max(each) if request == BAYES else sum(each)

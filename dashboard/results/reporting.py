@@ -7,8 +7,10 @@ from functools import partial
 import streamlit as st
 
 from dashboard.results import jobs as work
+from dashboard.results.draws import choose_draws
 from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import files, live, numbers
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.exploratory.analysis import ROBUSTNESS
 from study.analysis.exploratory.bayes import BAYES
 from study.bundle import Manifest
@@ -35,7 +37,8 @@ def show(result: AnalysisResult, manifest: Manifest | None) -> None:
         f"with the command `analyze`. {SCRIPTED}"
     )
     requests = [name for name, words in REQUESTS.items() if result.data.task.is_scored and _ask(result, name, words)]
-    live.draw_when_ready(work.make_report_task(result, manifest, requests=requests), _files, "report")
+    draws = choose_draws("report_draws") if BAYES in requests else SamplerSettings.draws
+    live.draw_when_ready(work.make_report_task(result, manifest, requests=requests, draws=draws), _files, "report")
 
 
 def _ask(result: AnalysisResult, request: str, words: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.results import jobs as work
+from dashboard.results.draws import choose_draws
 from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import ExploratoryResult
 from study.analysis.models.sentences import coverage_text
@@ -25,7 +27,8 @@ def show(result: AnalysisResult) -> None:
     choice = st.selectbox("Analysis", names, key="robustness", bind="query-params", width=420)
     numbers.heading(choice, "exploratory")
     coverage = coverage_text(result.level)
-    task = work.make_measure_task(result, names[choice])
+    draws = choose_draws("robustness_draws") if offered[names[choice]].is_drawn else SamplerSettings.draws
+    task = work.make_measure_task(result, names[choice], draws=draws)
     live.draw_when_ready(task, lambda made: _draw(made, coverage), "robustness")
 
 

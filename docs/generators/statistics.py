@@ -205,8 +205,12 @@ with equal-tailed 95% intervals, the probability that a difference is positive, 
 between the bounds. A separated cell has an interval too, as wide as the priors are vague (Gelman et al., 2008,
 [doi:10.1214/08-AOAS191](https://doi.org/10.1214/08-AOAS191)). All of it is exploratory.
 
-**Whether to believe it.** NUTS, four chains of 1,000 draws. Rank-normalised split R-hat up to 1.01, at least 400
-effective draws in bulk and at the limits of intervals (Vehtari et al., 2021,
+Contrasts with conditions outside the two factors, such as placebos, are of a second fit, of trial type by condition
+over all responses, as those by maximum likelihood. It takes as long again. Its effects are differences from the first
+condition, so that the prior of a difference between two others is wider by √2.
+
+**Whether to believe it.** NUTS, four chains of 1,000 draws, or of `--draws`. Rank-normalised split R-hat up to 1.01, at
+least 400 effective draws in bulk and at the limits of intervals (Vehtari et al., 2021,
 [doi:10.1214/20-BA1221](https://doi.org/10.1214/20-BA1221)), and no divergence: else no differences are given.
 
 **Checks.** "What the priors predict" compares the responses with draws from the priors; "responses drawn from the

@@ -8,8 +8,7 @@ vague (Gelman, Jakulin, Pittau & Su, 2008, doi:10.1214/08-AOAS191).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from study.analysis.models import estimability
 from study.analysis.models import formula as formulas
 from study.analysis.models.marginal import average_probability
 from study.analysis.models.records import Floats
-from study.analysis.planned.contrasts import FACTORS, Contrast, place_cells
+from study.analysis.planned.contrasts import FACTORS, Cells, Contrast, place_cells
 from study.plan.equivalence import Bounds
 
 BATCH = 2_000
@@ -58,7 +57,7 @@ def tabulate(
     posterior: Posterior,
     contrasts: Sequence[Contrast],
     bounds: Bounds | None = None,
-    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+    cells: Cells = FACTORS,
 ) -> pd.DataFrame:
     """Tabulate each contrast of conditions, averaged over its trial types.
 
@@ -73,17 +72,13 @@ def tabulate(
     return table.join(summarise(100 * (more - less), bounds))
 
 
-def draw_points(
-    posterior: Posterior, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]] = FACTORS
-) -> Floats:
+def draw_points(posterior: Posterior, contrasts: Sequence[Contrast], cells: Cells = FACTORS) -> Floats:
     """Return (draws, m) differences of m contrasts, in percentage points."""
     more, less = _draw_sides(posterior, contrasts, cells)
     return np.asarray(100 * (more - less), dtype=np.float64)
 
 
-def _draw_sides(
-    posterior: Posterior, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]
-) -> tuple[Floats, Floats]:
+def _draw_sides(posterior: Posterior, contrasts: Sequence[Contrast], cells: Cells) -> tuple[Floats, Floats]:
     """Return (draws, m) accuracies of both conditions of each contrast."""
     frame, sides = place_cells(posterior.design.model, contrasts, cells)
     chance = predict(posterior, *formulas.prepare_formula(frame, posterior.design.model.formula))

@@ -17,6 +17,7 @@ from core.errors import ForetellError
 from core.registry import Registry
 from core.types import Progress, silent
 from study import plots
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.models.sentences import LEVEL
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
@@ -105,6 +106,8 @@ class AnalysedStudy:
         The results with and without random slopes, if they are known.
     progress
         Where an analysis that takes more than a second reports its progress.
+    draws
+        Of each chain of a Bayesian fit, after warm-up.
     """
 
     data: Responses
@@ -114,6 +117,7 @@ class AnalysedStudy:
     plan: PlannedAnalysis | None = None
     compared: pd.DataFrame | None = None
     progress: Progress = silent
+    draws: int = SamplerSettings.draws
     _kept: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, compute: Callable[[AnalysedStudy], Value]) -> Value:
@@ -201,6 +205,8 @@ class ExploratoryAnalysis:
         The name of that request.
     is_of_levels
         Whether it applies where no response is right or wrong, too.
+    is_drawn
+        Whether it is of the draws of a Bayesian fit (`AnalysedStudy.draws`).
     """
 
     title: str
@@ -211,6 +217,7 @@ class ExploratoryAnalysis:
     seconds: Callable[[AnalysedStudy], float] | None = None
     request: str = ROBUSTNESS
     is_of_levels: bool = False
+    is_drawn: bool = False
 
     def explain(self, study: AnalysedStudy) -> str:
         """Say how to read it."""

@@ -2,111 +2,44 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.errors import ForetellError
 from study import plots
-from study.analysis.bayes import contrasts, posterior, predictive, sampler
 from study.analysis.bayes import design as designs
+from study.analysis.bayes import predictive, sampler
 from study.analysis.bayes.posterior import HIGH, LOW, Posterior
 from study.analysis.bayes.printing import EXPLANATION
-from study.analysis.bayes.priors import Priors
 from study.analysis.bayes.sampler import SamplerSettings
-from study.analysis.exploratory import residuals
+from study.analysis.exploratory import posteriors, residuals
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, has_models
 from study.analysis.models import formula as formulas
 from study.analysis.models.records import Floats
-from study.analysis.planned.analysis import list_contrasts
-from study.analysis.planned.contrasts import FACTORS, Contrast, list_default, select_testable
+from study.analysis.planned import placebos
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 from study.bundle import TYPE_LABELS
-from study.plan.equivalence import Bounds
 
 BAYES = "bayes"
 """The request by which a report has these analyses: `analyze --bayes`."""
 COMPILE_S, ROW_S = 25.0, 0.035
 """Processor time of compiling the default model, and what each response adds to a fit."""
 PRIOR_DRAWS = 1000
-
-
-class _LastFit:
-    """The last fit, which four analyses of the same models share."""
-
-    lock = threading.Lock()
-    models: weakref.ref[object] | None = None
-    fit: Posterior | None = None
-
-
-def fit(study: AnalysedStudy) -> Posterior:
-    """Fit the largest model with all random effects that were asked for: priors keep those near 0 proper.
-
-    Raises
-    ------
-    ForetellError
-        NumPyro is not installed.
-    """
-    models, priors = study.fitted_models, choose_priors(study)
-    with _LastFit.lock:
-        last = _LastFit.fit
-        is_same = _LastFit.models is not None and _LastFit.models() is models
-        if last is None or not is_same or last.priors != priors or last.settings.seed != study.seed:
-            settings = SamplerSettings(seed=study.seed)
-            last = posterior.fit(
-                study.frame, write_formula(study), priors=priors, settings=settings, progress=study.progress
-            )
-            _LastFit.models, _LastFit.fit = weakref.ref(models), last
-        return last
-
-
-def write_formula(study: AnalysedStudy) -> str:
-    """Write the largest model with the random effects before a singular fit was reduced."""
-    models = study.fitted_models
-    return f"correct {formulas.extract_fixed_effects(models.largest.formula)} + {models.requested_random}"
-
-
-def choose_priors(study: AnalysedStudy) -> Priors:
-    """Return the plan's priors, and the default for what it does not state."""
-    return Priors() if study.plan is None else Priors.of_plan(study.plan.plan)
-
-
-def find_bounds(study: AnalysedStudy) -> Bounds | None:
-    """Return the plan's equivalence bounds."""
-    return None if study.plan is None else study.plan.plan.equivalence
-
-
-def compute_differences(study: AnalysedStudy) -> pd.DataFrame:
-    """Tabulate the contrasts between conditions of the two factors, as of `study.analysis.bayes.contrasts.tabulate`.
-
-    Raises
-    ------
-    ForetellError
-        The fit is not to be believed.
-    """
-    made = fit(study)
-    if not made.diagnostics.is_reliable:
-        raise ForetellError(made.diagnostics.describe())
-    return contrasts.tabulate(made, _list_contrasts(study), find_bounds(study))
-
-
-def _list_contrasts(study: AnalysedStudy) -> list[Contrast]:
-    asked = list_default(study.frame) if study.plan is None else list_contrasts(study.plan.plan)
-    return select_testable(study.frame, [one for one in asked if {one.more, one.less} <= set(FACTORS)])
+_SECOND = "Contrasts with conditions outside the two factors, such as placebos, are of a second fit."
 
 
 def describe_differences(study: AnalysedStudy, table: pd.DataFrame) -> str:
-    """Say which differences have an interval on one side of 0, and whether the fit is to be believed."""
+    """Say which differences have an interval on one side of 0, and whether the fits are to be believed."""
     clear = table[(table["points_low"] > 0) | (table["points_high"] < 0)]
     named = "; ".join(_describe_row(row) for row in clear.to_dict("records"))
-    count = f"{len(clear)} of {len(table)}"
-    said = f"Differences whose 95% interval excludes 0: {count}{f' ({named})' if named else ''}."
-    return f"{said} {fit(study).diagnostics.describe()}"
+    count = f"{len(clear)} of {table['points'].notna().sum()}"
+    said = [f"Differences whose 95% interval excludes 0: {count}{f' ({named})' if named else ''}."]
+    for number, made in enumerate(posteriors.list_fits(study)):
+        said += [_SECOND] * (number > 0) + [made.diagnostics.describe()]
+    return " ".join(said)
 
 
 def _describe_row(row: dict[str, object]) -> str:
@@ -160,8 +93,8 @@ def compute_prior(study: AnalysedStudy) -> pd.DataFrame:
     ForetellError
         NumPyro is not installed.
     """
-    design = designs.build(study.frame, write_formula(study))
-    drawn = sampler.sample_prior(design, choose_priors(study), PRIOR_DRAWS, study.seed)
+    design = designs.build(study.frame, posteriors.write_formula(study))
+    drawn = sampler.sample_prior(design, posteriors.choose_priors(study), PRIOR_DRAWS, study.seed)
     responses = predictive.draw_responses(design, drawn, PRIOR_DRAWS, study.rng, study.progress)
     own = measure_accuracies(study.frame, study.frame["correct"].to_numpy(dtype=np.float64)[None])
     rows = [
@@ -206,23 +139,49 @@ def draw_prior(table: pd.DataFrame) -> go.Figure:
 
 def compute_checks(study: AnalysedStudy) -> pd.DataFrame:
     """Compare the responses with draws from the posterior, as of `study.analysis.exploratory.residuals.compare`."""
-    made = fit(study)
+    made = posteriors.fit(study)
     drawn = predictive.draw_responses(made.design, made.draws, residuals.DRAWS, study.rng, study.progress)
     return residuals.compare(study, drawn)
 
 
 def estimate_seconds(study: AnalysedStudy) -> float:
-    """Estimate the processor time of a fit, s."""
-    return COMPILE_S + ROW_S * len(study.frame)
+    """Estimate the processor time of the fit of the two factors, s."""
+    return _estimate(study, len(study.frame))
+
+
+def estimate_differences(study: AnalysedStudy) -> float:
+    """Estimate the processor time of the fits that the contrasts need, s."""
+    second = any(map(placebos.is_separate, posteriors.list_wanted(study)))
+    return estimate_seconds(study) + second * _estimate(study, len(study.data.every))
+
+
+def _estimate(study: AnalysedStudy, responses: int) -> float:
+    settings, usual = posteriors.choose_settings(study), SamplerSettings()
+    share = (settings.warmup + settings.draws) / (usual.warmup + usual.draws)
+    return COMPILE_S + ROW_S * responses * share
 
 
 def _explain(study: AnalysedStudy, head: str) -> str:
-    """Say what the numbers are, with model, priors and sampler."""
-    text, priors = write_formula(study), choose_priors(study)
+    """Say what the numbers of the fit of the two factors are."""
+    return f"{head} {_describe_fit(posteriors.fit(study))}"
+
+
+def _explain_differences(study: AnalysedStudy) -> str:
+    first, *second = map(_describe_fit, posteriors.list_fits(study))
+    return " ".join([_DIFFERENCES, first, *(f"{_SECOND} {one}" for one in second)])
+
+
+def _describe_fit(made: Posterior) -> str:
+    """Describe model, priors and sampler."""
+    return f"Model: {made.design.model.formula}. {made.describe_priors} {made.settings.describe()}"
+
+
+def _explain_prior(study: AnalysedStudy) -> str:
+    text, priors = posteriors.write_formula(study), posteriors.choose_priors(study)
     described = priors.describe(
         correlated=any(term.correlated and term.columns != "1" for term in formulas.terms(text))
     )
-    return f"{head} Model: {text}. {described} {SamplerSettings(seed=study.seed).describe()}"
+    return f"{_PRIOR} Model: {text}. {described} {PRIOR_DRAWS:,} draws from the priors, random seed {study.seed}."
 
 
 _DIFFERENCES = (
@@ -237,12 +196,13 @@ _PRIOR = (
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Bayesian fit: differences",
-    partial(_explain, head=_DIFFERENCES),
-    lambda study: (table := compute_differences(study), draw_differences(table)),
+    _explain_differences,
+    lambda study: (table := posteriors.tabulate_differences(study), draw_differences(table)),
     has_models,
     describe_differences,
-    estimate_seconds,
+    estimate_differences,
     BAYES,
+    is_drawn=True,
 )
 PARAMETERS = ExploratoryAnalysis(
     "Bayesian fit: parameters",
@@ -251,15 +211,16 @@ PARAMETERS = ExploratoryAnalysis(
         head=f"{EXPLANATION} R-hat near 1: the chains agree. Effective draws: in "
         "bulk, and at the limits of the interval.",
     ),
-    lambda study: (fit(study).table, None),
+    lambda study: (posteriors.fit(study).table, None),
     has_models,
-    lambda study, _: fit(study).diagnostics.describe(),
+    lambda study, _: posteriors.fit(study).diagnostics.describe(),
     estimate_seconds,
     BAYES,
+    is_drawn=True,
 )
 PRIOR = ExploratoryAnalysis(
     "Bayesian fit: what the priors predict",
-    partial(_explain, head=_PRIOR),
+    _explain_prior,
     lambda study: (table := compute_prior(study), draw_prior(table)),
     has_models,
     lambda _, table: describe_prior(table),
@@ -272,7 +233,8 @@ CHECKS = ExploratoryAnalysis(
     f"the draws. {residuals.CHECKS.says}",
     lambda study: (table := compute_checks(study), residuals.draw_properties(table)),
     has_models,
-    lambda study, table: f"{residuals.describe(table, study.level)} {fit(study).diagnostics.describe()}",
+    lambda study, table: f"{residuals.describe(table, study.level)} {posteriors.fit(study).diagnostics.describe()}",
     estimate_seconds,
     BAYES,
+    is_drawn=True,
 )

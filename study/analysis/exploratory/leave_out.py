@@ -23,7 +23,7 @@ from study.analysis.models.refits import Refits
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.models.separation import Mask
 from study.analysis.planned import analysis as planned
-from study.analysis.planned import contrasts, nested
+from study.analysis.planned import contrasts, nested, placebos
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.planned.nested import RatioTest
 from study.analysis.words.cells import write_rounded
@@ -100,10 +100,10 @@ def list_contrasts(study: AnalysedStudy) -> list[Contrast]:
     """
     frame = study.frame
     wanted = contrasts.list_default(frame) if study.plan is None else planned.list_contrasts(study.plan.plan)
-    factorial = [one for one in wanted if {one.more, one.less} <= set(contrasts.FACTORS)]
+    factorial = [one for one in wanted if not placebos.is_separate(one)]
     kept = contrasts.select_testable(frame, factorial)
     if not kept:
-        raise ForetellError("No contrast is between two conditions that have responses.")
+        raise ForetellError(contrasts.NO_CONTRAST)
     return kept
 
 
@@ -270,7 +270,7 @@ def estimate_seconds(study: AnalysedStudy, group: str) -> float:
 
 def _explain(study: AnalysedStudy, group: str) -> str:
     word = WORDS[group]
-    placebos = (
+    others = (
         " Contrasts with placebos are of another model and not among them, but count in Holm's correction."
         if len(study.data.placebos)
         else ""
@@ -281,7 +281,7 @@ def _explain(study: AnalysedStudy, group: str) -> str:
         "then by the size of the shift. Shift: the difference without, minus that with all, in percentage points. p is "
         "corrected as in the results; change: p is on the other side of alpha. In the figure, the dashed line is the "
         f"main difference with all responses, and the dotted one no difference; up to {DRAWN} {word}s, those that "
-        f"move it most at the top.{placebos}"
+        f"move it most at the top.{others}"
     )
 
 

@@ -24,6 +24,9 @@ from study.plan.covariates import COVARIATES
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
 """The two factors' values of each condition."""
+Cells = Mapping[str, Mapping[str, Any]]
+"""The columns of the design, besides the trial type, that make each condition."""
+NO_CONTRAST = "No contrast is between two conditions that have responses."
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def table(
     contrasts: Sequence[Contrast] = DEFAULT,
     *,
     level: float = 0.95,
-    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+    cells: Cells = FACTORS,
 ) -> pd.DataFrame:
     """Estimate each contrast with its interval and test.
 
@@ -129,7 +132,7 @@ def estimate(
     contrasts: Sequence[Contrast],
     *,
     level: float = 0.95,
-    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+    cells: Cells = FACTORS,
 ) -> pd.DataFrame:
     """Estimate each contrast on the link scale alone: `table` as far as ``p_holm``."""
     frame, sides = place_cells(model, contrasts, cells)
@@ -154,9 +157,7 @@ def estimate(
     return pd.DataFrame(rows)
 
 
-def _compare_means(
-    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: Floats
-) -> pd.DataFrame:
+def _compare_means(model: MixedModel, contrasts: Sequence[Contrast], cells: Cells, half: Floats) -> pd.DataFrame:
     """Express the contrasts in percentage points, or in levels; `half` (k,) standard errors on each side."""
     if model.family not in (ACCURACY.family, LEVEL.family):
         return pd.DataFrame(index=range(len(contrasts)))
@@ -182,7 +183,7 @@ def _add_odds_ratios(made: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
 
 
 def place_cells(
-    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Cells
 ) -> tuple[pd.DataFrame, list[tuple[list[int], list[int]]]]:
     """Return the cells of the design that contrasts average, and the rows of the two conditions of each contrast."""
     rows: dict[tuple[str, str], int] = {}
@@ -196,7 +197,7 @@ def place_cells(
     return frame.assign(**dict.fromkeys(COVARIATES, 0.0)), sides  # at the mean of what is standardised
 
 
-def _check(contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]]) -> None:
+def _check(contrasts: Sequence[Contrast], cells: Cells) -> None:
     for contrast in contrasts:
         for name in (contrast.more, contrast.less):
             if name not in cells:

@@ -6,7 +6,7 @@ paper's four is tested in the factors' model as ever (`study.analysis.planned.co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from study.analysis.means.adjustment import holm
 from study.analysis.models import random_effects, reduction
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import contrasts
-from study.analysis.planned.contrasts import FACTORS, Contrast
+from study.analysis.planned.contrasts import FACTORS, Cells, Contrast
 from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
@@ -62,17 +62,42 @@ def table(
     ForetellError
         A condition that nobody was in.
     """
-    frame, outcome = data.every, find_outcome(data.every)
-    names = [name for name in (*FACTORS, *CONDITIONS) if name in set(frame["condition"])]
-    names = list(dict.fromkeys(names))
-    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
+    outcome, (coded, cells) = find_outcome(data.every), code_conditions(data)
+    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(cells)):
         raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
-    coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
     model, _ = reduction.fit_reduced(
         coded, f"{outcome.column} ~ {FIXED}", random_effects.by_condition(random), family=outcome.family, **settings
     )
-    cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     return contrasts.table(model, wanted, level=level, cells=cells)
+
+
+def code_conditions(data: Responses) -> tuple[pd.DataFrame, Cells]:
+    """Return the responses in all conditions with the condition as a factor, and the cell of each condition."""
+    frame = data.every
+    present = set(frame["condition"])
+    names = [name for name in dict.fromkeys((*FACTORS, *CONDITIONS)) if name in present]
+    cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
+    return frame.assign(condition=pd.Categorical(frame["condition"], categories=names)), cells
+
+
+def is_separate(contrast: Contrast) -> bool:
+    """Say whether one of a contrast's conditions is outside the two factors."""
+    return not {contrast.more, contrast.less} <= set(FACTORS)
+
+
+def tabulate_in_order(
+    wanted: Sequence[Contrast],
+    of_factors: Callable[[list[Contrast]], pd.DataFrame],
+    of_conditions: Callable[[list[Contrast]], pd.DataFrame],
+) -> pd.DataFrame:
+    """Tabulate contrasts in the order asked, each by the function for its conditions; at least one is needed."""
+    separate = [is_separate(contrast) for contrast in wanted]
+    parts = []
+    for kind, tabulate in ((False, of_factors), (True, of_conditions)):
+        if some := [contrast for contrast, is_other in zip(wanted, separate, strict=True) if is_other == kind]:
+            parts.append(tabulate(some))
+    whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(separate, kind="stable"))]
+    return whole.reset_index(drop=True)
 
 
 def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
@@ -85,13 +110,9 @@ def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, 
     if not wanted:
         return pd.DataFrame()
     random = random_effects.split({"largest": model.formula.split("~", 1)[1]})[1]
-    misled = [not {contrast.more, contrast.less} <= set(FACTORS) for contrast in wanted]
-    parts = []
-    if not all(misled):
-        parts.append(contrasts.table(model, [c for c, m in zip(wanted, misled, strict=True) if not m], level=level))
-    if any(misled):
-        others = [c for c, m in zip(wanted, misled, strict=True) if m]
-        parts.append(table(data, others, level=level, random=random, has_df=bool(model.parts)))
-    whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
-    whole = whole.reset_index(drop=True)
+    whole = tabulate_in_order(
+        wanted,
+        lambda some: contrasts.table(model, some, level=level),
+        lambda some: table(data, some, level=level, random=random, has_df=bool(model.parts)),
+    )
     return whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64)))

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.types import Progress, silent
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory import importance, slopes
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
@@ -34,7 +35,7 @@ Files = dict[str, str | bytes]
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a study: the same for the same rows, study, plan, seed, code and versions.
+    """The results of a study: the same for the same rows, study, plan, seed, draws, code and versions.
 
     Attributes
     ----------
@@ -50,6 +51,8 @@ class Report:
         Random seed of exploratory analyses that draw at random.
     requests
         The analyses that take long and that it has (`study.analysis.exploratory.analysis.compute_all`).
+    draws
+        Of each chain of a Bayesian fit, after warm-up.
     """
 
     analysis: NestedAnalysis
@@ -59,6 +62,7 @@ class Report:
     manifest: Manifest | None = None
     seed: int = 0
     requests: Collection[str] = ()
+    draws: int = SamplerSettings.draws
 
     @cached_property
     def figure(self) -> tuple[go.Figure, pd.DataFrame]:
@@ -68,7 +72,7 @@ class Report:
     @cached_property
     def study(self) -> AnalysedStudy:
         """What exploratory analyses may use, with the results of both choices of random effects."""
-        study = AnalysedStudy(self.data, self.seed, self.manifest, self.analysis, self.plan)
+        study = AnalysedStudy(self.data, self.seed, self.manifest, self.analysis, self.plan, draws=self.draws)
         return replace(study, compared=slopes.compute_table(study))
 
     @cached_property

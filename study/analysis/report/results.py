@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.types import Progress, silent
+from study.analysis.bayes.sampler import SamplerSettings
 from study.analysis.models.records import InterimAnalysis
 from study.analysis.planned import analysis as planned
 from study.analysis.planned import nested
@@ -27,6 +28,7 @@ def write(
     manifest: Manifest | None = None,
     looks: Sequence[InterimAnalysis] | None = None,
     requests: Collection[str] = (),
+    draws: int = SamplerSettings.draws,
     progress: Progress = silent,
 ) -> HeadlineResult:
     """Write models, tables, figures and reports into `out`.
@@ -45,6 +47,8 @@ def write(
         The interim analyses that were made of it; None where that is not known.
     requests
         The exploratory analyses that take long and are wanted: ``"robustness"``, ``"bayes"``.
+    draws
+        Of each chain of a Bayesian fit, after warm-up.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def write(
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
     stayed = done.data if done else data
     finding = compute_headline(analysis, stayed, done)
-    report = Report(analysis, stayed, finding, done, manifest, seed, requests)
+    report = Report(analysis, stayed, finding, done, manifest, seed, requests, draws)
     results = files.write(report, out, progress)
     said = tuple(f"{one.title} (exploratory). {one.conclusion}" for one in results if one.conclusion)
     return replace(report.headline, conclusions=said)

@@ -6,7 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from streamlit.testing.v1 import AppTest
+
 from dashboard.design.plan import INTERCEPTS, SLOPES
+from study.analysis.bayes.priors import Priors
 from study.plan import config
 from study.plan.draft import StudyDraft
 from study.plan.preregistration import NESTED
@@ -54,6 +57,57 @@ def test_planned_contrasts_are_rows_of_the_file(open_page: Open, mine: Path) -> 
         named(app.button, "Remove").click()
         settle(app)
     assert "contrasts" not in read_plan(mine)
+
+
+def set_prior(app: AppTest, label: str, value: float) -> None:
+    named(app.number_input, label).set_value(value)  # type: ignore[attr-defined]
+    settle(app)
+
+
+def test_priors_are_in_the_file_where_they_differ_from_the_defaults(open_page: Open, mine: Path) -> None:
+    """Catches a field that writes nothing, defaults in the file, and a study that opens again with other priors."""
+    before = read_plan(mine)
+    app = open_page(study="mine", part="Plan")
+    default = "normal (0, 1.5) for the intercept at the predictors' means, normal (0, 1) for each effect"
+    assert any(default in one.value for one in app.caption)
+    set_prior(app, "Scale of random effects (log-odds)", 0.5)
+    assert read_plan(mine)["priors"] == {"random_sd": 0.5}
+    set_prior(app, "LKJ parameter of correlations", 4)
+    set_prior(app, "SD of the intercept (log-odds)", 2.5)
+    assert read_plan(mine)["priors"] == {"random_sd": 0.5, "correlation": 4, "intercept_sd": 2.5}
+    again = open_page(study="mine", part="Plan")
+    assert [one.value for one in again.number_input if "design.mine.analysis.priors" in str(one.key)] == [2.5, 0.5, 4]
+    assert any("half-normal (0.5)" in one.value and "LKJ (4)" in one.value for one in again.caption)
+    assert Priors.of_plan(config.read(mine).analysis) == Priors(1.0, 2.5, 0.5, 4)
+    for label, value in (("SD of the intercept (log-odds)", 1.5), ("Scale of random effects (log-odds)", 1)):
+        set_prior(again, label, value)
+    assert read_plan(mine)["priors"] == {"correlation": 4}
+    set_prior(again, "LKJ parameter of correlations", 2)
+    assert read_plan(mine) == before
+
+
+def test_an_improper_prior_is_refused_where_it_is_typed(open_page: Open, mine: Path) -> None:
+    """Catches a refusal that no field shows, or that is shown of proper priors."""
+    app = open_page(study="mine", part="Plan")
+    said = ":red[Must be greater than 0 (it is 0.0)]"
+    assert said not in [one.value for one in app.caption]
+    set_prior(app, "Scale of random effects (log-odds)", 0)
+    assert [one.value for one in app.caption].count(said) == 1
+    assert not any("half-normal" in one.value for one in app.caption)
+    set_prior(app, "Scale of random effects (log-odds)", 0.5)
+    assert said not in [one.value for one in app.caption]
+
+
+def test_a_prior_that_the_file_has_wrong_is_shown_and_stays(open_page: Open, mine: Path) -> None:
+    """Catches a page that fails over a number in the file, or shows another one. Expected: the file's own refusal."""
+    draft = StudyDraft.read(mine)
+    draft.set("analysis.priors", {"random_sd": 11})
+    (fault,) = draft.check()[1]
+    draft.save(mine)
+    app = open_page(study="mine", part="Plan")
+    assert f":red[M{fault.text[1:]}]" in [one.value for one in app.caption]
+    assert named(app.text_input, "Scale of random effects (log-odds)").value == "11"  # type: ignore[attr-defined]
+    assert read_plan(mine)["priors"] == {"random_sd": 11}
 
 
 def test_interim_analyses_of_ones_own_sizes_and_bounds(open_page: Open, mine: Path) -> None:

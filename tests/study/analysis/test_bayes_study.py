@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from study.analysis.bayes import design, posterior, predictive, sampler
 from study.analysis.bayes.diagnostics import Diagnostics
 from study.analysis.bayes.priors import Priors
-from study.analysis.exploratory import analysis, bayes
+from study.analysis.exploratory import analysis, bayes, posteriors
 from study.analysis.exploratory.analysis import AnalysedStudy
 from study.analysis.planned import analysis as planned
 from study.analysis.report import headline
@@ -53,11 +53,11 @@ def test_a_report_has_intervals_where_contrasts_are_blank(one: AnalysedStudy) ->
     assert "The fit can be believed" in made.conclusion
     assert made.figure is not None
     assert len(made.figure.data[0].x) == 9
-    first = bayes.fit(one)
-    assert bayes.fit(one) is first
+    first = posteriors.fit(one)
+    assert posteriors.fit(one) is first
     parameters = analysis.compute("bayes_parameters", one).table
     assert parameters["parameter"].iloc[-2:].tolist() == ["SD participant (Intercept)", "SD category (Intercept)"]
-    assert bayes.fit(one) is first
+    assert posteriors.fit(one) is first
 
 
 def test_responses_are_compared_with_draws_from_the_posterior(one: AnalysedStudy) -> None:
@@ -71,7 +71,7 @@ def test_responses_are_compared_with_draws_from_the_posterior(one: AnalysedStudy
 
 def test_the_prior_is_the_stated_one(one: AnalysedStudy) -> None:
     """Catches a prior of another scale, and one that the sentence does not say. Expected: moments in closed form."""
-    built = design.build(one.frame, bayes.write_formula(one))
+    built = design.build(one.frame, posteriors.write_formula(one))
     drawn = sampler.sample_prior(built, Priors(0.5, 1.2, 0.7), 4000)
     coefficients, covariances = drawn.flatten()
     centred = coefficients[:, 0] + coefficients @ built.centre
@@ -115,7 +115,7 @@ def test_a_fit_that_is_not_to_be_believed_is_in_no_sentence(
     one: AnalysedStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catches differences of chains that disagree."""
-    monkeypatch.setitem(vars(bayes.fit(one)), "diagnostics", Diagnostics(1.3, 30, 2, 4000))
+    monkeypatch.setitem(vars(posteriors.fit(one)), "diagnostics", Diagnostics(1.3, 30, 2, 4000))
     with pytest.raises(ForetellError, match="Do not believe this fit: the chains disagree"):
         analysis.compute("bayes_differences", one)
     assert "Do not believe" in analysis.compute("bayes_parameters", one).conclusion
