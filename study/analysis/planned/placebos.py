@@ -7,6 +7,7 @@ paper's four is tested in the factors' model as ever (`study.analysis.planned.co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,13 @@ from study.plan.comparisons import list_separate_comparisons
 FIXED = "trial_type * condition"
 
 
+class ContrastResults(NamedTuple):
+    """Contrasts, and the model of those that have a condition outside the two factors; None where none has one."""
+
+    table: pd.DataFrame
+    condition_model: MixedModel | None = None
+
+
 def list_default_contrasts(data: Responses) -> list[Contrast]:
     """List the default contrasts for each trial type: the study's explanation against its placebo and against examples
     of another policy, and any other explanation against the image alone."""
@@ -38,28 +46,24 @@ def list_all_default_contrasts(data: Responses) -> list[Contrast]:
     return [*contrasts.list_default(data.frame), *list_default_contrasts(data)]
 
 
-def table(
-    data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
-) -> pd.DataFrame:
-    """Tabulate contrasts between any conditions, as `study.analysis.planned.contrasts.table` gives them.
+def code_conditions(data: Responses) -> pd.DataFrame:
+    """Return the responses in all conditions, with the condition as a factor: the two factors' conditions first."""
+    frame = data.every
+    present = set(frame["condition"])
+    names = [name for name in dict.fromkeys((*FACTORS, *CONDITIONS)) if name in present]
+    return frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
+
+
+def fit(data: Responses, random: str = random_effects.INTERCEPTS) -> MixedModel:
+    """Fit the model of trial type by condition to the responses in all conditions.
 
     Parameters
     ----------
     random
         Random effects of the factors' model; slopes of explanations become slopes of conditions. A singular fit is
         reduced by `random_effects.RULE`.
-
-    Raises
-    ------
-    ForetellError
-        A condition that nobody was in.
     """
-    frame, outcome = data.every, find_outcome(data.every)
-    names = [name for name in (*FACTORS, *CONDITIONS) if name in set(frame["condition"])]
-    names = list(dict.fromkeys(names))
-    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
-        raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
-    coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
+    coded, outcome = code_conditions(data), find_outcome(data.every)
     model, _ = random_effects.reduce(
         random_effects.by_condition(random),
         lambda effects, near: mixed.fit(
@@ -67,11 +71,30 @@ def table(
         ),
         lambda fitted: fitted.effects,
     )
+    return model
+
+
+def table(model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate contrasts between any conditions by the model of `fit`, as `study.analysis.planned.contrasts.table`.
+
+    Raises
+    ------
+    ForetellError
+        A condition that nobody was in.
+    """
+    names = model.levels["condition"]
+    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
+        raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     return contrasts.table(model, wanted, level=level, cells=cells)
 
 
-def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+def is_outside(contrast: Contrast) -> bool:
+    """Tell whether a contrast has a condition that the two factors do not code."""
+    return not {contrast.more, contrast.less} <= set(FACTORS)
+
+
+def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> ContrastResults:
     """Return contrasts with and without placebos in the order asked, corrected together for their number.
 
     Those without responses are left out (`contrasts.describe_untestable` names them). The model of the placebos has the
@@ -79,14 +102,14 @@ def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, 
     """
     wanted = contrasts.select_testable(data.every, wanted)
     if not wanted:
-        return pd.DataFrame()
+        return ContrastResults(pd.DataFrame())
     random = random_effects.split({"largest": model.formula.split("~", 1)[1]})[1]
-    misled = [not {contrast.more, contrast.less} <= set(FACTORS) for contrast in wanted]
-    parts = []
+    misled, condition_model, parts = [is_outside(contrast) for contrast in wanted], None, []
     if not all(misled):
         parts.append(contrasts.table(model, [c for c, m in zip(wanted, misled, strict=True) if not m], level=level))
     if any(misled):
-        parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level, random=random))
+        condition_model = fit(data, random)
+        parts.append(table(condition_model, [c for c, m in zip(wanted, misled, strict=True) if m], level=level))
     whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
     whole = whole.reset_index(drop=True)
-    return whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64)))
+    return ContrastResults(whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64))), condition_model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -23,11 +22,18 @@ from study.analysis.responses import reading as responses
 from study.plan.preregistration import AnalysisPlan
 from study.tasks.scale import RatingScale
 from tests.study.analysis.rscript import installed
-from tests.study.analysis.simulated import study, study_with_images
+from tests.study.analysis.simulated import TYPES, study, study_with_images
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOPES = " + (trial_type || participant) + (saliency | category) + (1 | item)"
 OWN = " + (ai_probability + position || participant) + (1 | category)"
+PLACEBOS = (
+    {"more": "saliency", "less": "random_maps"},
+    {"more": "saliency", "trial_types": ("std_correct",)},
+    {"more": "concepts", "trial_types": ("adv_incorrect", "std_correct")},
+    {"more": "random_maps"},
+)
+"""Contrasts with conditions outside the two factors before and after one within them."""
 PLANS = {
     "intercepts": AnalysisPlan(
         models={"null": "trial_type", "explanation": "trial_type + saliency * examples"},
@@ -67,6 +73,27 @@ PLANS = {
         },
         contrasts=({"more": "saliency"}, {"more": "both", "less": "examples"}),
     ),
+    "placebos": AnalysisPlan(
+        models={"null": "trial_type", "explanation": "trial_type + saliency * examples"},
+        tests="chi_square",
+        contrasts=PLACEBOS,
+        equivalence=25,
+        prior_sd=0.5,
+    ),
+    "placebos_slopes": AnalysisPlan(
+        models={
+            "null": "trial_type + (trial_type || participant) + (0 + saliency | category)",
+            "explanation": "trial_type * saliency + (trial_type || participant) + (0 + saliency | category)",
+        },
+        contrasts=PLACEBOS,
+    ),
+    "ratings_placebos": AnalysisPlan(
+        models={
+            "null": "trial_type + (1 | participant) + (1 | category)",
+            "explanation": "trial_type + saliency + (1 | participant) + (1 | category)",
+        },
+        contrasts=PLACEBOS,
+    ),
 }
 
 
@@ -76,10 +103,17 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     frame = study_with_images(4, people=20, categories=5) if request.param == "slopes" else study(25, 8, 8, seed=11)
     frame = frame if request.param != "covariates" else with_confidence(frame)
     frame = rate() if request.param.startswith("ratings") else frame
+    frame = with_placebos(frame) if "placebos" in request.param else frame
+    if request.param == "ratings_placebos":  # clmm takes half a minute for all of them
+        frame = frame[(frame["trial_type"] != "std_incorrect") & (pd.factorize(frame["participant"])[0] < 28)]
     frame = frame[(frame["participant"] != "p3") | (frame.index % 3 == 0)]
     done = planned.execute(responses.prepare(frame), PLANS[request.param])
     made = Report(done.analysis, done.data, compute_headline(done.analysis, done.data, done), done)
-    out = tmp_path_factory.mktemp(request.param)
+    return write(made, tmp_path_factory.mktemp(request.param))
+
+
+def write(made: Report, out: Path) -> Path:
+    """Write the files of a report, but for exploratory analyses, into a folder."""
     for name, text in made.describe_models().items():
         (out / name).write_text(text, encoding="utf-8")
     return out
@@ -93,6 +127,16 @@ def with_confidence(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(
         item=item, ai_probability=confidence, correct=np.where(own & (confidence > 0.7), 1, frame["correct"])
     )
+
+
+def with_placebos(frame: pd.DataFrame) -> pd.DataFrame:
+    """Name the conditions, and move every third participant with both explanations or with examples to a placebo."""
+    names = pd.Series(responses.CONDITION_OF_FACTORS)
+    condition = names[list(zip(frame["saliency"], frame["examples"], strict=True))].to_numpy()
+    moved = pd.factorize(frame["participant"])[0] % 3 == 0
+    for factorial, placebo in (("examples", "random_maps"), ("both", "concepts")):
+        condition = np.where(moved & (condition == factorial), placebo, condition)
+    return frame.assign(condition=condition)
 
 
 def rate() -> pd.DataFrame:
@@ -123,11 +167,18 @@ def read_expected(folder: Path) -> dict[str, float]:
         ("contrasts", ("estimate", "se", "p", "p_holm", *points)),
         ("equivalence", ("p_equivalence", "p_equivalence_holm")),
     ):
-        for row in tables.get(table, pd.DataFrame()).to_dict("records"):
+        for row in list_tested(tables, table):
             known |= {f"{column} {row['contrast']}": row[column] for column in columns}
-    for row in tables.get("bayes_factors", pd.DataFrame()).to_dict("records"):
+    for row in list_tested(tables, "bayes_factors"):
         known |= {f"log {c} {row['contrast']}": np.log(row[c]) for c in row if c.startswith("bf01_")}
     return known
+
+
+def list_tested(tables: dict[str, pd.DataFrame], name: str) -> list[dict[str, float]]:
+    """The rows of a table about contrasts; without those that no model tests, for which p is missing."""
+    tested = tables["contrasts"]["contrast"][tables["contrasts"]["p"].notna()]
+    table = tables.get(name, pd.DataFrame({"contrast": []}))
+    return table[table["contrast"].isin(tested)].to_dict("records")
 
 
 def run(command: list[str], folder: Path) -> dict[str, float]:
@@ -155,7 +206,7 @@ def test_the_script_in_r_makes_every_number_again(folder: Path) -> None:
     check(read_expected(folder), run(["Rscript", "analysis.R"], folder))
 
 
-@pytest.mark.parametrize("folder", ["intercepts", "ratings"], indirect=True)
+@pytest.mark.parametrize("folder", ["intercepts", "ratings", "placebos", "ratings_placebos"], indirect=True)
 def test_the_script_in_python_makes_every_number_again(folder: Path) -> None:
     """Catches the same of the other script, and one that a folder elsewhere cannot run."""
     check(read_expected(folder), run([sys.executable, "analysis.py"], folder))
@@ -170,16 +221,12 @@ def test_rows_are_those_analysed_and_name_no_participant(folder: Path) -> None:
     assert list(rows["participant"].unique())[3] == "p04"  # that was p4
 
 
-def test_contrasts_of_another_model_are_named_and_left_out() -> None:
-    """Catches a script that estimates a placebo by the model of the two factors, in which it is no condition."""
-    frame = study(24, 8, 8, seed=11).assign(condition="none")
-    for name, factors in {"saliency": (1, 0), "examples": (0, 1), "both": (1, 1)}.items():
-        frame.loc[(frame["saliency"] == factors[0]) & (frame["examples"] == factors[1]), "condition"] = name
-    frame.loc[frame["participant"].isin(["p1", "p5", "p9"]), "condition"] = "random_maps"
-    data = responses.prepare(frame)
+def test_without_a_plan_the_default_contrasts_with_placebos_are_made_again(tmp_path: Path) -> None:
+    """Catches a report without a plan whose scripts lack the model of the condition, and a script that stops at a
+    contrast which the models cannot test (examples - none)."""
+    data = responses.prepare(with_placebos(study(24, 8, 8, seed=11)))
     analysis = nested.analyze(data, fixed={"a": "trial_type", "b": "trial_type * saliency"}, tests="chi_square")
-    files = Report(analysis, data, compute_headline(analysis, data, None)).describe_models()
-    rows = pd.read_csv(io.StringIO(files["rows.csv"]))
-    assert "random_maps" in set(rows["condition"])
-    for name in ("analysis.R", "analysis.py"):
-        assert "the contrasts of another model: saliency - random_maps, adv_incorrect;" in files[name]
+    folder = write(Report(analysis, data, compute_headline(analysis, data, None)), tmp_path)
+    made = run([sys.executable, "analysis.py"], folder)
+    assert {f"points saliency - random_maps, {kind}" for kind in TYPES} < set(made)
+    check(read_expected(folder), made)
