@@ -125,11 +125,11 @@ values is a factor.
 | `mvt` | distribution of the largest absolute t, single-step | the same |
 
 Contrasts are corrected within each level after the bar. Degrees of freedom are those of planned contrasts (above);
-the output names them. In linear mixed models without weights each mean and each contrast has its own by
-Satterthwaite's method, within one in 1,000 of emmeans with lmerTest for three data sets
-(`tests/study/analysis/test_gaussian_means.py`); with prior weights all have the fewest of any coefficient. Different
-ones within a family count as the fewest for `mvt`. The distribution of the largest t is integrated on a fixed grid: a
-p is within 1e-6 for up to four means, within about 1e-5 for more.
+the output names them. In linear mixed models each mean and each contrast has its own by Satterthwaite's method, within
+one in 1,000 of emmeans with lmerTest for three data sets (`tests/study/analysis/test_gaussian_means.py`), and for two
+with prior weights (`tests/study/analysis/test_gaussian_weights.py`). Different ones within a family count as the fewest
+for `mvt`. The distribution of the largest t is integrated on a fixed grid: a p is within 1e-6 for up to four means,
+within about 1e-5 for more.
 `--effects "saliency | trial_type"` averages the change of a prediction over the rows: each level against the first, or
 one unit more of a number.
 
@@ -266,8 +266,10 @@ figure.
 Gaussian models with uncorrelated slopes (`(x || id)`, `(0 + x | id)`) are fitted by the profiled likelihood or REML
 criterion of Bates et al. (2015): estimates within 1e-4 and log-likelihoods within 1e-3 of lme4
 (`tests/study/analysis/test_lme4.py`). Their coefficients are tested with t and Satterthwaite's degrees of freedom,
-which differ from lmerTest's by less than one in 50,000 (`tests/study/analysis/test_denominators.py`). With weights they
-are refused.
+which differ from lmerTest's by less than one in 50,000 (`tests/study/analysis/test_denominators.py`). With prior
+weights the residual variance of a row is divided by its weight, as in lmer: log-likelihoods and coefficients within
+1e-4, standard errors, standard deviations and degrees of freedom within one in 1,000
+(`tests/study/analysis/test_gaussian_weights.py`). Weights that are not positive numbers are refused.
 
 ## Probit and Poisson models
 

@@ -146,7 +146,7 @@ def _tabulate_analysis(
         [(t.name, t.chisq, t.df, t.df2, t.f, t.p, t.p_holm) for t in analysis.tests],
         columns=["result", "chisq", "df", "df2", "f", "p", "p_holm"],
     ).astype(dict.fromkeys(("chisq", "df", "df2", "f", "p", "p_holm"), np.float64))
-    made = placebos.together(data, analysis.largest, wanted, level=level).rename(columns={"contrast": "result"})
+    made = placebos.together(data, analysis.largest, wanted, level=level).table.rename(columns={"contrast": "result"})
     made = made.reindex(columns=["result", *ACCURACIES, "points", "points_low", "points_high", "p_holm"])
     table = pd.concat([tests, made] if len(made) else [tests], ignore_index=True)
     return table.assign(random_effects=analysis.random).reindex(columns=list(COLUMNS))

@@ -82,13 +82,11 @@ def run(
     ours = density is not None and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
-    is_linear = settings.family == "gaussian" and settings.weights is None
-    if not (is_linear or density):
+    if not (settings.family == "gaussian" or density):
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
-            "gaussian models without weights, and of binomial (logit, probit) and poisson models with the Laplace "
-            "approximation. Write correlated terms with an intercept, as in (x | id), and give every slope a fixed "
-            "effect."
+            "gaussian models, and of binomial (logit, probit) and poisson models with the Laplace approximation. Write "
+            "correlated terms with an intercept, as in (x | id), and give every slope a fixed effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
     if not math.isfinite(plain.loglik):  # failed, or separated: what is left of the rows is fitted for itself

@@ -18,7 +18,7 @@ from scipy.linalg import block_diag, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from core.errors import ForetellError
-from study.analysis.models import coding, denominators
+from study.analysis.models import coding, denominators, raw_fits
 from study.analysis.models import formula as formulas
 from study.analysis.models.laplace import root, triangle_size
 from study.analysis.models.records import Floats, MixedModel
@@ -70,12 +70,23 @@ class _Solution:
 
 @dataclass(frozen=True)
 class _Profile:
-    """The profiled deviance (or REML criterion) as a function of the factors' entries, column by column."""
+    """The profiled deviance (or REML criterion) as a function of the factors' entries, column by column.
+
+    `log_weights` is the sum of the logarithms of the prior weights by which the rows were scaled.
+    """
 
     design: Floats
     outcome: Floats
     blocks: Sequence[_Block]
     reml: bool
+    log_weights: float = 0.0
+
+    def weigh(self, weights: Floats) -> _Profile:
+        """Return the profile with prior weights (n,): a row with weight w has the residual variance divided by w."""
+        scale = np.sqrt(weights)
+        blocks = [replace(block, values=block.values * scale[:, None]) for block in self.blocks]
+        total = float(np.log(weights).sum())
+        return _Profile(self.design * scale[:, None], self.outcome * scale, blocks, self.reml, total)
 
     @cached_property
     def _products(self) -> tuple[Floats, Floats, Floats]:
@@ -112,7 +123,8 @@ class _Profile:
         rest = float(self.outcome @ self.outcome - by_y @ by_y - np.sum((upper @ beta) ** 2))
         n, p = self.design.shape
         free = n - p if self.reml else n
-        deviance = 2 * float(np.sum(np.log(np.diag(lower)))) + free * (1 + np.log(2 * np.pi * rest / free))
+        deviance = free * (1 + np.log(2 * np.pi * rest / free)) - self.log_weights
+        deviance += 2 * float(np.sum(np.log(np.diag(lower))))
         if self.reml:
             deviance += 2 * float(np.sum(np.log(np.abs(np.diag(upper)))))
         variance = rest / free
@@ -126,7 +138,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
     Parameters
     ----------
     plain
-        What `glmm` made of the same fixed effects with an intercept for each grouping.
+        What `glmm` made of the same fixed effects and weights with an intercept for each grouping.
 
     Raises
     ------
@@ -146,7 +158,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
     kept = ~np.asarray(plain.aliased, dtype=bool)
     design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
     outcome = np.asarray(plain.y, dtype=np.float64) - formulas.offset(frame, formula)
-    profile = _Profile(design, outcome, blocks, reml)
+    profile = _Profile(design, outcome, blocks, reml).weigh(raw_fits.list_weights(plain))
     theta, arrived = _search(profile)
     return _describe_fit(plain, kept, profile, theta, arrived)
 
@@ -178,8 +190,8 @@ def _search(profile: _Profile) -> tuple[Floats, bool]:
 def find_df(frame: pd.DataFrame, model: MixedModel, combinations: Floats) -> Floats:
     """Find Satterthwaite's degrees of freedom (k,) of combinations (k, p) of a linear model's coefficients.
 
-    Those of lmerTest, for models with random terms and without weights. Others, and models with more than
-    `MOST_EFFECTS` random effects, have the fewest degrees of freedom of any coefficient.
+    Those of lmerTest, for models with random terms. Others, and models with more than `MOST_EFFECTS` random effects,
+    have the fewest degrees of freedom of any coefficient.
 
     Parameters
     ----------
@@ -187,7 +199,7 @@ def find_df(frame: pd.DataFrame, model: MixedModel, combinations: Floats) -> Flo
         The rows that the model was fitted to.
     """
     effects = sum(len(block.modes) * len(block.terms) for block in model.blocks)
-    if not 0 < effects <= MOST_EFFECTS or model.weights is not None:
+    if not 0 < effects <= MOST_EFFECTS:
         return denominators.find_df(model, combinations)
     data, text = formulas.prepare_formula(frame, model.formula)
     values = {(group, tuple(names)): columns for group, names, columns in formulas.blocks(data, text)}
@@ -199,6 +211,8 @@ def find_df(frame: pd.DataFrame, model: MixedModel, combinations: Floats) -> Flo
         theta.append(factor.T[np.triu_indices(len(factor))])
     response = np.asarray(coding.read_response(data, text, None, model.family)[0], dtype=np.float64)
     profile = _Profile(model.design(data, text), response - formulas.offset(data, text), blocks, model.reml)
+    if model.weights is not None:
+        profile = profile.weigh(data[model.weights].to_numpy(dtype=np.float64))
     point = np.concatenate(theta)
     return _compute_df(profile, point, profile.solve(point), combinations)
 

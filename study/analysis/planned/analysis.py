@@ -24,7 +24,7 @@ from study.analysis.words.headings import INTERIM
 from study.plan.preregistration import AnalysisPlan, Exclusions
 
 if TYPE_CHECKING:
-    from study.analysis.models.records import InterimAnalysis
+    from study.analysis.models.records import InterimAnalysis, MixedModel
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,15 @@ class PlannedAnalysis(PlannedData):
     contrasts
         The planned contrasts of the largest model, as of `study.analysis.planned.contrasts.table`; those between
         conditions and trial types that have responses.
+    condition_model
+        The model of the contrasts that have a condition outside the two factors, if any.
     means
         The planned means by what the plan writes, or a sentence on why they cannot be estimated.
     """
 
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
+    condition_model: MixedModel | None = None
     means: Mapping[str, EstimatedMeans | str] = field(default_factory=dict)
 
     @property
@@ -157,10 +160,10 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, tests=plan.tests, progress=progress)
     asked = list_contrasts(plan)
-    table = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
+    made = placebos.together(data, analysis.largest, asked, level=1 - kept.level)
     estimated = means.estimate(data.frame, analysis.largest, plan.means, level=1 - kept.level)
     return PlannedAnalysis(
-        plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, kept.given, analysis, table, estimated
+        plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, kept.given, analysis, *made, estimated
     )
 
 

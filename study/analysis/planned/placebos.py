@@ -7,7 +7,7 @@ paper's four is tested in the factors' model as ever (`study.analysis.planned.co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,13 @@ from study.plan.comparisons import list_separate_comparisons
 FIXED = "trial_type * condition"
 
 
+class ContrastResults(NamedTuple):
+    """Contrasts, and the model of those that have a condition outside the two factors; None where none has one."""
+
+    table: pd.DataFrame
+    condition_model: MixedModel | None = None
+
+
 def list_default_contrasts(data: Responses) -> list[Contrast]:
     """List the default contrasts for each trial type: the study's explanation against its placebo and against examples
     of another policy, and any other explanation against the image alone."""
@@ -39,49 +46,54 @@ def list_all_default_contrasts(data: Responses) -> list[Contrast]:
     return [*contrasts.list_default(data.frame), *list_default_contrasts(data)]
 
 
-def table(
-    data: Responses,
-    wanted: Sequence[Contrast],
-    *,
-    level: float = 0.95,
-    random: str = random_effects.INTERCEPTS,
-    **settings: Any,
-) -> pd.DataFrame:
-    """Tabulate contrasts between any conditions, as `study.analysis.planned.contrasts.table` gives them.
+def code_conditions(data: Responses) -> tuple[pd.DataFrame, Cells]:
+    """Return the responses in all conditions with the condition as a factor, and the cell of each condition.
+
+    The conditions of the two factors come first.
+    """
+    frame = data.every
+    present = set(frame["condition"])
+    names = [name for name in dict.fromkeys((*FACTORS, *CONDITIONS)) if name in present]
+    return frame.assign(condition=pd.Categorical(frame["condition"], categories=names)), _list_cells(names)
+
+
+def _list_cells(names: Sequence[str]) -> Cells:
+    return {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
+
+
+def fit(data: Responses, random: str = random_effects.INTERCEPTS, *, has_df: bool = False) -> MixedModel:
+    """Fit the model of trial type by condition to the responses in all conditions.
 
     Parameters
     ----------
     random
         Random effects of the factors' model; slopes of explanations become slopes of conditions. A singular fit is
         reduced by `random_effects.RULE`.
-    settings
-        As of `study.analysis.models.reduction.fit_reduced`.
+    has_df
+        As of `study.analysis.models.mixed.fit`; slopes among the random effects have degrees of freedom anyway.
+    """
+    outcome, asked = find_outcome(data.every), random_effects.by_condition(random)
+    settings = {"has_df": True} if has_df else {}
+    fixed = f"{outcome.column} ~ {FIXED}"
+    return reduction.fit_reduced(code_conditions(data)[0], fixed, asked, family=outcome.family, **settings)[0]
+
+
+def table(model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+    """Tabulate contrasts between any conditions by the model of `fit`, as `study.analysis.planned.contrasts.table`.
 
     Raises
     ------
     ForetellError
         A condition that nobody was in.
     """
-    outcome, (coded, cells) = find_outcome(data.every), code_conditions(data)
-    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(cells)):
+    names = model.levels["condition"]
+    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
         raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
-    model, _ = reduction.fit_reduced(
-        coded, f"{outcome.column} ~ {FIXED}", random_effects.by_condition(random), family=outcome.family, **settings
-    )
-    return contrasts.table(model, wanted, level=level, cells=cells)
-
-
-def code_conditions(data: Responses) -> tuple[pd.DataFrame, Cells]:
-    """Return the responses in all conditions with the condition as a factor, and the cell of each condition."""
-    frame = data.every
-    present = set(frame["condition"])
-    names = [name for name in dict.fromkeys((*FACTORS, *CONDITIONS)) if name in present]
-    cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
-    return frame.assign(condition=pd.Categorical(frame["condition"], categories=names)), cells
+    return contrasts.table(model, wanted, level=level, cells=_list_cells(names))
 
 
 def is_separate(contrast: Contrast) -> bool:
-    """Say whether one of a contrast's conditions is outside the two factors."""
+    """Tell whether a contrast has a condition outside the two factors."""
     return not {contrast.more, contrast.less} <= set(FACTORS)
 
 
@@ -100,7 +112,7 @@ def tabulate_in_order(
     return whole.reset_index(drop=True)
 
 
-def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> ContrastResults:
     """Return contrasts with and without placebos in the order asked, corrected together for their number.
 
     Those without responses are left out (`contrasts.describe_untestable` names them). The model of the placebos has the
@@ -108,11 +120,12 @@ def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, 
     """
     wanted = contrasts.select_testable(data.every, wanted)
     if not wanted:
-        return pd.DataFrame()
+        return ContrastResults(pd.DataFrame())
     random = random_effects.split({"largest": model.formula.split("~", 1)[1]})[1]
+    other = fit(data, random, has_df=bool(model.parts)) if any(map(is_separate, wanted)) else None
     whole = tabulate_in_order(
         wanted,
         lambda some: contrasts.table(model, some, level=level),
-        lambda some: table(data, some, level=level, random=random, has_df=bool(model.parts)),
+        lambda some: pd.DataFrame() if other is None else table(other, some, level=level),
     )
-    return whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64)))
+    return ContrastResults(whole.assign(p_holm=holm(whole["p"].to_numpy(np.float64))), other)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from study.analysis.models import random_effects
+from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import LEVEL
 from study.analysis.planned import placebos
 from study.analysis.planned.analysis import PlannedAnalysis
@@ -41,6 +42,8 @@ class HeadlineResult:
         The tests with and without random slopes, where the comparison was made.
     conclusions
         What exploratory analyses conclude, a line each.
+    condition_model
+        The model of the contrasts that have a condition outside the two factors, if any.
     """
 
     analysis: NestedAnalysis
@@ -54,6 +57,7 @@ class HeadlineResult:
     equivalence: tuple[str, ...] = ()
     compared: pd.DataFrame | None = None
     conclusions: tuple[str, ...] = ()
+    condition_model: MixedModel | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -98,6 +102,7 @@ def compute_headline(analysis: NestedAnalysis, data: Responses, plan: PlannedAna
             plan.untestable,
             planned=True,
             equivalence=plan.equivalence_sentences,
+            condition_model=plan.condition_model,
         )
     made = placebos.together(data, analysis.largest, placebos.list_all_default_contrasts(data))
-    return HeadlineResult(analysis, data, made, LEVEL, omission)
+    return HeadlineResult(analysis, data, made.table, LEVEL, omission, condition_model=made.condition_model)

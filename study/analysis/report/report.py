@@ -109,7 +109,13 @@ class Report:
             "table1.tex": model_table.latex(self.analysis.largest),
             "figure1.html": self.figure[0].to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
             **reproduction.describe(
-                self.analysis, self.data, self.finding.contrasts, self.plan, self.finding.level, self._made_from
+                self.analysis,
+                self.data,
+                self.finding.contrasts,
+                self.plan,
+                self.finding.level,
+                self._made_from,
+                self.finding.condition_model,
             ),
         }
 

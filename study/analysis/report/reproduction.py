@@ -27,7 +27,7 @@ ROWS = "rows.csv"
 SCRIPTS = ("analysis.R", "analysis.py")
 COLUMNS = ("participant", "category", "item", "trial_type", "condition", "saliency", "examples", "correct")
 """Of the analysed rows, before the covariates of the plan's models; images only where they are known."""
-_FACTORS = ("trial_type", "saliency", "examples")
+_FACTORS = ("trial_type", "saliency", "examples", "condition")
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 
 
@@ -37,9 +37,39 @@ class Cell(NamedTuple):
     row: int
     is_more: bool
     trial_type: str
-    saliency: int
-    examples: int
+    condition: str
     weight: float
+
+
+class ContrastedModel(NamedTuple):
+    """A model of which a report has contrasts, as the scripts write it.
+
+    Attributes
+    ----------
+    fixed
+        Its fixed effects, without a tilde.
+    random
+        Its random effects, for R.
+    factors
+        Columns that tell its cells apart.
+    contrasts
+        Weights of the cells for `study.analysis.means`, by the row of ``contrasts.csv`` from 1.
+    """
+
+    formula: str
+    fixed: str
+    random: str
+    factors: list[str]
+    cells: list[Cell]
+    contrasts: dict[int, str]
+
+
+class RandomInR(NamedTuple):
+    """Random effects for R: their text, the factors and levels of each slope's column, and the columns by slope."""
+
+    text: str
+    columns: dict[str, list[tuple[str, str]]]
+    stand_in: dict[str, str]
 
 
 def describe(
@@ -49,6 +79,7 @@ def describe(
     plan: PlannedAnalysis | None,
     level: float,
     made_from: Mapping[str, str],
+    condition_model: MixedModel | None = None,
 ) -> dict[str, str]:
     """Return the contents of the rows and of both scripts, by name.
 
@@ -60,12 +91,19 @@ def describe(
         That of their intervals.
     made_from
         Versions and hashes, for the scripts' heads.
+    condition_model
+        The model of the contrasts that have a condition outside the two factors, if any.
     """
     model = analysis.largest
     wanted = list_contrasts(plan.plan) if plan is not None else placebos.list_all_default_contrasts(data)
-    cells, left_out = list_cells(model, wanted, table)
-    random, columns, stand_in = write_random(data.frame, analysis.random)
-    factors = [name for name in _FACTORS if name in formulas.extract_fixed_effects(model.formula)]
+    random = write_random(data.frame, analysis.random)
+    contrasted = [describe_contrasts(model, [one for one in wanted if not placebos.is_separate(one)], table, random)]
+    slopes = [random]
+    if condition_model is not None:
+        coded, _ = placebos.code_conditions(data)
+        slopes.append(write_random(coded, formulas.random(condition_model.formula), "condition_slope"))
+        outside = [one for one in wanted if placebos.is_separate(one)]
+        contrasted.append(describe_contrasts(condition_model, outside, table, slopes[-1]))
     outcome = find_outcome(data.frame)
     bounds, prior_sd = (plan.plan.equivalence, plan.plan.prior_sd) if plan is not None else (None, None)
     values: dict[str, Any] = {
@@ -76,20 +114,18 @@ def describe(
         "difference": [outcome.difference, outcome.low, outcome.high],
         "rows": ROWS,
         "text_columns": [name for name in COLUMNS[:5] if name in data.frame],
-        "conditions": list(FACTORS),
+        "factorial": list(FACTORS),
+        "conditions": [] if condition_model is None else list(condition_model.levels["condition"]),
         "trial_types": list(model.levels.get("trial_type", data.frame["trial_type"].cat.categories)),
-        "models": {name: formulas.extract_fixed_effects(one.formula)[2:] for name, one in analysis.models.items()},
+        "models": {name: _write_fixed(one) for name, one in analysis.models.items()},
         "formulas": {name: one.formula for name, one in analysis.models.items()},
-        "random": random,
-        "columns": columns,
+        "random": random.text,
+        "columns": {name: parts for one in slopes for name, parts in one.columns.items()},
         "terms": [c.term for c in model.coefficients],
-        "deviations": [(effect.group, stand_in.get(effect.term, effect.term)) for effect in model.random],
+        "deviations": [(effect.group, random.stand_in.get(effect.term, effect.term)) for effect in model.random],
         "tests": [(test.smaller, test.larger) for test in analysis.tests],
-        "cells": cells,
-        "left_out": left_out,
-        "factors": factors,
+        "contrasted": [one for one in contrasted if one.cells],
         "covariates": [] if plan is None else list(plan.plan.covariates),
-        "contrasts": _write_contrasts(cells, factors),
         "level": level,
         "bounds": bounds,
         "priors": [] if prior_sd is None else [f"{multiple * prior_sd:g}" for multiple in bayes_factors.SENSITIVITY],
@@ -107,24 +143,34 @@ def tabulate_rows(data: Responses) -> pd.DataFrame:
     return every[[name for name in (*COLUMNS, LEVEL.column, *COVARIATES) if name in every]].assign(participant=numbers)
 
 
-def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame) -> tuple[list[Cell], list[str]]:
-    """List the cells of each contrast that has an estimate, and the contrasts that another model estimates."""
+def describe_contrasts(
+    model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame, random: RandomInR
+) -> ContrastedModel:
+    """Describe a model and those of the wanted contrasts that the table tests."""
+    fixed = _write_fixed(model)
+    factors = [name for name in _FACTORS if name in formulas.columns(pd.DataFrame(columns=_FACTORS), fixed)]
+    cells = list_cells(model, wanted, table)
+    return ContrastedModel(model.formula, fixed, random.text, factors, cells, _write_contrasts(cells, factors))
+
+
+def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame) -> list[Cell]:
+    """List the cells of each of the wanted contrasts that the table tests.
+
+    The others have no estimate, or are 0 by the model's formula, which does not tell their conditions apart.
+    """
     named = {one.name: one for one in wanted}
-    cells, left_out = [], []
+    cells = []
     for row, line in enumerate(table.to_dict("records"), start=1):
-        contrast = named[str(line["contrast"])]
-        if not {contrast.more, contrast.less} <= set(FACTORS):
-            left_out.append(contrast.name)
-        elif pd.notna(line["estimate"]):
+        contrast = named.get(str(line["contrast"]))
+        if contrast is not None and pd.notna(line["p"]):
             kinds = list_averaged_types(model, contrast)
-            for condition, is_more in ((contrast.more, True), (contrast.less, False)):
-                own = FACTORS[condition]
-                cells += [Cell(row, is_more, kind, own["saliency"], own["examples"], 1 / len(kinds)) for kind in kinds]
-    return cells, left_out
+            sides = ((contrast.more, True), (contrast.less, False))
+            cells += [Cell(row, is_more, kind, name, 1 / len(kinds)) for name, is_more in sides for kind in kinds]
+    return cells
 
 
-def write_random(frame: pd.DataFrame, random: str) -> tuple[str, dict[str, list[tuple[str, str]]], dict[str, str]]:
-    """Write random effects for R, each slope as a column of its own; its factors and levels, and columns by slope.
+def write_random(frame: pd.DataFrame, random: str, prefix: str = "slope") -> RandomInR:
+    """Write random effects for R, each slope as a column of its own whose name has the prefix.
 
     lme4 reads ``(trial_type || participant)`` as correlated slopes of the factor's levels, and clmm not at all.
     """
@@ -135,26 +181,33 @@ def write_random(frame: pd.DataFrame, random: str) -> tuple[str, dict[str, list[
         names, _ = formulas.effects(frame, term)
         for name in names:
             if name != "(Intercept)" and name not in stand_in:
-                stand_in[name] = f"slope{len(stand_in) + 1}"
+                stand_in[name] = f"{prefix}{len(stand_in) + 1}"
                 columns[stand_in[name]] = [_split_term(part) for part in name.split(":")]
         pieces = ["1" if name == "(Intercept)" else stand_in[name] for name in names]
         if term.correlated:
             written.append(f"({' + '.join([*([] if '1' in pieces else ['0']), *pieces])} | {term.group})")
         else:
             written += [f"({piece if piece == '1' else f'0 + {piece}'} | {term.group})" for piece in pieces]
-    return " + ".join(written), columns, stand_in
+    return RandomInR(" + ".join(written), columns, stand_in)
+
+
+def _write_fixed(model: MixedModel) -> str:
+    """Write a model's fixed effects without a tilde."""
+    return formulas.extract_fixed_effects(model.formula)[2:]
 
 
 def _split_term(part: str) -> tuple[str, str]:
     """Split a part of a term into its factor and level; a number has none."""
-    return ("trial_type", part.removeprefix("trial_type")) if part.startswith("trial_type") else (part, "")
+    factor = next((name for name in ("trial_type", "condition") if part.startswith(name)), part)
+    return factor, part.removeprefix(factor)
 
 
 def _write_contrasts(cells: Sequence[Cell], factors: Sequence[str]) -> dict[int, str]:
     """Write the weights of each contrast, by its row, for `study.analysis.means`."""
     weights: dict[int, dict[str, Fraction]] = {}
     for cell in cells:
-        name = label({factor: getattr(cell, factor) for factor in factors})
+        levels = {"trial_type": cell.trial_type, "condition": cell.condition, **FACTORS.get(cell.condition, {})}
+        name = label({factor: levels[factor] for factor in factors})
         own = weights.setdefault(cell.row, {})
         own[name] = own.get(name, Fraction(0)) + Fraction(cell.weight).limit_denominator(9) * (
             1 if cell.is_more else -1

@@ -227,7 +227,7 @@ def analyse_a_few() -> AnalysisResult:
     data = responses.prepare(study(16, 6, 4, seed=3))
     analysis = nested.analyze(data, fixed={"a": "trial_type", "b": "trial_type * saliency"}, tests="chi_square")
     wanted = placebos.list_all_default_contrasts(data)[:1]
-    table = placebos.together(data, analysis.largest, wanted)
+    table = placebos.together(data, analysis.largest, wanted).table
     return AnalysisResult("key", data, table, None, analysis, table)
 
 

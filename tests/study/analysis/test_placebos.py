@@ -47,7 +47,7 @@ def test_of_the_four_conditions_both_models_say_the_same(study: pd.DataFrame) ->
     model = simulated.analyze_as_in_the_paper(data).models["interaction"]
     asked = [Contrast("both", "saliency"), Contrast("examples", "none", ("std_correct",))]
     columns = ["estimate", "se", "z", "p_holm"]
-    found, expected = placebos.table(data, asked), contrasts.table(model, asked)
+    found, expected = placebos.table(placebos.fit(data), asked), contrasts.table(model, asked)
     np.testing.assert_allclose(found[columns], expected[columns], rtol=2e-3, atol=2e-4)
 
 
@@ -60,7 +60,7 @@ def test_a_placebo_is_compared_with_the_truth(study: pd.DataFrame) -> None:
         Contrast("saliency", "none", ("adv_incorrect",)),
         Contrast("saliency", "random_maps", ("adv_incorrect",)),
     ]
-    table = placebos.together(data, model, asked)
+    table = placebos.together(data, model, asked).table
     assert list(table["contrast"]) == [contrast.name for contrast in asked]
     assert table["p_holm"].ge(table["p"]).all()
     assert table["low"][0] < 0 < table["high"][0]
@@ -103,13 +103,13 @@ def test_planned_slopes_hold_for_placebos_too() -> None:
     slopes = "(1|participant) + (saliency||category)"
     model = mixed.fit(data.frame, f"correct ~ trial_type * saliency + {slopes}")
     asked = [Contrast("saliency", "random_maps")]
-    found = placebos.together(data, model, asked)
+    found = placebos.together(data, model, asked).table
     coded = data.every.assign(condition=pd.Categorical(data.every["condition"], categories=names))
     written = mixed.fit(coded, "correct ~ trial_type * condition + (1|participant) + (condition||category)")
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     expected = contrasts.table(written, asked, cells=cells)
     np.testing.assert_allclose(found[["estimate", "se"]], expected[["estimate", "se"]], rtol=1e-3)
-    assert found["se"][0] > 2 * placebos.table(data, asked)["se"][0]
+    assert found["se"][0] > 2 * placebos.table(placebos.fit(data), asked)["se"][0]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_said(study: pd.DataFrame) -> None:
     with pytest.raises(ForetellError, match="Every response is from a condition outside the two factors"):
         responses.prepare(study[study["condition"] == "random_maps"])
     with pytest.raises(ForetellError, match="No participants were in the condition 'wrong_examples'"):
-        placebos.table(responses.prepare(study), [Contrast("wrong_examples", "none")])
+        placebos.table(placebos.fit(responses.prepare(study)), [Contrast("wrong_examples", "none")])
 
 
 def test_the_comparison_with_slopes_has_every_contrast_of_the_headline(study: pd.DataFrame) -> None:
