@@ -19,7 +19,7 @@ NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
 SWITCHED = ("trials.strata", "blocks")
 """Tables that a toggle adds to the file and removes."""
-DEVIATING = ("analysis.priors",)
+DEVIATING = ("analysis.priors", "analysis.means")
 """Tables of which the file has only what differs from the defaults: it then shows what was chosen."""
 
 
@@ -142,9 +142,9 @@ def _write(editor: Editor, place: str, key: str, kind: str) -> None:
     if table in SWITCHED and read_now(editor.path, table) is MISSING:
         return
     value: Any = st.session_state[key]
-    if table in DEVIATING and value == rule_at(place).default:
-        value = None
     if kind == "array" and isinstance(value, str):
         value = [line.strip() for line in value.splitlines() if line.strip()]
+    if table in DEVIATING and value == rule_at(place).default:
+        value = None
     translated = translate_template(StudyDraft.read(editor.path), value) if place == "language" else {}
     change(editor.path, {place: MISSING if value is None else value, **translated})

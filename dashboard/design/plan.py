@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.design.contrasts import choose_contrasts, choose_stopping
 from dashboard.design.editor import Editor, change, find_study
 from dashboard.design.fields import follow, show_all, show_faults
-from dashboard.design.settings import EXCLUSIONS, PLAN, PRIORS, SIZE_WITHIN, WITHIN
+from dashboard.design.settings import EXCLUSIONS, MEANS, PLAN, PRIORS, SIZE_WITHIN, WITHIN
 from dashboard.power import planning
 from dashboard.shared.messages import show_errors
 from study.analysis.bayes.priors import Priors
@@ -25,6 +25,9 @@ def show_plan(editor: Editor) -> None:
     show_all(editor, (SIZE_WITHIN, *PLAN[1:]) if within else PLAN, 2)
     _choose_models(editor)
     choose_contrasts(editor)
+    with st.expander("Estimated means"):
+        show_all(editor, MEANS, 2)
+        show_faults(editor, "analysis.means")
     with st.expander("Priors of Bayesian fits"):
         _choose_priors(editor)
     with st.expander("Exclusion rules"):

@@ -192,6 +192,31 @@ PLAN = (
         "prior of effects in Bayesian fits.",
     ),
 )
+MEANS = (
+    Setting(
+        "analysis.means.of",
+        "Means of",
+        "One line for each: saliency * examples | trial_type are those of each condition, compared within each type of "
+        "trial.",
+        placeholder="saliency * examples | trial_type",
+    ),
+    Setting(
+        "analysis.means.contrasts",
+        "Contrasts between them",
+        "One line for each: pairwise; reference, each against the first; b - a; or weights, b=1, a=-1/2, c=-1/2.",
+    ),
+    Setting(
+        "analysis.means.adjust",
+        "Correction of the contrasts",
+        "holm; tukey: of all pairs; mvt: max-t, intervals that hold together; none.",
+    ),
+    Setting(
+        "analysis.means.scale",
+        "Scale of the means",
+        "population: accuracy, or mean level, averaged over the random effects; response: where these are 0; link: "
+        "log-odds.",
+    ),
+)
 PRIORS = (
     Setting(
         "analysis.priors.intercept_sd",

@@ -86,6 +86,25 @@ def test_priors_are_in_the_file_where_they_differ_from_the_defaults(open_page: O
     assert read_plan(mine) == before
 
 
+def test_means_are_planned_line_by_line(open_page: Open, mine: Path) -> None:
+    """Catches fields that write nothing or defaults, and means of no factor that are refused nowhere on the page."""
+    before = read_plan(mine)
+    app = open_page(study="mine", part="Plan")
+    named(app.text_area, "Means of").set_value("saliency * examples | trial_type\n\nexamples ")  # type: ignore[attr-defined]
+    settle(app)
+    named(app.selectbox, "Correction of the contrasts").set_value("mvt")  # type: ignore[attr-defined]
+    settle(app)
+    assert read_plan(mine)["means"] == {"of": ["saliency * examples | trial_type", "examples"], "adjust": "mvt"}
+    assert config.read(mine).analysis.means.of == ("saliency * examples | trial_type", "examples")
+    named(app.text_area, "Means of").set_value("network")  # type: ignore[attr-defined]
+    settle(app)
+    assert sum("means 'network' cannot be read: name each of" in one.value for one in app.caption) == 1
+    named(app.text_area, "Means of").set_value("")  # type: ignore[attr-defined]
+    named(app.selectbox, "Correction of the contrasts").set_value("holm")  # type: ignore[attr-defined]
+    settle(app)
+    assert read_plan(mine) == before
+
+
 def test_an_improper_prior_is_refused_where_it_is_typed(open_page: Open, mine: Path) -> None:
     """Catches a refusal that no field shows, or that is shown of proper priors."""
     app = open_page(study="mine", part="Plan")
