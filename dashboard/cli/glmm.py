@@ -181,7 +181,7 @@ def _estimate(
         values["means"].append(value)
     tables = [average.estimate_effects(frame, model, one, scale=asked.scale or "population") for one in effects]
     if tables:
-        lines += ["", *printing.write_effects(tables, asked.scale or "population")]
+        lines += ["", *printing.write_effects(tables, asked.scale or "population", is_ordinal=bool(model.thresholds))]
         values["effects"] = [printing.list_rows(table) for table in tables]
     return lines, values
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -21,11 +23,11 @@ from study.analysis.report.opening import write_opening
 from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
-EFFECTS = {"variable": "Explanation", "effect": "% points"}
-UNSCORED_MEANS = (
-    "Average effects on accuracy and estimated means are of correct responses, and here none is right or wrong. For "
-    "other contrasts of levels use the command glmm --family ordinal --means."
-)
+EFFECTS = {
+    True: {"variable": "Explanation", "effect": "% points"},
+    False: {"variable": "Explanation", "effect": "Levels"},
+}
+"""Headings, by whether responses are right or wrong."""
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
 
@@ -192,18 +194,15 @@ def _write_points(share: float) -> str:
     return f"{100 * share:.1f}".replace("-", "−")
 
 
-EFFECT_FORMS: numbers.Words = {
-    "variable": format_condition,
-    **dict.fromkeys(("effect", "se", "low", "high"), _write_points),
-}
+EFFECT_FORMS: numbers.Words = dict.fromkeys(("effect", "se", "low", "high"), _write_points)
 
 
-def _show_effects(effects: pd.DataFrame) -> None:
+def _show_effects(effects: pd.DataFrame, *, is_scored: bool) -> None:
     """Show the effects that the conditions determine, and name the explanations without one."""
     known = effects["effect"].notna()
     if known.any():
-        words: numbers.Words = {**IN_WORDS, **EFFECT_FORMS}
-        numbers.table(effects[known], "effects", words, headings=EFFECTS, order=EFFECT_ORDER)
+        words: numbers.Words = {**IN_WORDS, "variable": format_condition, **(EFFECT_FORMS if is_scored else {})}
+        numbers.table(effects[known], "effects", words, headings=EFFECTS[is_scored], order=EFFECT_ORDER)
     for name in effects.loc[~known, "variable"].unique():
         st.info(
             f"{format_condition(name)}: no average effect for every trial type, because nobody was in some of the "
@@ -212,7 +211,7 @@ def _show_effects(effects: pd.DataFrame) -> None:
 
 
 def show_contrasts(result: AnalysisResult) -> None:
-    """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
+    """Show the Holm-corrected contrasts, and the effects of explanations on accuracy or the mean level."""
     numbers.heading("Contrasts", result.label)
     if result.contrasts.empty:
         st.info("The plan names no contrast between conditions that have responses.")
@@ -221,15 +220,13 @@ def show_contrasts(result: AnalysisResult) -> None:
         _show_contrast_tables(result)
         evidence.show(result)
     means.show_planned(result)
-    if not result.data.task.is_scored:
-        st.caption(UNSCORED_MEANS)
-        return
-    numbers.heading("Average effects on accuracy", "exploratory")
-    live.draw_when_ready(work.make_effects_task(result), _show_effects, "effects")
+    is_scored = result.data.task.is_scored
+    numbers.heading(f"Average effects on {'accuracy' if is_scored else 'the mean level'}", "exploratory")
+    live.draw_when_ready(work.make_effects_task(result), partial(_show_effects, is_scored=is_scored), "effects")
+    changed = "probability of a correct response, in percentage points," if is_scored else "mean level"
     st.caption(
-        "Change in the probability of a correct response, in percentage points, when the explanation is shown, "
-        "against when it is not; averaged over the random effects, and over whether the other explanation is "
-        "shown, as often as in these responses; 95% intervals."
+        f"Change in the {changed} when the explanation is shown, against when it is not; averaged over the random "
+        "effects, and over whether the other explanation is shown, as often as in these responses; 95% intervals."
     )
     means.show(result)
 

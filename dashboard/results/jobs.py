@@ -19,8 +19,9 @@ from study.analysis.exploratory import analysis as exploratory
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryResult
 from study.analysis.exploratory.bayes import BAYES
 from study.analysis.means.adjustment import Adjustment
+from study.analysis.means.effects import average_effects
 from study.analysis.means.means import estimate_means
-from study.analysis.models import intervals, marginal
+from study.analysis.models import intervals
 from study.analysis.models.marginal import Scale
 from study.analysis.models.records import InterimAnalysis, MixedModel
 from study.analysis.models.sentences import LEVEL
@@ -191,7 +192,7 @@ def make_effects_task(result: AnalysisResult) -> Task:
     return _of(
         result,
         "effects",
-        lambda _: marginal.average_effects(result.data.frame, result.model, asked, by="trial_type"),
+        lambda _: average_effects(result.data.frame, result.model, asked, by="trial_type"),
     )
 
 

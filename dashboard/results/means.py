@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -20,11 +21,19 @@ from study.analysis.words.headings import format_heading
 from study.analysis.words.wording import IN_WORDS
 
 FACTORS = ("trial_type", "saliency", "examples")
-SCALES: Mapping[str, Scale] = {
-    "Accuracy, averaged over the random effects": "population",
-    "Accuracy at random effects of 0": "response",
-    "Log-odds": "link",
+SCALES: Mapping[bool, Mapping[str, Scale]] = {
+    True: {
+        "Accuracy, averaged over the random effects": "population",
+        "Accuracy at random effects of 0": "response",
+        "Log-odds": "link",
+    },
+    False: {
+        "Mean level, averaged over the random effects": "population",
+        "Mean level at random effects of 0": "response",
+        "Log-odds of a higher level": "link",
+    },
 }
+"""By whether responses are right or wrong."""
 CORRECTIONS: Mapping[str, Adjustment] = {
     "Holm": "holm",
     "Tukey": "tukey",
@@ -42,14 +51,15 @@ def show(result: AnalysisResult) -> None:
     chosen = factors.multiselect("Means of", known, explanations, format_func=format_heading, key="means")
     others = [None, *(name for name in known if name not in chosen)]
     by = within.selectbox("Within each", others, 0, format_func=_write_within, key="means_within")
-    unit = scale.selectbox("Scale", SCALES, key="means_scale")
+    scales = SCALES[result.data.task.is_scored]
+    unit = scale.selectbox("Scale", scales, key="means_scale")
     how = correction.selectbox("Correction of the pairs", CORRECTIONS, key="means_correction")
     if not chosen:
         st.info("Choose at least one factor.")
         return
     asked = " * ".join(chosen) + (f" | {by}" if by else "")
-    task = work.make_means_task(result, asked, SCALES[unit], CORRECTIONS[how])
-    live.draw_when_ready(task, _draw, "means")
+    task = work.make_means_task(result, asked, scales[unit], CORRECTIONS[how])
+    live.draw_when_ready(task, partial(_draw, is_scored=result.data.task.is_scored), "means")
 
 
 def show_planned(result: AnalysisResult) -> None:

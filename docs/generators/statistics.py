@@ -93,8 +93,8 @@ nu / m, which restricted maximum likelihood (REML; Patterson & Thompson, 1971,
 much REML would enlarge the error of the tested effects, on average: by about 1.1 with 40 participants and ten
 categories. Contrasts are not changed: with Holm's correction over nine they keep their alpha without it.
 
-Models planned without slopes have chi-square and normal tests, as in the paper. So are Table 1, average effects
-and profile intervals in any case. Interim analyses compare the normal value of the contrast's p with their bound.
+Models planned without slopes have chi-square and normal tests, as in the paper. So are Table 1 and profile
+intervals in any case. Interim analyses compare the normal value of the contrast's p with their bound.
 """
 
 LINEAR = """\
@@ -130,8 +130,10 @@ one in 1,000 of emmeans with lmerTest for three data sets (`tests/study/analysis
 with prior weights (`tests/study/analysis/test_gaussian_weights.py`). Different ones within a family count as the fewest
 for `mvt`. The distribution of the largest t is integrated on a fixed grid: a p is within 1e-6 for up to four means,
 within about 1e-5 for more.
+
 `--effects "saliency | trial_type"` averages the change of a prediction over the rows: each level against the first, or
-one unit more of a number.
+one unit more of a number. Of an ordinal model it is the change of the mean level. Intervals have the degrees of freedom
+of contrasts.
 
 A plan may ask for means: they are in the report and on Results as planned, with the plan's confidence level.
 

@@ -158,16 +158,28 @@ def _average(grid: Grid, model: MixedModel, scale: Scale, cells: Sequence[dict[s
         values, _ = estimability.estimate_combinations(weights, model)
         gradient = weights[:, : len(model.coefficients)]
         return _Means(values, np.where(np.isnan(values)[:, None], np.nan, gradient), weights, model.covariance)
-    predict, covariance = marginal.predict_prepared, model.covariance
-    if model.thresholds:
-        predict, covariance = levels.predict_prepared, model.joint_covariance
     values, gradient = predict(grid.cells, grid.formula, model, scale)
     return _Means(
         np.array([values[rows].mean() for rows in wanted]),
         np.array([gradient[rows].mean(axis=0) for rows in wanted]),
         None,
-        covariance,
+        choose_covariance(model, scale),
     )
+
+
+def predict(data: pd.DataFrame, formula: str, model: MixedModel, scale: Scale) -> tuple[Floats, Floats]:
+    """Predict rows (n,) of prepared data: mean levels off the link scale of an ordinal model, as of `levels`.
+
+    With the derivatives by the estimates whose covariance `choose_covariance` returns.
+    """
+    if model.thresholds and scale != "link":
+        return levels.predict_prepared(data, formula, model, scale)
+    return marginal.predict_prepared(data, formula, model, scale)
+
+
+def choose_covariance(model: MixedModel, scale: Scale) -> Floats:
+    """Return the covariance of the coefficients, or off the link scale of an ordinal model with the thresholds."""
+    return model.joint_covariance if model.thresholds and scale != "link" else model.covariance
 
 
 def _describe_means(
@@ -175,7 +187,7 @@ def _describe_means(
 ) -> pd.DataFrame:
     """Tabulate means; off the link scale the interval is that of the mean's link value, so it stays within bounds."""
     se = made.compute_standard_errors(made.gradient)
-    df = _find_df(frame, model, made.gradient)
+    df = find_df(frame, model, made.gradient)
     half = t(df).ppf((1 + level) / 2) * se
     low, high = made.values - half, made.values + half
     if scale != "link" and model.thresholds:
@@ -206,7 +218,7 @@ def _contrast(
     estimate, gradient = made.combine(combinations, model)
     _check_determined(names, wanted, estimate, within)
     se = made.compute_standard_errors(gradient)
-    df = _find_df(frame, model, gradient)
+    df = find_df(frame, model, gradient)
     statistic = np.divide(estimate, se, where=se > 0, out=np.full(len(se), np.nan))
     covariance = gradient @ made.covariance @ gradient.T
     p, half = adjustment.adjust(adjust, statistic, df, covariance, len(places), level)
@@ -237,7 +249,7 @@ def _check_determined(names: Sequence[str], wanted: Sequence[str], estimate: Flo
             )
 
 
-def _find_df(frame: pd.DataFrame, model: MixedModel, gradient: Floats) -> Floats:
+def find_df(frame: pd.DataFrame, model: MixedModel, gradient: Floats) -> Floats:
     """Find degrees of freedom: each combination's own by Satterthwaite's method, also of linear models."""
     known = ~np.isnan(gradient).any(axis=1)
     df = np.full(len(gradient), np.nan)

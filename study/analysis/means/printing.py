@@ -83,12 +83,14 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, float, bool)) or value is None else str(value)
 
 
-def write_effects(tables: Sequence[pd.DataFrame], scale: str) -> list[str]:
-    """Write average marginal effects as lines."""
+def write_effects(tables: Sequence[pd.DataFrame], scale: str, *, is_ordinal: bool = False) -> list[str]:
+    """Write average marginal effects as lines; those of an ordinal model are on the mean level."""
     words = {
         "link": "on the link scale",
         "response": "on the response scale, where every random effect is 0",
         "population": "on the response scale, averaged over the random effects",
     }
+    if is_ordinal and scale != "link":
+        words = {name: said.replace("the response scale", "the mean level") for name, said in words.items()}
     lines = [line for table in tables for line in ("", *write_table(table))]
     return [f"Average marginal effects {words[scale]}: each value against the first, +1 of a number", *lines[1:]]

@@ -9,7 +9,6 @@ variances taken as known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -56,11 +55,6 @@ def predict(frame: pd.DataFrame, model: MixedModel, scale: Scale = "population")
 
 def predict_prepared(data: pd.DataFrame, formula: str, model: MixedModel, scale: Scale) -> tuple[Floats, Floats]:
     """Return what `predict` does, of data and a formula that are prepared."""
-    if model.family == "ordinal" and scale != "link":
-        raise ForetellError(
-            "An ordinal model predicts each level and no single probability: take the link scale (--scale link), whose "
-            "differences are logarithms of odds ratios of a higher level."
-        )
     weights = model.design_with_dropped(data, formula)
     design = weights[:, : len(model.coefficients)]
     eta = design @ _estimates(model) + formulas.offset(data, formula)
@@ -105,48 +99,6 @@ def invert(link: str, value: Floats) -> Floats:
     return _invert(link, value, np.zeros(len(value)))[0]
 
 
-def average_effects(
-    frame: pd.DataFrame,
-    model: MixedModel,
-    variables: Sequence[str],
-    *,
-    by: str | None = None,
-    level: float = 0.95,
-    scale: Scale = "population",
-) -> pd.DataFrame:
-    """Average marginal effects: what changing a predictor does to the prediction, averaged over the rows.
-
-    A factor or a 0/1 column is set to each of its values and compared with the first; of any other number the effect
-    is that of one unit more.
-
-    Returns
-    -------
-    pandas.DataFrame
-        variable, value, ``by`` (all rows if None), effect (difference of predictions), se, low, high. An effect is
-        missing if it rests on a combination of predictors that the data do not determine.
-
-    Raises
-    ------
-    ForetellError
-        A variable is no predictor of the model.
-    """
-    get_link(model)
-    data, text = formulas.prepare_formula(frame, model.formula)
-    known = formulas.columns(data, formulas.extract_fixed_effects(text))
-    for name in [*variables, *([by] if by else [])]:
-        if name not in known:
-            raise ForetellError(f"{name!r} is no predictor of the model; it has {', '.join(known) or 'none'}.")
-    data = model.recode(data)
-    parts = [("all", data)] if by is None else list(data.groupby(by, observed=True, sort=True))
-    rows = [
-        (name, value, part, *_contrast(*changed, text, model, level, scale))
-        for name in variables
-        for part, some in parts
-        for value, changed in _changes(some, name).items()
-    ]
-    return pd.DataFrame(rows, columns=["variable", "value", by or "rows", "effect", "se", "low", "high"])
-
-
 def _estimates(model: MixedModel) -> Floats:
     return np.array([c.estimate for c in model.coefficients])
 
@@ -167,33 +119,3 @@ def average_probability(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
     p = expit(eta[:, None] + np.sqrt(variance)[:, None] * nodes)
     share = weights / weights.sum()
     return p @ share, (p * (1 - p)) @ share
-
-
-def _changes(frame: pd.DataFrame, name: str) -> Mapping[object, tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield for each value of a predictor the rows under it, and under the value it is compared with."""
-    column = frame[name]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = list(column.cat.categories)
-        levels = [pd.Categorical([value] * len(frame), categories=values) for value in values]
-    elif not pd.api.types.is_numeric_dtype(column) or set(column.unique()) <= {0, 1}:
-        values = [0, 1] if pd.api.types.is_numeric_dtype(column) else sorted(column.unique())
-        levels = values
-    else:
-        return {"+1": (frame.assign(**{name: column + 1}), frame)}
-    first = frame.assign(**{name: levels[0]})
-    return {v: (frame.assign(**{name: made}), first) for v, made in zip(values[1:], levels[1:], strict=True)}
-
-
-def _contrast(
-    after: pd.DataFrame, before: pd.DataFrame, formula: str, model: MixedModel, level: float, scale: Scale
-) -> tuple[float, float, float, float]:
-    """Return the mean difference of two sets of rows, its standard error and interval."""
-    means, gradients = [], []
-    for rows in (after, before):
-        p, gradient = predict_prepared(rows, formula, model, scale)
-        means.append(float(p.mean()))
-        gradients.append(gradient.mean(axis=0))
-    effect = means[0] - means[1]
-    se = float(estimability.compute_standard_errors((gradients[0] - gradients[1])[None, :], model)[0])
-    half = float(norm.ppf((1 + level) / 2)) * se
-    return effect, se, effect - half, effect + half

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis.models import estimability, marginal, mixed
+from study.analysis.means.effects import average_effects
+from study.analysis.models import estimability, mixed
 from study.analysis.planned import contrasts
 from study.analysis.planned.contrasts import Contrast
 from study.analysis.report import results
@@ -121,13 +122,13 @@ def test_effects_are_averaged_over_combinations_that_somebody_saw() -> None:
     """Catches .0000 [.0000, .0000] for an explanation that was never shown apart from the other."""
     frame = participants_of("none", "examples")
     model = analyze_as_in_the_paper(frame).largest
-    effects = marginal.average_effects(frame, model, ["saliency", "examples"], by="trial_type")
+    effects = average_effects(frame, model, ["saliency", "examples"], by="trial_type")
     effects = effects.set_index(["variable", "trial_type"])
     assert effects.loc["saliency", ["effect", "se", "low", "high"]].isna().all(axis=None)
     found = contrasts.table(model, contrasts.list_default(frame))
     np.testing.assert_allclose(100 * effects.loc["examples", "effect"].astype(float), found["points"], atol=1e-9)
     together = participants_of("none", "both")
-    blank = marginal.average_effects(together, analyze_as_in_the_paper(together).largest, ["saliency", "examples"])
+    blank = average_effects(together, analyze_as_in_the_paper(together).largest, ["saliency", "examples"])
     assert blank[["effect", "se"]].isna().all(axis=None)
 
 

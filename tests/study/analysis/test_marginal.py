@@ -11,8 +11,9 @@ import statsmodels.api as sm
 from scipy.special import expit
 
 from core.errors import ForetellError
+from study.analysis.means.effects import average_effects
 from study.analysis.means.means import estimate_means
-from study.analysis.models import explained, marginal, mixed
+from study.analysis.models import explained, mixed
 from tests.study.analysis.simulated import TYPES, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant) + (1|category)"
@@ -56,20 +57,20 @@ def test_effects_without_variance_are_those_of_a_logit_model() -> None:
     assert model.random[0].sd < 1e-4
     plain = sm.Logit(same["correct"], sm.add_constant(same[["saliency", "x"]])).fit(disp=False)
     theirs = plain.get_margeff(dummy=True)
-    ours = marginal.average_effects(same, model, ["saliency"]).iloc[0]
+    ours = average_effects(same, model, ["saliency"]).iloc[0]
     assert ours["effect"] == pytest.approx(theirs.margeff[0], abs=1e-5)
     assert ours["se"] == pytest.approx(theirs.margeff_se[0], rel=1e-3)
 
 
 def test_effects_are_differences_of_predictions(frame: pd.DataFrame, model: mixed.MixedModel) -> None:
     cells = _cells(frame, model).set_index(["trial_type", "saliency"])["estimate"]
-    effects = marginal.average_effects(frame, model, ["saliency"], by="trial_type").set_index("trial_type")
+    effects = average_effects(frame, model, ["saliency"], by="trial_type").set_index("trial_type")
     for kind in TYPES:
         assert effects.loc[kind, "effect"] == pytest.approx(cells[kind, 1] - cells[kind, 0], abs=1e-12)
-    kinds = marginal.average_effects(frame, model, ["trial_type"])
+    kinds = average_effects(frame, model, ["trial_type"])
     assert list(kinds["value"]) == ["std_incorrect", "std_correct"]
     with pytest.raises(ForetellError, match="'examples' is no predictor"):
-        marginal.average_effects(frame, model, ["examples"])
+        average_effects(frame, model, ["examples"])
 
 
 def test_standard_errors_by_drawing_coefficients(frame: pd.DataFrame, model: mixed.MixedModel) -> None:
@@ -79,7 +80,7 @@ def test_standard_errors_by_drawing_coefficients(frame: pd.DataFrame, model: mix
     sd = math.hypot(*(r.sd for r in model.random))
     people = rng.normal(0, sd, 500)
     effects = [np.mean(expit(b[0] + b[3] + people) - expit(b[0] + people)) for b in drawn]
-    by_type = marginal.average_effects(frame, model, ["saliency"], by="trial_type").set_index("trial_type")
+    by_type = average_effects(frame, model, ["saliency"], by="trial_type").set_index("trial_type")
     assert by_type.loc["adv_incorrect", "se"] == pytest.approx(np.std(effects), rel=0.06)
 
 
