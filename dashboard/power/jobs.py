@@ -37,6 +37,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import format_condition
 from study.plan.config import StudyConfig
+from study.plan.covariates import check_trials
 from study.plan.equivalence import Bounds
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 from study.workspace import parallel
@@ -106,13 +107,14 @@ class PowerAnalysis:
         ------
         ForetellError
             The pilot does not determine it, the study of simulated participants is not built, the paper's accuracies
-            are of fewer options than the study's, the planned models have covariates, or a difference of levels is
-            to be equivalent in percentage points.
+            are of fewer options than the study's, the planned models have covariates and the source no trials, or a
+            difference of levels is to be equivalent in percentage points.
         """
-        if covariates := self.study.plan.covariates:
+        covariates = self.study.plan.covariates
+        if covariates and self.mixture is None:
             raise ForetellError(
-                f"Simulated studies have no covariates, and the planned models name {', '.join(covariates)}: take them "
-                "out of [analysis.models] in a copy of the study file, for the power of the other tests."
+                f"The planned models name {', '.join(covariates)}, which only the trials of a built study have: build "
+                "it and assume simulated participants, who respond to its trials."
             )
         if self.mixture is not None and self.slope_sds:
             raise ForetellError(
@@ -158,7 +160,8 @@ class PowerAnalysis:
         chosen, per_type = study.trials.categories, study.trials.per_type
         if self.mixture is not None:
             trials = bundle_named(home(), study.study.name).manifest.trials
-            return Theories(self.mixture, trials, conditions, study.task)
+            check_trials(study.plan.covariates, trials)
+            return Theories(self.mixture, trials, conditions, study.task, study.plan.covariates)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
             refuse_other_than_two(self.study)

@@ -20,6 +20,7 @@ from study.analysis.planned import nested
 from study.analysis.planned.contrasts import FACTORS
 from study.analysis.responses.outcome import choose_outcome
 from study.bundle import TRIAL_TYPES, Trial
+from study.plan.covariates import POSITION, TRIAL_COVARIATES
 from study.plan.simulated_participants import PARTICIPANT_SD, compute_expected_accuracy, sample_mixture
 from study.tasks.predict import TASK as PREDICT
 from study.tasks.scale import RatingScale, make_even_scale
@@ -168,13 +169,15 @@ class AdditiveTruth:
 class Theories:
     """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`).
 
-    ``task`` is what they are asked.
+    ``task`` is what they are asked, ``covariates`` what the planned models name of the trials
+    (`study.plan.covariates`).
     """
 
     mixture: Mapping[str, float]
     trials: Sequence[Trial]
     conditions: Sequence[str] = tuple(FACTORS)
     task: Task = PREDICT
+    covariates: Sequence[str] = ()
 
     @property
     def levels(self) -> RatingScale | None:
@@ -194,9 +197,26 @@ class Theories:
         ]
         seen = _assign((len(names), len(self.trials)), len(self.conditions))
         given = draw_responses(np.array(p), self.levels, rng)
+        return self._tabulate(given, seen, rng)
+
+    def _list_trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List category and type of each trial."""
         category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
-        kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
-        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
+        return category, np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
+
+    def _tabulate(self, given: NDArray[np.int64], seen: Conditions, rng: np.random.Generator) -> pd.DataFrame:
+        """Tabulate the responses, with the covariates in standard deviations as in the analysis."""
+        table = tabulate_responses(given, seen, self.conditions, *self._list_trials(), self.levels)
+        for name in self.covariates:
+            if name == POSITION:
+                values = table.groupby("participant", observed=True)["item"].transform(
+                    lambda own: rng.permutation(len(own))
+                )
+            else:
+                values = table["item"].cat.codes.map(dict(enumerate(map(TRIAL_COVARIATES[name].read, self.trials))))
+            numbers = values.astype(np.float64)
+            table[name] = (numbers - numbers.mean()) / numbers.std()
+        return table
 
     def tabulate_means(self) -> pd.DataFrame:
         """Average what the mixture implies over the trials of a type, by quadrature over participants."""

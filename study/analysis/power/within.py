@@ -94,8 +94,7 @@ class WithinTheories(Theories):
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """Simulate one study of so many participants, each in every condition."""
-        category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
-        kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
+        _, kind = self._list_trials()
         seen = draw_conditions(kind, len(self.conditions), per_condition, rng)
         shown = [ShownExplanations(*map(bool, FACTORS[name].values())) for name in self.conditions]
         crowd = sample_mixture(self.mixture, per_condition, rng)
@@ -103,8 +102,7 @@ class WithinTheories(Theories):
             [person.p_right(self.task, t, shown[c]) if c >= 0 else 0.0 for t, c in zip(self.trials, own, strict=True)]
             for person, own in zip(crowd, seen, strict=True)
         ]
-        given = draw_responses(np.array(p), self.levels, rng)
-        return tabulate_responses(given, seen, self.conditions, category, kind, self.levels)
+        return self._tabulate(draw_responses(np.array(p), self.levels, rng), seen, rng)
 
 
 def put_within(world: AdditiveTruth | Theories) -> WithinTruth | WithinTheories:

@@ -7,11 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
+from dashboard.power.jobs import PowerAnalysis
 from study.analysis.power.truths import TABLE_1, AdditiveTruth
+from study.plan import config
+from study.plan.preregistration import NESTED, AnalysisPlan
 from study.tasks.scale import make_even_scale
-from tests.dashboard.views.test_power import opened
+from tests.dashboard.views.test_power import DEMO, opened
 
 RATINGS = AdditiveTruth(TABLE_1, conditions=("none", "saliency"), categories=8, levels=make_even_scale(5))
 PAPER = "Folke et al. (2021), Table 1"
@@ -47,3 +52,12 @@ def test_a_pilot_with_another_scale_is_refused(workspace: Path) -> None:
     """Catches thresholds of seven levels for a study of five."""
     app = upload(opened(study="rating", sizes="4", effects="1"), replace(RATINGS, levels=make_even_scale(7)))
     assert "The pilot's responses are levels 1 to 7, and this study's are levels 1 to 5" in app.error[0].value
+
+
+def test_covariates_need_the_trials_of_a_built_study() -> None:
+    """Catches a plan with covariates whose models have no such column, and a refusal without the remedy."""
+    study = config.read(DEMO)
+    models = {name: f"{terms} + gain + (1 + gain || participant)" for name, terms in NESTED.items()}
+    planned = study.model_copy(update={"analysis": AnalysisPlan(models=models)})
+    with pytest.raises(ForetellError, match=r"name gain, which only the trials of a built study have: build it and"):
+        PowerAnalysis(planned, (4,)).truth()

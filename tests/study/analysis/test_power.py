@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -247,3 +249,24 @@ def test_curves_that_are_equal_are_drawn_side_by_side() -> None:
     assert min(np.diff(first)) > 0.3
     assert sum(first) / 4 == pytest.approx(10)
     assert [line.line.dash for line in drawn.data] == ["solid", "solid", "dash", "dash"]
+
+
+def test_simulated_studies_have_the_covariates_of_their_trials() -> None:
+    """Catches values of other trials, or not in standard deviations, and one order of trials for all.
+
+    Bayesian learners respond to the examples' gain where they see examples, so that their interaction is certain.
+    """
+    shown = list(trials().values())
+    plain = truths.Theories({"bayesian_learner": 1.0}, shown)
+    world = replace(plain, covariates=("gain", "position"))
+    frame = world.study(8, np.random.default_rng(3))
+    pd.testing.assert_frame_equal(frame.drop(columns=["gain", "position"]), plain.study(8, np.random.default_rng(3)))
+    raw = np.array([trial.teaching.gain for trial in shown], dtype=np.float64)[frame["item"].cat.codes]
+    np.testing.assert_allclose(frame["gain"], (raw - raw.mean()) / raw.std(ddof=1))
+    orders = frame.groupby("participant", observed=True)["position"].apply(lambda own: tuple(own.rank()))
+    assert {tuple(sorted(order)) for order in orders} == {tuple(range(1, len(shown) + 1))}
+    assert len(set(orders)) == len(orders)
+    models = {"without": "trial_type + examples + gain", "with": "trial_type + examples * gain"}
+    (test,), _, _ = outcomes.run_tests(frame, models, "chi_square")
+    assert test.p is not None
+    assert test.p < 1e-6

@@ -166,3 +166,10 @@ def test_slopes_stop_the_false_alarms_of_a_world_where_participants_differ() -> 
     slopes = nested.analyze(frame, random="(trial_type||participant) + (1|category)").tests[1]
     assert plain.df == slopes.df == 7
     assert slopes.chisq < 0.7 * plain.chisq
+
+
+def test_the_model_of_conditions_has_slopes_of_conditions_alone() -> None:
+    """Catches a covariate's slope that becomes one of the condition, which the model with placebos then has twice."""
+    planned = "(trial_type + gain || participant) + (saliency + gain:saliency || item)"
+    assert random_effects.by_condition(planned) == "(trial_type||participant) + (condition||item)"
+    assert random_effects.by_condition("(gain | participant)") == "(1|participant)"
