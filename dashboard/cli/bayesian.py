@@ -43,8 +43,8 @@ def read_options(
         return None
     if wrong := [option for option, is_given in others.items() if is_given]:
         raise ForetellError(
-            f"{wrong[0]} does not apply to a Bayesian fit, which is of a binomial model (logit or probit), with means "
-            "on the population scale and no correction: leave it out."
+            f"{wrong[0]} does not apply to a Bayesian fit, which is of a binomial (logit or probit) or gaussian model, "
+            "with means on the population scale and no correction: leave it out."
         )
     from study.analysis.bayes.priors import Priors
 
@@ -94,7 +94,7 @@ def estimate(
     Parameters
     ----------
     rows
-        formula, link and weights.
+        formula, family, link and weights.
     """
     from study.analysis.bayes import posterior, printing
     from study.analysis.bayes.means import estimate_means

@@ -57,7 +57,7 @@ def glmm(
         float | None,
         typer.Option(
             help="Bayes factors of contrasts for no difference: SD of the normal prior, on the link scale. With "
-            "--bayes: that of the prior of effects (default 1)."
+            "--bayes: that of the prior of effects (default 1; of a gaussian model in SDs of the response)."
         ),
     ] = None,
     effects: Annotated[
@@ -73,7 +73,9 @@ def glmm(
     ] = None,
     bayes: Annotated[
         bool,
-        typer.Option("--bayes", help="Draw from the posterior of a binomial model instead (requirements-bayes.txt)."),
+        typer.Option(
+            "--bayes", help="Draw from the posterior of a binomial or gaussian model instead (requirements-bayes.txt)."
+        ),
     ] = False,
     draws: Annotated[int | None, typer.Option(help="With --bayes: draws of each of the four chains.")] = None,
     seed: Annotated[int | None, typer.Option(help="With --bayes: random seed.")] = None,
@@ -107,7 +109,7 @@ def glmm(
         draws=draws,
         seed=seed,
         others={
-            "--family": family != "binomial",
+            "--family": family not in ("binomial", "gaussian"),
             "--reml": reml,
             "--agq": agq != 1,
             "--adjust": adjust != "holm",
@@ -129,7 +131,7 @@ def glmm(
     )
     asked = ContrastOptions(tuple(contrast or ["pairwise"]), adjust, scale, bounds, prior_sd)
     if sampling is not None:
-        rows = {"formula": formula, "link": link, "weights": weights}
+        rows = {"formula": formula, "family": family, "link": link, "weights": weights}
         lines, values = bayesian.estimate(frame, rows, means or [], asked.contrasts, bounds, sampling)
         _hand_over(lines, values, json_file)
         return

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from core.errors import ForetellError
 from core.types import Progress, silent
 from dashboard.notebook.display import escape
 from dashboard.notebook.posteriors import PrintedPosterior
@@ -187,12 +186,12 @@ class FittedModel:
     def bayes(
         self, *, prior_sd: float = 1.0, draws: int = 1000, seed: int = 0, progress: Progress = silent
     ) -> PrintedPosterior:
-        """Draw from the posterior of the same binomial model (`requirements-bayes.txt`).
+        """Draw from the posterior of the same binomial or Gaussian model (`requirements-bayes.txt`).
 
         Parameters
         ----------
         prior_sd
-            Standard deviation of the prior of effects, in log-odds.
+            Standard deviation of the prior of effects, in log-odds; of a Gaussian model in SDs of the response.
         draws
             Of each of the four chains.
         seed
@@ -206,11 +205,10 @@ class FittedModel:
             No proper prior, too few draws, another family, or NumPyro is not installed.
         """
         model = self.model
-        if model.family != "binomial":
-            raise ForetellError(f"Bayesian fits are of binomial models; this one is {model.family}.")
         made = posterior.fit(
             self.frame,
             model.formula,
+            family=model.family,
             link=model.link,
             weights=model.weights,
             priors=Priors(effect_sd=prior_sd),

@@ -186,8 +186,8 @@ effects times `--effects`: 0 is none at all, and one outside the bounds gives th
 ## Bayesian fits
 
 `glmm --bayes`, `analyze --bayes`, Results (Robustness) and `.bayes()` in notebooks draw from the posterior of the same
-logistic or probit model: formula, coding, dropped columns and random terms are those of the fit by maximum likelihood.
-A study has all random effects that were asked for, because priors keep those near 0 proper.
+logistic, probit or Gaussian model: formula, coding, dropped columns and random terms are those of the fit by maximum
+likelihood. A study has all random effects that were asked for, because priors keep those near 0 proper.
 
 | part | prior |
 |---|---|
@@ -195,6 +195,10 @@ A study has all random effects that were asked for, because priors keep those ne
 | each effect | normal (0, `prior_sd`), or (0, 1): of a column of 0 and 1, or of one SD of any other |
 | standard deviations of random effects | half-normal (1) |
 | correlations | LKJ (2) |
+| residual SD of a Gaussian model | half-normal (1) |
+
+Those of a Gaussian model are in standard deviations of the response, and that of its intercept is around the mean: in
+another unit the result is the same. Its differences are in the response's unit, and it takes no weights.
 
 ```toml
 [analysis]
@@ -218,8 +222,8 @@ least 400 effective draws in bulk and at the limits of intervals (Vehtari et al.
 **Checks.** "What the priors predict" compares the responses with draws from the priors; "responses drawn from the
 posterior" is the check of properties below, with parameters drawn as well. Posteriors are within four Monte Carlo
 errors of quadrature in two and three dimensions, and with flat priors and many responses within a fifth of a standard
-error of maximum likelihood (`tests/study/analysis/test_bayes.py`). Calibration in studies drawn from the priors is
-[measured](../benchmarks/README.md#bayesian-fits).
+error of maximum likelihood (`tests/study/analysis/test_bayes.py`, `tests/study/analysis/test_bayes_gaussian.py`).
+Calibration in studies drawn from the priors is [measured](../benchmarks/README.md#bayesian-fits).
 
 ## Robustness of a result
 

@@ -51,6 +51,19 @@ def test_the_command_prints_table_diagnosis_and_contrasts(file: Path, tmp_path: 
     assert means.table.loc[0, "points_low"] == pytest.approx(-made.means("x").table.loc[0, "points_high"])
 
 
+def test_a_gaussian_model_is_in_the_responses_unit(file: Path) -> None:
+    """Catches a family that is fitted as binomial, and a result without the prior of the residual."""
+    printed = run(file, "--bayes", "--family", "gaussian", "--means", "x", "--equivalence", "5", formula="hits ~ x")
+    assert "SD residual" in printed
+    assert "Priors (SDs of the response): " in printed
+    assert "half-normal (1) for the residual standard deviation." in printed
+    assert "within 5 in the response's unit." in printed
+    assert "percentage points" not in printed
+    made = fit_in_notebook(pd.read_csv(file), "hits ~ x", family="gaussian").bayes()
+    assert str(made).splitlines()[3].split() == printed.splitlines()[3].split()
+    assert made.table["parameter"].tolist() == ["(Intercept)", "x", "SD residual"]
+
+
 def test_a_fit_that_is_not_to_be_believed_gives_no_differences(file: Path, tmp_path: Path) -> None:
     """Catches differences of chains that hardly moved."""
     target = tmp_path / "made.json"
@@ -68,7 +81,7 @@ def test_a_fit_that_is_not_to_be_believed_gives_no_differences(file: Path, tmp_p
     [
         (["--bayes", "--prior-sd", "0"], r"prior SD of effects is 0, which is no proper prior"),
         (["--bayes", "--draws", "10"], r"10 draws of each chain are too few"),
-        (["--bayes", "--family", "gaussian"], r"--family does not apply to a Bayesian fit"),
+        (["--bayes", "--family", "poisson"], r"--family does not apply to a Bayesian fit"),
         (["--bayes", "--adjust", "mvt"], r"--adjust does not apply to a Bayesian fit"),
         (["--draws", "500"], r"--draws is an option of Bayesian fits: add --bayes"),
         (["--bayes", "--equivalence", "5"], r"--equivalence needs --means"),

@@ -29,6 +29,8 @@ BATCH = 2_000
 def predict(posterior: Posterior, cells: pd.DataFrame, formula: str) -> Floats:
     """Return (draws, k) probabilities of k rows, averaged over the random effects; missing where no row decides them.
 
+    Of a Gaussian model the means of the response, in which random effects average out.
+
     Parameters
     ----------
     cells, formula
@@ -37,6 +39,8 @@ def predict(posterior: Posterior, cells: pd.DataFrame, formula: str) -> Floats:
     model, text, (flat, covariances) = posterior.design.model, formula, posterior.draws.flatten()
     weights = model.design_with_dropped(cells, text)
     eta = flat @ weights[:, : flat.shape[1]].T + formulas.offset(cells, text)
+    if model.family == "gaussian":
+        return np.where(estimability.has_value(weights, model), eta, np.nan)
     columns, variance = formulas.slopes(model.recode(cells), text), np.zeros_like(eta)
     for block, covariance in zip(model.blocks, covariances, strict=True):
         z = np.column_stack([columns[term] for term in block.terms])

@@ -18,11 +18,12 @@ from study.analysis.models.records import Coefficient, Floats, MixedModel, Rando
 
 INTERCEPT = "(Intercept)"
 LINKS = ("logit", "probit")
+FAMILIES = ("binomial", "gaussian")
 
 
 @dataclass(frozen=True)
 class Design:
-    """A binomial mixed model and its rows.
+    """A binomial or Gaussian mixed model and its rows.
 
     Attributes
     ----------
@@ -31,13 +32,16 @@ class Design:
     columns
         (n, p) fixed effects, as named by the model's coefficients.
     successes, responses
-        (n,) counts of each row.
+        (n,) counts of each row; of a Gaussian model the response, and 1.
     offset
         (n,) added to the linear predictor.
     blocks
         The random terms, in the model's order.
     messages
         How words were coded, and which columns were left out.
+    location, unit
+        Mean and standard deviation of a Gaussian response without its offset, in which its priors are; else 0 and 1.
+        The mean is 0 without an intercept.
     """
 
     model: MixedModel
@@ -49,12 +53,18 @@ class Design:
     messages: tuple[str, ...] = ()
     centre: Floats = field(init=False)
     scale: Floats = field(init=False)
+    location: float = field(init=False, default=0.0)
+    unit: float = field(init=False, default=1.0)
 
     def __post_init__(self) -> None:
         has_intercept = INTERCEPT in self.terms
         centre = self.columns.mean(axis=0) * has_intercept
         object.__setattr__(self, "centre", np.where(self.is_intercept, 0.0, centre))
         object.__setattr__(self, "scale", find_scales(self.columns))
+        if self.model.family == "gaussian":
+            rest = self.successes - self.offset
+            object.__setattr__(self, "location", float(rest.mean()) * has_intercept)
+            object.__setattr__(self, "unit", float(rest.std()))
 
     @property
     def terms(self) -> list[str]:
@@ -72,17 +82,24 @@ class Design:
         return ((self.columns - self.centre) / self.scale)[:, ~self.is_intercept]
 
 
-def build(frame: pd.DataFrame, formula: str, *, link: str | None = None, weights: str | None = None) -> Design:
+def build(
+    frame: pd.DataFrame,
+    formula: str,
+    *,
+    family: str = "binomial",
+    link: str | None = None,
+    weights: str | None = None,
+) -> Design:
     """Build the design of a formula.
 
     Raises
     ------
     ForetellError
-        As of `study.analysis.models.preparation.prepare`; an unknown link; a grouping with a single level.
+        As of `study.analysis.models.preparation.prepare`; another family, an unknown link, or weights of a Gaussian
+        model; a response that never varies; a grouping with a single level.
     """
-    if link not in (None, *LINKS):
-        raise ForetellError(f"A Bayesian fit has the link {' or '.join(LINKS)}, not {link!r}.")
-    data, text, coded = prepare(frame, formula, "binomial", weights)
+    _check(family, link, weights)
+    data, text, coded = prepare(frame, formula, family, weights)
     columns, names = glmm.model_matrix(data, formulas.extract_fixed_effects(text))
     columns = np.asarray(columns, dtype=np.float64)
     kept = estimability.find_independent_columns(columns)
@@ -106,10 +123,22 @@ def build(frame: pd.DataFrame, formula: str, *, link: str | None = None, weights
         blocks=tuple(random),
         link=link,
         weights=weights,
+        family=family,
     )
-    counts, responses = coding.read_response(data, text, weights)
+    counts, responses = coding.read_response(data, text, weights, family)
+    if family == "gaussian" and not np.ptp(counts):
+        raise ForetellError(f"The response of {formula!r} never varies, so that there is nothing to explain.")
     said = (*coded, *sentences.describe_aliased_columns(tuple(dropped), equal))
     return Design(model, columns[:, kept], counts, responses, formulas.offset(data, text), blocks, said)
+
+
+def _check(family: str, link: str | None, weights: str | None) -> None:
+    if family not in FAMILIES:
+        raise ForetellError(f"Bayesian fits are of {' or '.join(FAMILIES)} models, not of the family {family!r}.")
+    if family == "binomial" and link not in (None, *LINKS):
+        raise ForetellError(f"A Bayesian fit has the link {' or '.join(LINKS)}, not {link!r}.")
+    if family == "gaussian" and (link, weights) != (None, None):
+        raise ForetellError("A Bayesian fit of a gaussian model has no other link and no weights: leave them out.")
 
 
 def _list_blocks(data: pd.DataFrame, formula: str) -> tuple[list[Block], list[RandomBlock]]:

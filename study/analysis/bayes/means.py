@@ -15,17 +15,25 @@ from study.analysis.means.request import PAIRWISE, MeansRequest, list_contrasts,
 from study.analysis.models.records import Floats
 from study.plan.equivalence import Bounds
 
+NOTE = "Accuracies are averaged over the random effects"
+LINEAR_NOTE = "Means of the response, where every random effect is 0"
+LINEAR = {"points": "estimate", "points_low": "low", "points_high": "high"}
+"""Names of the differences of a Gaussian model, which are no percentage points."""
+
 
 @dataclass(frozen=True)
 class PosteriorMeans:
-    """Accuracies averaged over the random effects.
+    """Accuracies averaged over the random effects; of a Gaussian model, means of the response.
 
     Attributes
     ----------
     means
-        The factors' levels, accuracy (posterior mean), low, high (equal-tailed 95%).
+        The factors' levels, accuracy, or mean (of the posterior), low, high (equal-tailed 95%).
     contrasts
-        The levels after the bar, contrast, and the columns of `study.analysis.bayes.contrasts.summarise`.
+        The levels after the bar, contrast, and the columns of `study.analysis.bayes.contrasts.summarise`; of a Gaussian
+        model estimate, low and high in place of points.
+    unit
+        Of the differences.
     notes
         Sentences on what the numbers are.
     """
@@ -34,6 +42,7 @@ class PosteriorMeans:
     means: pd.DataFrame
     contrasts: pd.DataFrame
     notes: tuple[str, ...]
+    unit: str = "percentage points"
 
 
 def estimate_means(
@@ -59,14 +68,18 @@ def estimate_means(
     chance = predict(posterior, grid.cells, grid.formula)
     drawn = np.column_stack([chance[:, rows].mean(axis=1) for rows in wanted])
     low, high = np.quantile(drawn, (LOW, HIGH), axis=0)
-    means = pd.DataFrame(cells).assign(accuracy=drawn.mean(axis=0), low=low, high=high)
-    parts = [_compare(drawn, cells, request, within, contrasts, bounds) for within in grid.combine(request.by)]
-    notes = ["Accuracies are averaged over the random effects; intervals are equal-tailed."]
+    is_linear = posterior.design.model.family == "gaussian"
+    name, scaled = ("mean", drawn) if is_linear else ("accuracy", 100 * drawn)
+    means = pd.DataFrame(cells).assign(**{name: drawn.mean(axis=0)}, low=low, high=high)
+    parts = [_compare(scaled, cells, request, within, contrasts, bounds) for within in grid.combine(request.by)]
+    made = pd.concat(parts, ignore_index=True).rename(columns=LINEAR if is_linear else {})
+    notes = [f"{LINEAR_NOTE if is_linear else NOTE}; intervals are equal-tailed."]
     if averaged := find_averaged(grid, request):
         notes.append(f"Averaged with equal weights over the levels of {', '.join(averaged)}.")
     if grid.means:
         notes.append(f"Held at the mean: {', '.join(f'{name} = {value:.4g}' for name, value in grid.means.items())}.")
-    return PosteriorMeans(request, means, pd.concat(parts, ignore_index=True), tuple(notes))
+    unit = "in the response's unit" if is_linear else PosteriorMeans.unit
+    return PosteriorMeans(request, means, made, tuple(notes), unit)
 
 
 def _compare(
@@ -83,4 +96,4 @@ def _compare(
     levels = {name: [value] * len(names) for name, value in within.items()}
     used = weights[:, None, :] != 0
     points = np.where(used, weights[:, None, :] * drawn[None, :, places], 0.0).sum(axis=2).T
-    return pd.DataFrame({**levels, "contrast": names}).join(summarise(100 * points, bounds))
+    return pd.DataFrame({**levels, "contrast": names}).join(summarise(points, bounds))

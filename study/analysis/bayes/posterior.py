@@ -16,6 +16,7 @@ from study.analysis.bayes.design import Design
 from study.analysis.bayes.diagnostics import Diagnostics
 from study.analysis.bayes.priors import Priors
 from study.analysis.bayes.sampler import ParameterDraws, SamplerSettings
+from study.analysis.models.marginal import get_link
 from study.analysis.models.records import Coefficient, Floats, MixedModel, RandomEffect
 
 LOW, HIGH = 0.025, 0.975
@@ -78,14 +79,22 @@ class Posterior:
         )
         blocks = tuple(replace(block, covariance=values.mean(axis=0)) for block, values in pairs)
         covariance = np.atleast_2d(np.cov(flat.T))
-        return replace(shape, coefficients=coefficients, random=random, blocks=blocks, covariance=covariance)
+        residual = self.draws.residual
+        return replace(
+            shape,
+            coefficients=coefficients,
+            random=random,
+            blocks=blocks,
+            covariance=covariance,
+            dispersion=shape.dispersion if residual is None else float(np.mean(residual**2)),
+        )
 
     @property
     def describe_priors(self) -> str:
         """The priors in words."""
         blocks = self.design.blocks
         return self.priors.describe(
-            link=self.design.model.link or "logit",
+            link=get_link(self.design.model),
             correlated=any(block.width > 1 for block in blocks),
             random=bool(blocks),
         )
@@ -101,24 +110,28 @@ class Posterior:
                 for j in range(i):
                     name = f"correlation {block.group} {block.terms[j]} and {block.terms[i]}"
                     yield name, values[..., i, j] / (sds[..., i] * sds[..., j])
+        if self.draws.residual is not None:
+            yield "SD residual", self.draws.residual
 
 
 def fit(
     frame: pd.DataFrame,
     formula: str,
     *,
+    family: str = "binomial",
     link: str | None = None,
     weights: str | None = None,
     priors: Priors | None = None,
     settings: SamplerSettings | None = None,
     progress: Progress = silent,
 ) -> Posterior:
-    """Draw from the posterior of a binomial mixed model; after divergences once more, with smaller steps.
+    """Draw from the posterior of a mixed model; after divergences once more, with smaller steps.
 
     Parameters
     ----------
-    frame, formula, link, weights
-        As of `study.analysis.models.mixed.fit`, with logit or probit link: a term means the same.
+    frame, formula, family, link, weights
+        As of `study.analysis.models.mixed.fit`, binomial with logit or probit link, or Gaussian without weights: a term
+        means the same.
     priors, settings
         The default ones if None.
     progress
@@ -131,7 +144,7 @@ def fit(
     """
     sampler.import_numpyro()
     priors, settings = priors or Priors(), settings or SamplerSettings()
-    made = designs.build(frame, formula, link=link, weights=weights)
+    made = designs.build(frame, formula, family=family, link=link, weights=weights)
     draws = sampler.sample(made, priors, settings, progress)
     if draws.divergences and settings.acceptance < sampler.CAREFUL:
         settings = replace(settings, acceptance=sampler.CAREFUL)

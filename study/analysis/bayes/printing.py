@@ -39,7 +39,7 @@ def write_means(made: PosteriorMeans, bounds: Bounds | None = None) -> list[str]
     """Write means, contrasts and notes as lines."""
     explained = ["P(above 0): posterior probability that the difference is positive."]
     if bounds is not None:
-        explained.append(f"P(within): that it is within {write_bounds(bounds)} percentage points.")
+        explained.append(f"P(within): that it is within {write_bounds(bounds)} {made.unit}.")
     return [
         f"Means of {made.request}",
         *write_table(made.means),

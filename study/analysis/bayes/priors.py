@@ -14,24 +14,28 @@ NAMES = {
     "intercept_sd": "prior SD of the intercept",
     "random_sd": "prior scale of random effects' standard deviations",
     "correlation": "LKJ parameter of correlations",
+    "residual_sd": "prior scale of the residual standard deviation",
 }
 
 
 @dataclass(frozen=True)
 class Priors:
-    """Weakly informative priors on the link scale (log-odds).
+    """Weakly informative priors on the link scale (log-odds), of a Gaussian model in SDs of the response.
 
     Attributes
     ----------
     effect_sd
         Of each effect, normal around 0: of one unit of a column of 0 and 1, of one standard deviation of any other.
     intercept_sd
-        Normal around 0, where every predictor is at its mean over the rows. 1.5 is nearly flat as a probability.
+        Normal around 0, where every predictor is at its mean over the rows. 1.5 is nearly flat as a probability. Of a
+        Gaussian model around the mean response.
     random_sd
         Scale of the half-normal prior of each standard deviation of random effects.
     correlation
         Parameter of the LKJ prior of their correlations (Lewandowski, Kurowicka & Joe, 2009): 1 is uniform, more
         prefers small ones.
+    residual_sd
+        Scale of the half-normal prior of a Gaussian model's residual standard deviation.
 
     Raises
     ------
@@ -43,6 +47,7 @@ class Priors:
     intercept_sd: float = PlannedPriors().intercept_sd
     random_sd: float = PlannedPriors().random_sd
     correlation: float = PlannedPriors().correlation
+    residual_sd: float = 1.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -60,14 +65,18 @@ class Priors:
         return cls(**own, **plan.priors.model_dump())
 
     def describe(self, *, link: str = "logit", correlated: bool = False, random: bool = True) -> str:
-        """Say what the priors are."""
-        unit = "log-odds" if link == "logit" else f"{link} scale"
+        """Say what the priors are; with the link ``"identity"`` those of a Gaussian model."""
+        is_linear = link == "identity"
+        unit = {"logit": "log-odds", "identity": "SDs of the response"}.get(link, f"{link} scale")
+        around = ", around the mean response" if is_linear else ""
         parts = [
-            f"normal (0, {self.intercept_sd:g}) for the intercept at the predictors' means",
+            f"normal (0, {self.intercept_sd:g}) for the intercept at the predictors' means{around}",
             f"normal (0, {self.effect_sd:g}) for each effect",
         ]
         if random:
             parts.append(f"half-normal ({self.random_sd:g}) for the standard deviations of random effects")
         if correlated:
             parts.append(f"LKJ ({self.correlation:g}) for their correlations")
+        if is_linear:
+            parts.append(f"half-normal ({self.residual_sd:g}) for the residual standard deviation")
         return f"Priors ({unit}): {', '.join(parts)}."

@@ -87,12 +87,15 @@ class ParameterDraws:
         (c, d) minus the log posterior density, up to a constant.
     divergences
         Iterations after warm-up in which the sampler lost its path.
+    residual
+        (c, d) residual standard deviation of a Gaussian model.
     """
 
     coefficients: Floats
     covariances: Sequence[Floats]
     energy: Floats
     divergences: int = 0
+    residual: Floats | None = None
 
     def flatten(self) -> tuple[Floats, list[Floats]]:
         """Return (c * d, p) coefficients and (c * d, q, q) covariances, the chains one after another."""
@@ -187,6 +190,7 @@ def _list_sites(design: Design) -> list[str]:
     kept = ["intercept"] if design.is_intercept.any() else []
     kept += ["effects"] if design.effects.shape[1] else []
     kept += ["signed_sds"] if design.blocks else []
+    kept += ["residual_sd"] if design.model.family == "gaussian" else []
     return kept + [f"correlation{k}" for k, block in enumerate(design.blocks) if block.width > 1]
 
 
@@ -197,11 +201,11 @@ def _list_dense(design: Design) -> list[tuple[str, ...]] | bool:
 
 
 def _list_arrays(design: Design) -> dict[str, Any]:
-    """List what the likelihood reads; the random columns in the units of their priors."""
+    """List what the likelihood reads; random columns and a Gaussian response in the units of their priors."""
     arrays: dict[str, Any] = {
         "effects": design.effects,
-        "offset": design.offset,
-        "successes": design.successes,
+        "offset": design.offset / design.unit,
+        "successes": (design.successes - design.location) / design.unit,
         "responses": design.responses,
     }
     for k, block in enumerate(design.blocks):
@@ -218,7 +222,7 @@ def _make_model(design: Design, priors: Priors) -> Any:
     widths = [block.width for block in design.blocks]
     sizes = [block.size for block in design.blocks]
     has_intercept, p = bool(design.is_intercept.any()), design.effects.shape[1]
-    log_likelihood = _make_likelihood(design.model.link)
+    is_linear, log_likelihood = design.model.family == "gaussian", _make_likelihood(design.model.link)
 
     def normal(name: str, sd: float, size: int) -> Any:
         return numpyro.sample(name, dist.Normal(0.0, sd).expand([size]).to_event(1))
@@ -239,7 +243,11 @@ def _make_model(design: Design, priors: Priors) -> Any:
                 u = u * sds[first : first + width]
                 eta = eta + jnp.sum(jnp.asarray(data[f"values{k}"]) * u[data[f"codes{k}"]], axis=1)
                 at, first = at + sizes[k], first + width
-        numpyro.factor("likelihood", jnp.sum(log_likelihood(eta, data["successes"], data["responses"])))
+        if is_linear:
+            residual = dist.Normal(eta, numpyro.sample("residual_sd", dist.HalfNormal(priors.residual_sd)))
+            numpyro.factor("likelihood", jnp.sum(residual.log_prob(data["successes"])))
+        else:
+            numpyro.factor("likelihood", jnp.sum(log_likelihood(eta, data["successes"], data["responses"])))
 
     return model
 
@@ -256,17 +264,18 @@ def _make_likelihood(link: str | None) -> Any:
 
 def _in_units(design: Design, drawn: Mapping[str, Floats]) -> ParameterDraws:
     """Return draws in the units of the columns: effects per unit, the intercept where every predictor is 0."""
-    shape = drawn["energy"].shape
+    shape, unit = drawn["energy"].shape, design.unit
     coefficients = np.zeros((*shape, len(design.terms)))
     if "effects" in drawn:
-        coefficients[..., ~design.is_intercept] = drawn["effects"] / design.scale[~design.is_intercept]
+        coefficients[..., ~design.is_intercept] = unit * drawn["effects"] / design.scale[~design.is_intercept]
     if "intercept" in drawn:
         moved = coefficients @ design.centre
-        coefficients[..., design.is_intercept] = (drawn["intercept"] - moved)[..., None]
+        coefficients[..., design.is_intercept] = (design.location + unit * drawn["intercept"] - moved)[..., None]
     covariances, first = [], 0
     for k, block in enumerate(design.blocks):
-        sds = drawn["signed_sds"][..., first : first + block.width] / find_scales(block.values)
+        sds = unit * drawn["signed_sds"][..., first : first + block.width] / find_scales(block.values)
         factor = drawn.get(f"correlation{k}", np.ones((*shape, 1, 1))) * sds[..., :, None]
         covariances.append(factor @ np.swapaxes(factor, -1, -2))
         first += block.width
-    return ParameterDraws(coefficients, covariances, drawn["energy"], int(np.sum(drawn["diverging"])))
+    residual = unit * drawn["residual_sd"] if "residual_sd" in drawn else None
+    return ParameterDraws(coefficients, covariances, drawn["energy"], int(np.sum(drawn["diverging"])), residual)
