@@ -196,11 +196,9 @@ def by_condition(random: str) -> str:
 def _by_condition(term: RandomTerm) -> str:
     kept: dict[str, None] = {}
     for piece in _pieces(term.columns):
-        named = piece.split(":")
-        if set(named) <= set(PREDICTORS):  # the model of conditions has no covariates
-            kept[":".join(dict.fromkeys("trial_type" if name == "trial_type" else "condition" for name in named))] = (
-                None
-            )
+        names = dict.fromkeys("trial_type" if name == "trial_type" else "condition" for name in piece.split(":"))
+        if set(piece.split(":")) <= set(PREDICTORS):  # the model of conditions has no covariates
+            kept[":".join(names)] = None
     columns = [] if term.has_intercept else ["0"]
     return f"({' + '.join([*columns, *kept]) or '1'}{'|' if term.correlated else '||'}{term.group})"
 

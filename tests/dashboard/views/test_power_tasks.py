@@ -57,7 +57,7 @@ def test_a_pilot_with_another_scale_is_refused(workspace: Path) -> None:
 def test_covariates_need_the_trials_of_a_built_study() -> None:
     """Catches a plan with covariates whose models have no such column, and a refusal without the remedy."""
     study = config.read(DEMO)
-    models = {name: f"{terms} + gain + (1 + gain || participant)" for name, terms in NESTED.items()}
+    models = {name: f"{terms} + gain + (1 + gain || participant) + (1 | category)" for name, terms in NESTED.items()}
     planned = study.model_copy(update={"analysis": AnalysisPlan(models=models)})
     with pytest.raises(ForetellError, match=r"name gain, which only the trials of a built study have: build it and"):
         PowerAnalysis(planned, (4,)).truth()
