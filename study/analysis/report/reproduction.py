@@ -15,7 +15,7 @@ from study.analysis.models import formula as formulas
 from study.analysis.models.records import MixedModel
 from study.analysis.planned import placebos
 from study.analysis.planned.analysis import PlannedAnalysis, list_contrasts
-from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_types
+from study.analysis.planned.contrasts import FACTORS, Contrast, list_averaged_types, list_trial_types
 from study.analysis.planned.nested import NestedAnalysis
 from study.analysis.responses.outcome import LEVEL, find_outcome
 from study.analysis.responses.reading import Responses
@@ -41,6 +41,14 @@ class Cell(NamedTuple):
     weight: float
 
 
+class RandomInR(NamedTuple):
+    """Random effects for R: their text, the factors and levels of each slope's column, and the columns by slope."""
+
+    text: str
+    columns: dict[str, list[tuple[str, str]]]
+    stand_in: dict[str, str]
+
+
 class ContrastedModel(NamedTuple):
     """A model of which a report has contrasts, as the scripts write it.
 
@@ -48,8 +56,6 @@ class ContrastedModel(NamedTuple):
     ----------
     fixed
         Its fixed effects, without a tilde.
-    random
-        Its random effects, for R.
     factors
         Columns that tell its cells apart.
     contrasts
@@ -58,18 +64,10 @@ class ContrastedModel(NamedTuple):
 
     formula: str
     fixed: str
-    random: str
+    random: RandomInR
     factors: list[str]
     cells: list[Cell]
     contrasts: dict[int, str]
-
-
-class RandomInR(NamedTuple):
-    """Random effects for R: their text, the factors and levels of each slope's column, and the columns by slope."""
-
-    text: str
-    columns: dict[str, list[tuple[str, str]]]
-    stand_in: dict[str, str]
 
 
 def describe(
@@ -96,14 +94,8 @@ def describe(
     """
     model = analysis.largest
     wanted = list_contrasts(plan.plan) if plan is not None else placebos.list_all_default_contrasts(data)
-    random = write_random(data.frame, analysis.random)
-    contrasted = [describe_contrasts(model, [one for one in wanted if not placebos.is_separate(one)], table, random)]
-    slopes = [random]
-    if condition_model is not None:
-        coded, _ = placebos.code_conditions(data)
-        slopes.append(write_random(coded, formulas.random(condition_model.formula), "condition_slope"))
-        outside = [one for one in wanted if placebos.is_separate(one)]
-        contrasted.append(describe_contrasts(condition_model, outside, table, slopes[-1]))
+    contrasted = list_contrasted_models(analysis, data, wanted, table, condition_model)
+    random = contrasted[0].random
     outcome = find_outcome(data.frame)
     bounds, prior_sd = (plan.plan.equivalence, plan.plan.prior_sd) if plan is not None else (None, None)
     values: dict[str, Any] = {
@@ -116,11 +108,11 @@ def describe(
         "text_columns": [name for name in COLUMNS[:5] if name in data.frame],
         "factorial": list(FACTORS),
         "conditions": [] if condition_model is None else list(condition_model.levels["condition"]),
-        "trial_types": list(model.levels.get("trial_type", data.frame["trial_type"].cat.categories)),
+        "trial_types": list_trial_types(data.every),
         "models": {name: _write_fixed(one) for name, one in analysis.models.items()},
         "formulas": {name: one.formula for name, one in analysis.models.items()},
         "random": random.text,
-        "columns": {name: parts for one in slopes for name, parts in one.columns.items()},
+        "columns": {name: parts for one in contrasted for name, parts in one.random.columns.items()},
         "terms": [c.term for c in model.coefficients],
         "deviations": [(effect.group, random.stand_in.get(effect.term, effect.term)) for effect in model.random],
         "tests": [(test.smaller, test.larger) for test in analysis.tests],
@@ -143,6 +135,24 @@ def tabulate_rows(data: Responses) -> pd.DataFrame:
     return every[[name for name in (*COLUMNS, LEVEL.column, *COVARIATES) if name in every]].assign(participant=numbers)
 
 
+def list_contrasted_models(
+    analysis: NestedAnalysis,
+    data: Responses,
+    wanted: Sequence[Contrast],
+    table: pd.DataFrame,
+    condition_model: MixedModel | None,
+) -> list[ContrastedModel]:
+    """List the largest model, then that of contrasts with conditions outside the two factors, if any."""
+    inside, outside = ([one for one in wanted if placebos.is_separate(one) == side] for side in (False, True))
+    random = write_random(data.frame, analysis.random)
+    made = [describe_contrasts(analysis.largest, inside, table, random)]
+    if condition_model is not None:
+        effects = formulas.random(condition_model.formula)
+        random = write_random(placebos.code_conditions(data)[0], effects, "condition_slope")
+        made.append(describe_contrasts(condition_model, outside, table, random))
+    return made
+
+
 def describe_contrasts(
     model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame, random: RandomInR
 ) -> ContrastedModel:
@@ -150,7 +160,7 @@ def describe_contrasts(
     fixed = _write_fixed(model)
     factors = [name for name in _FACTORS if name in formulas.columns(pd.DataFrame(columns=_FACTORS), fixed)]
     cells = list_cells(model, wanted, table)
-    return ContrastedModel(model.formula, fixed, random.text, factors, cells, _write_contrasts(cells, factors))
+    return ContrastedModel(model.formula, fixed, random, factors, cells, _write_contrasts(cells, factors))
 
 
 def list_cells(model: MixedModel, wanted: Sequence[Contrast], table: pd.DataFrame) -> list[Cell]:
