@@ -208,13 +208,23 @@ MEANS = (
     Setting(
         "analysis.means.adjust",
         "Correction of the contrasts",
-        "holm; tukey: of all pairs; mvt: max-t, intervals that hold together; none.",
+        "Within each type of trial, or whatever is after the bar.",
+        names={
+            "holm": "Holm",
+            "tukey": "Tukey (of all pairs)",
+            "mvt": "Max-t (intervals that hold together)",
+            "none": "None",
+        },
     ),
     Setting(
         "analysis.means.scale",
         "Scale of the means",
-        "population: accuracy, or mean level, averaged over the random effects; response: where these are 0; link: "
-        "log-odds.",
+        "Accuracy, or the mean level of ratings; or log-odds.",
+        names={
+            "population": "Averaged over the random effects",
+            "response": "Where the random effects are 0",
+            "link": "Log-odds",
+        },
     ),
 )
 PRIORS = (

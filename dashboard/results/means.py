@@ -34,6 +34,8 @@ SCALES: Mapping[bool, Mapping[str, Scale]] = {
     },
 }
 """By whether responses are right or wrong."""
+SHOWN: numbers.Words = dict.fromkeys(("saliency", "examples"), lambda shown: "yes" if shown else "no")
+"""Whether an explanation was shown."""
 CORRECTIONS: Mapping[str, Adjustment] = {
     "Holm": "holm",
     "Tukey": "tukey",
@@ -81,7 +83,7 @@ def _draw(made: EstimatedMeans, name: str = "means", coverage: str = "95%", *, i
     are_shares = is_scored and made.scale != "link"
     shares = frozenset({"estimate", "se", "low", "high"} if are_shares else ())
     means, contrasts = list_tables(made)
-    numbers.table(means, name, IN_WORDS, shares=shares, coverage=coverage)
+    numbers.table(means, name, {**IN_WORDS, **SHOWN}, shares=shares, coverage=coverage)
     if len(contrasts):
         words = {"trial_type": IN_WORDS["trial_type"]}
         numbers.table(contrasts, f"{name}_contrasts", words, shares=shares, coverage=coverage)
