@@ -80,7 +80,9 @@ def measure(
                 name: int(held.get(name, 0) + hit) for name, hit in hits.items()
             }
             print(json.dumps(counts[key]), file=sys.stderr, flush=True)  # print partial results of a long run
-    return {"counts": list(counts.values()), "rows": [row for c in counts.values() for row in summarise(c)]}
+    order = list(WORLDS)
+    ordered = sorted(counts.values(), key=lambda c: (order.index(c["world"]), c["participants"], c["categories"]))
+    return {"counts": ordered, "rows": [row for one in ordered for row in summarise(one)]}
 
 
 def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, ...]) -> dict[str, bool]:

@@ -484,7 +484,11 @@ def _state_excess(record: dict[str, Any]) -> list[str]:
         and row["studies"] >= FEW_STUDIES
         and "power" not in row["world"]
     ]
-    over = [f"{row['world']} ({row['rejected']:.1%})" for row in rows if row["low"] > ALPHA]
+    over = [
+        f"{row['world']}, {row['participants']} participants ({row['rejected']:.1%})"
+        for row in rows
+        if row["low"] > ALPHA
+    ]
     if not over:
         return []
     return [f"Over the nominal 5%, beyond chance: {'; '.join(over)}. Ten categories are few for their slopes.\n"]
