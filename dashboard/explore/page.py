@@ -1,4 +1,7 @@
-"""Explore: the predictions of a classifier, and which parts of an image they depend on."""
+"""Explore: the predictions of a classifier, and which parts of an image they depend on.
+
+Views of whole sets are imported when they are opened: the first heatmap does not wait for them.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,13 @@ from core.concepts.prototypes import has_prototypes
 from core.names import upper_first
 from core.network.classifier import Classifier
 from dashboard.explore import notes, parameters, picker, source
-from dashboard.explore.debugging import jobs as work
-from dashboard.explore.debugging import view as debugging
 from dashboard.explore.drawer import place_controls
 from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import counterfactual, grid, intervention, prototypes, region, single
 from dashboard.explore.images import ClassifiedImage
-from dashboard.explore.layers import choice
-from dashboard.explore.layers import view as layers
 from dashboard.explore.methods import list_methods
 from dashboard.explore.study_link import show_study_link
 from dashboard.explore.uncertainty import view as uncertainty
-from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
 from dashboard.shared.cards import show_card
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
@@ -235,6 +233,9 @@ def _columns() -> str:
 
 def _show_debugging() -> None:
     """Draw where the network errs on a whole set; a click opens the heatmap of an image."""
+    from dashboard.explore.debugging import jobs as work
+    from dashboard.explore.debugging import view as debugging
+
     part = debugging.choose_part()
     controls = place_controls()
     with controls.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -288,6 +289,8 @@ def _choose_image_set(model: str) -> str | None:
 
 def _show_units(results: DeltaGenerator) -> None:
     """Draw what activates a unit: synthesised images, and the images of a set that drive it most."""
+    from dashboard.explore.units import view as units
+
     model = _classifier()
     classifier = cache.load_classifier(model)
     unit = units.choose_unit(classifier)
@@ -302,6 +305,9 @@ def _show_units(results: DeltaGenerator) -> None:
 
 def _show_layers(results: DeltaGenerator) -> None:
     """Draw what the layers represent, and how near the decision boundaries are."""
+    from dashboard.explore.layers import choice
+    from dashboard.explore.layers import view as layers
+
     model = _classifier()
     classifier = cache.load_classifier(model)
     question = choice.choose_question()
