@@ -2,7 +2,7 @@
 
 Otherwise the first visitor of Results would wait half a second to a second. A server that only participants use never
 imports them. The imports begin when the server has been idle: before, they would take their processor time from the
-page that somebody has just opened, and the first heatmap would come a second later. By then no other thread imports
+page that has just been opened, and the first heatmap would come a second later. By then no other thread imports
 either: two threads that import modules of one circle can meet half-initialised ones.
 """
 

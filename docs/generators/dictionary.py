@@ -55,7 +55,7 @@ RESULTS = """\
 |---|---|
 | `models.json` | the models and their likelihood-ratio tests, as below |
 | `manuscript.docx`, `manuscript.md` | a draft of method and results in APA style with references, in Word with tables |
-| `table1.csv`, `table1.tex` | Table 1: coefficients of the largest model with 95% Wald intervals |
+| `table1.csv`, `table1.tex` | Table 1: coefficients of the largest model with 95% Wald intervals, and z or t with df |
 | `contrasts.tex`, `models.tex`, `random_effects.tex` | the tables of these names, for LaTeX with booktabs |
 | `random_effects.csv` | standard deviations of the largest model's random effects, with the number of levels |
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models with AIC and BIC |
@@ -73,7 +73,8 @@ RESULTS = """\
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
 
-- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`, and `limit` where the estimate is infinite),
+- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`, and `limit` where the estimate is infinite; `t`
+  and `df` in place of `z` where slopes were planned),
   `random` (a list of `group`, `sd`, for a slope also `term`), `correlations` of random effects where there are any,
   `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where they cannot be
   estimated ([separation](decisions/0007-separation.md)).

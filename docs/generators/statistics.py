@@ -93,8 +93,8 @@ nu / m, which restricted maximum likelihood (REML; Patterson & Thompson, 1971,
 much REML would enlarge the error of the tested effects, on average: by about 1.1 with 40 participants and ten
 categories. Contrasts are not changed: with Holm's correction over nine they keep their alpha without it.
 
-Models planned without slopes have chi-square and normal tests, as in the paper. So are Table 1 and profile
-intervals in any case. Interim analyses compare the normal value of the contrast's p with their bound.
+Models planned without slopes have chi-square and normal tests, as in the paper. Profile intervals are
+chi-square in any case. Interim analyses compare the normal value of the contrast's p with their bound.
 """
 
 LINEAR = """\

@@ -79,7 +79,7 @@ def find_df(model: MixedModel, combinations: Floats) -> Floats:
 
     Infinite (z) of models with random intercepts only; of linear models the fewest of any coefficient, to be careful.
     """
-    known = [c.df for c in model.coefficients if c.df is not None]
+    known = [] if model.parts else [c.df for c in model.coefficients if c.df is not None]
     return np.full(len(combinations), min(known)) if known else compute_df(model.parts, combinations)
 
 

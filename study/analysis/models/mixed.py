@@ -85,8 +85,8 @@ def fit(
     near
         Random effects of a similar fit, from which the search starts where there are slopes.
     has_df
-        Whether tests of a model fitted by Laplace have Satterthwaite's degrees of freedom; if None, where it has
-        random slopes: with intercepts alone they are z, as in lme4.
+        Whether tests of a model fitted by Laplace have Satterthwaite's degrees of freedom. If None, contrasts have
+        them where the model has random slopes, and coefficients are tested by z, as in lme4.
 
     Raises
     ------
@@ -108,7 +108,8 @@ def fit(
     said = (*coded, *model.messages, *convergence.check_convergence(data, as_fitted))
     wanted = formulas.has_slopes(text) if has_df is None else has_df
     parts = split_variance(data, as_fitted) if wanted else ()
-    return replace(model, formula=formula, messages=said, parts=parts)
+    made = replace(model, formula=formula, messages=said, parts=parts)
+    return _test_by_t(made) if has_df else made
 
 
 def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart, ...]:
@@ -119,6 +120,16 @@ def split_variance(frame: pd.DataFrame, model: MixedModel) -> tuple[VariancePart
     if model.family == ordinal.FAMILY:
         return ordinal.split_variance(likelihood, parameters)
     return denominators.split_variance(likelihood, likelihood.at(parameters))
+
+
+def _test_by_t(model: MixedModel) -> MixedModel:
+    """Return the model with degrees of freedom of its coefficients; those without a standard error have none."""
+    df = denominators.compute_df(model.parts, np.eye(len(model.coefficients)))
+    tested = [
+        c if c.se is None else raw_fits.make_coefficient(c.term, c.estimate, c.se, float(own))
+        for c, own in zip(model.coefficients, df, strict=True)
+    ]
+    return replace(model, coefficients=tuple(tested))
 
 
 def _order_random_terms(model: MixedModel, formula: str) -> MixedModel:

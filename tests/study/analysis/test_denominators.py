@@ -12,6 +12,7 @@ from study.analysis.models.laplace import Block
 from study.analysis.models.records import VariancePart
 from study.analysis.planned import contrasts, nested
 from study.analysis.power.outcomes import run_tests
+from study.analysis.report import model_table
 from study.plan.preregistration import NESTED, RANDOM
 from tests.study.analysis.simulated import TYPES, slopes, study, study_with_images
 
@@ -109,8 +110,14 @@ def test_a_default_that_is_reduced_to_intercepts_keeps_its_degrees_of_freedom() 
     assert contrasts.table(analysis.largest)["df"].notna().all()
     power, _, _ = run_tests(frame, fixed, "corrected")
     assert [one.p for one in power] == pytest.approx([one.p for one in analysis.tests], rel=1e-3)
+    table = model_table.table(analysis.largest)
+    assert list(table)[5:8] == ["t", "df", "p"]
+    np.testing.assert_allclose(table["p"], 2 * t(table["df"]).sf(abs(table["estimate"] / table["se"])))
+    np.testing.assert_allclose(table["high"] - table["estimate"], t(table["df"]).ppf(0.975) * table["se"])
+    assert " & $t$ & df & $p$ " in model_table.latex(analysis.largest)
     paper = nested.analyze(frame, fixed=NESTED, tests="chi_square")
     assert contrasts.table(paper.largest)["df"].isna().all()
+    assert list(model_table.table(paper.largest))[5:7] == ["z", "p"]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_every_section_has_headings_in_words_and_files_with_names(app: AppTest, 
     assert seen["models"] == [
         "Model", "Parameters", "Log-likelihood", "AIC", "BIC", "χ²", "df", "Denominator df", "F", "p", "p (Holm)",
     ]  # fmt: skip
-    assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "z", "p", "Stars", "Odds ratio"]
+    assert seen["table1"] == ["Term", "Estimate", "SE", "95% CI from", "to", "t", "df", "p", "Stars", "Odds ratio"]
     assert read_first_row(downloads["models.csv"]) == [
         "model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "df2", "f", "p", "p_holm",
     ]  # fmt: skip
