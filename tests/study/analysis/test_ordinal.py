@@ -23,6 +23,7 @@ from study.analysis.models import denominators, intervals, laplace, mixed, propo
 from study.analysis.models.densities import CumulativeLogit
 from study.analysis.models.records import MixedModel
 
+MEAN_LEVELS = Path(__file__).parent / "oracles" / "mean_levels.json"
 ORACLES = {case["name"]: case for case in json.loads((Path(__file__).parent / "oracles" / "ordinal.json").read_text())}
 
 
@@ -274,12 +275,13 @@ def test_the_command_prints_odds_ratios_thresholds_and_random_effects(tmp_path: 
     assert values["odds_ratios"][0]["odds_ratio"] == pytest.approx(np.exp(3.0630), rel=1e-3)
     assert [one["term"] for one in values["thresholds"]] == ["1|2", "2|3", "3|4", "4|5"]
     assert "Proportional odds were not checked, because the fixed effects are not factors with all their" in printed
-    refused = CliRunner().invoke(build_app(), [*command, "--effects", "temp"])
-    assert isinstance(refused.exception, ForetellError)
-    assert "predicts each level and no single probability" in str(refused.exception)
+    printed = CliRunner().invoke(build_app(), [*command, "--effects", "temp", "--scale", "response"]).output
+    assert "Average marginal effects on the mean level, where every random effect is 0" in printed
+    (case,) = [one for one in json.loads(MEAN_LEVELS.read_text()) if (one["name"], one["asked"]) == ("wine", "~ temp")]
+    assert f"{case['difference']:.4f}" in printed  # emmeans: the design is balanced
 
 
-@pytest.mark.parametrize("case", json.loads((Path(__file__).parent / "oracles" / "mean_levels.json").read_text()))
+@pytest.mark.parametrize("case", json.loads(MEAN_LEVELS.read_text()))
 def test_mean_levels_are_those_of_emmeans(case: dict[str, Any]) -> None:
     """Catches errors without the covariance of the thresholds. Oracle: emmeans of clmm (``oracles/mean_levels.R``)."""
     frame, asked = load(case["name"]), case["asked"].removeprefix("~ ")
