@@ -196,10 +196,11 @@ def main() -> None:
     st.html(DOOR)
     popovers.follow_keyboard()
     st.logo(str(ICON), size="large")
-    warming.begin(PAGES["results"].module)
+    warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
     guide = st.Page(assist, title="Help", url_path="help", visibility="hidden")
     st.navigation([home, *linked.values(), guide], position="top").run()
+    warming.finish()
 
 
 def _linked_page(name: str, page: Page) -> StreamlitPage:
