@@ -43,7 +43,7 @@ def fit(study: AnalysedStudy) -> Posterior:
 
 
 def fit_conditions(study: AnalysedStudy) -> Posterior:
-    """Fit trial type by condition to the responses in all conditions, as of `study.analysis.planned.placebos.table`.
+    """Fit trial type by condition to the responses in all conditions, as of `study.analysis.planned.placebos.fit`.
 
     Raises
     ------
