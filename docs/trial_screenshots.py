@@ -39,8 +39,9 @@ def make_study(home: Path, template: str) -> str:
     path = copy_study(path_of(template), home, f"{template}-small")
     draft = StudyDraft.read(path)
     draft.remove("check")
-    draft.set("trials.categories", 2)
     draft.set("trials.practice", 0)
+    if draft.get("units") is MISSING:
+        draft.set("trials.categories", 2)
     if draft.get("blocks") is not MISSING:
         draft.set("blocks", {"training": 2, "test": 1})
     draft.save(path)

@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from core.errors import ForetellError
-from study.facts import HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts
+from study.facts import HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts, UnitFacts
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -48,10 +48,14 @@ StudyName = Annotated[str, AfterValidator(_study_name)]
 
 LETTERS = "abcdefghi"
 """The options that a trial may have: as many as there are keys from 1 to 9."""
-TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
+TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct", "unit"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
-_LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right")
-TYPE_LABELS: dict[str, str] = dict(zip(TRIAL_TYPES, _LABELS, strict=True))
+"""Of trials about a prediction of the AI."""
+OF_UNITS: tuple[TrialType, ...] = ("unit",)
+"""Of trials about a unit of the network."""
+EVERY_TYPE: tuple[TrialType, ...] = (*TRIAL_TYPES, *OF_UNITS)
+_LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right", "Units")
+TYPE_LABELS: dict[str, str] = dict(zip(EVERY_TYPE, _LABELS, strict=True))
 """In words, the same on all pages; the paper's are adversarial incorrect, standard incorrect and standard correct."""
 
 
@@ -99,7 +103,9 @@ class TrialAssets(Record):
     """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which.
 
     ``by_condition`` holds what only one condition shows, under its name ("placebos" in the JSON, as the first of them
-    were). Where a study has none it is not written, and does not change the hash of an older study.
+    were). Where a study has none it is not written, and does not change the hash of an older study. Of a unit,
+    ``target`` and ``target_map`` are its references, those that activate it least and most, and ``examples`` the two
+    images to choose from.
     """
 
     target: str
@@ -144,6 +150,9 @@ class Trial(Record):
     more options. ``relevance`` is the share of the heatmap's evidence on the object where an object mask exists, else
     None; ``stratum`` (`doubt` in the JSON) that of a study that spreads its targets over a measure of their images
     (`study.building.measures`); ``region`` that of the heatmap, where responses are places.
+
+    Of a trial about a ``unit``, ``options`` are the sides of two images, ``target`` the side of the one that activates
+    the unit more, and ``truth`` is empty: nothing is predicted.
     """
 
     id: str
@@ -152,7 +161,7 @@ class Trial(Record):
     alternative: str
     truth: str
     options: Annotated[tuple[str, ...], Field(min_length=2, max_length=len(LETTERS))]
-    ai_probability: float
+    ai_probability: float | None = Field(default=None, exclude_if=lambda probability: probability is None)
     source: str
     assets: TrialAssets
     teaching: TeachingFacts
@@ -165,11 +174,17 @@ class Trial(Record):
         exclude_if=lambda stratum: stratum is None,
     )
     region: RegionFacts | None = Field(default=None, exclude_if=lambda region: region is None)
+    unit: UnitFacts | None = Field(default=None, exclude_if=lambda unit: unit is None)
 
     @property
     def ai_choice(self) -> str:
         """The option that the AI chose, by its letter."""
         return LETTERS[self.options.index(self.target)]
+
+    @property
+    def category(self) -> str:
+        """What trials are grouped by in the models: the AI's prediction, or the unit."""
+        return self.target if self.unit is None else self.unit.name
 
 
 class Manifest(Record):

@@ -91,3 +91,23 @@ class RegionFacts(Facts):
     evidence: str
     area: float | None = None
     on_object: str | None = None
+
+
+class UnitFacts(Facts):
+    """The unit of a trial that asks about one: a channel of a layer, and what it makes of the images shown.
+
+    ``activations`` are those of the left and of the right image, means over all places; ``gap`` is their difference
+    in standard deviations over the images that the references come from; ``least`` and ``most`` are the references.
+    """
+
+    layer: str
+    channel: int
+    activations: tuple[Number, Number]
+    gap: Number
+    least: tuple[str, ...]
+    most: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The unit as commands name it: ``LAYER:CHANNEL``."""
+        return f"{self.layer}:{self.channel}"

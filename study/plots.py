@@ -21,6 +21,7 @@ TYPE_STYLES = {
     "adv_incorrect": ("#D55E00", "diamond"),
     "std_incorrect": ("#E69F00", "square"),
     "std_correct": ("#0072B2", "circle"),
+    "unit": ("#0072B2", "circle"),
 }
 """Colour and mark of each trial type, the same in every figure."""
 GRID = "rgba(127,127,127,.25)"

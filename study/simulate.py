@@ -128,7 +128,8 @@ def _respond(
         learned = ShownExplanations(known.shows_heatmaps, known.shows_examples)
         p = person.p_test(known.task, known.trial, learned, known.place.seen)
     else:
-        shown = ShownExplanations(known.shows_heatmaps, bool(list_samples(state["trial"])))
+        has_examples = bool(state["trial"]["map"] if known.task.of_units else list_samples(state["trial"]))
+        shown = ShownExplanations(known.shows_heatmaps, has_examples)
         p = person.p_step(known.task, known.trial, shown, known.first_right)
     drawn, sure = rng.random(), abs(2 * p - 1)
     place = draw_place(known, drawn < p, rng)

@@ -12,8 +12,9 @@ from dashboard.design.editor import Editor, change
 from dashboard.design.fields import NARROWEST, WIDEST, follow, show, show_faults
 from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
+from dashboard.design.tasks import asks_units
 from dashboard.shared import cache
-from study.building.splitting import ROLES
+from study.building.splitting import ROLES, Role
 from study.workspace.workspace import home
 
 ROLE_HELP = {
@@ -21,6 +22,8 @@ ROLE_HELP = {
     "standard": "Standard images: targets that the network classifies correctly, and others that it gets wrong.",
     "adversarial": "Adversarial images: targets that the network gets wrong with confidence.",
 }
+OF_UNITS: tuple[Role, ...] = ("pool", "standard")
+"""The sets of a study about units."""
 ONE, THREE = "One image set, divided into three", "Three image sets"
 OTHER = "Another folder"
 
@@ -33,7 +36,10 @@ def show_sources(editor: Editor) -> None:
     with grid.container():
         show(editor, RESIZE)
     st.header("Images", anchor=False)
-    if _choose_way(editor) == ONE:
+    if asks_units(editor):
+        for role in OF_UNITS:
+            _choose_role(editor, role)
+    elif _choose_way(editor) == ONE:
         splitting.show_split(editor)
     else:
         for role in ROLES:

@@ -12,6 +12,7 @@ from dashboard.design import build_check, file, manage, network, new_study, part
 from dashboard.design.editor import ERROR, Editor, find_study, find_unsaved, list_own
 from dashboard.design.fields import follow, show_all
 from dashboard.design.settings import ADVANCED, STUDY
+from dashboard.design.tasks import offer_tasks
 from dashboard.shared import links
 from dashboard.shared.keys import NEW_STUDY as NEW
 from dashboard.shared.messages import escape_markdown, show_errors
@@ -117,7 +118,7 @@ def _problems(editor: Editor) -> None:
 
 
 def _study(editor: Editor) -> None:
-    show_all(editor, STUDY, 2)
+    show_all(editor, [offer_tasks(editor, one) if one.place == "study.task" else one for one in STUDY], 2)
     network.show_sources(editor)
     with st.expander("Advanced"):
         show_all(editor, ADVANCED, 2)

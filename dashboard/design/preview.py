@@ -16,6 +16,7 @@ from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
 from study.building.check import StudyCheck
 from study.building.preview import TrialPreview, preview_trial
+from study.bundle import Trial
 from study.conditions import CONDITIONS, format_condition
 from study.participation.screens import lay_out_trial
 from study.plan.texts import complete_texts
@@ -69,6 +70,22 @@ def _make_task(editor: Editor, number: int, checked: StudyCheck) -> Task:
     return Task(digest("preview", str(path), content, str(number)), work, lambda: seconds)
 
 
+def describe_trial(trial: Trial, worded: WordedTask) -> str:
+    """Say what the AI makes of a trial, and what of it participants do not see."""
+    if trial.unit is not None:
+        left, right = trial.unit.activations
+        return (
+            f"Unit {escape_markdown(trial.unit.name)}: its activation is {left:.3g} for the image on the left and "
+            f"{right:.3g} for that on the right. Participants do not see this."
+        )
+    task = worded.task
+    unseen = "the heatmap" if task.place else "the true class" if task.shows_label else "this"
+    return (
+        f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
+        f"{escape_markdown(trial.truth)}. Participants do not see {unseen}."
+    )
+
+
 def draw_preview(preview: TrialPreview) -> None:
     """Draw a trial as the participants of each condition see it."""
     config, trial = preview.config, preview.trial
@@ -80,11 +97,7 @@ def draw_preview(preview: TrialPreview) -> None:
         config.task,
     )
     worded = WordedTask(config.task, texts)
-    st.caption(
-        f"The AI predicts {escape_markdown(trial.target)} ({trial.ai_probability:.0%}); the true class is "
-        f"{escape_markdown(trial.truth)}. Participants do not see "
-        f"{'the heatmap' if config.task.place else 'the true class' if config.task.shows_label else 'this'}."
-    )
+    st.caption(describe_trial(trial, worded))
     if config.task.steps > 1:
         st.caption(
             "First they see the image and the two names alone; what follows is shown after their first response."

@@ -12,6 +12,7 @@ from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule, rule_of
 from dashboard.design.settings import HEATMAPS, LEARNER, TEACHING, WITHIN
+from dashboard.design.tasks import asks_units, list_conditions
 from dashboard.explore.parameters import HIDDEN
 from dashboard.shared.messages import escape_markdown
 from study.conditions import CONDITIONS, format_condition
@@ -22,6 +23,8 @@ PARAMETERS = "saliency.parameters"
 def show_stimuli(editor: Editor) -> None:
     """Draw the conditions, and the settings of heatmaps and examples."""
     _choose_conditions(editor)
+    if asks_units(editor):
+        return
     st.header("Heatmaps", anchor=False)
     _choose_method(editor)
     show_all(editor, HEATMAPS, 2)
@@ -49,7 +52,7 @@ def _choose_conditions(editor: Editor) -> None:
 
     st.multiselect(
         "Conditions",
-        list(dict.fromkeys([*CONDITIONS, *value])),
+        list(dict.fromkeys([*list_conditions(editor), *value])),
         format_func=format_condition,
         key=key,
         on_change=write,
@@ -58,7 +61,7 @@ def _choose_conditions(editor: Editor) -> None:
     show_faults(editor, "conditions")
     show(editor, WITHIN)
     with st.expander("What participants see in each condition"):
-        for name in CONDITIONS:
+        for name in list_conditions(editor):
             st.markdown(f"**{format_condition(name)}**: {escape_markdown(CONDITIONS.describe(name))}")
 
 

@@ -13,6 +13,8 @@ from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import Rule
 from dashboard.design.settings import BLOCKS, STRATA, TRIALS
+from dashboard.design.tasks import asks_units
+from dashboard.design.units import show_units
 from study.building.check import StudyCheck
 from study.bundle import TRIAL_TYPES
 from study.plan.draft import MISSING
@@ -27,7 +29,10 @@ def show_trials(editor: Editor) -> None:
     """Draw the trials, what they show and what the images allow, next to a trial as the settings make it now."""
     settings, trial = side_by_side("trial", (5, 4))
     with settings:
-        _show_numbers(editor)
+        if asks_units(editor):
+            show_units(editor)
+        else:
+            _show_numbers(editor)
         stimuli.show_stimuli(editor)
         if editor.config is not None:
             st.header("What these images allow", anchor=False)

@@ -116,14 +116,15 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     trial = given[numbers.index(chosen)]
     kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
-    shown = "AI: the option that the AI predicts." if "label" not in trial.screen else "Correct: the right option."
+    is_ai = "label" not in trial.screen and trial.trial.unit is None
+    shown = "AI: the option that the AI predicts." if is_ai else "Correct: the right option."
     st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
     bundle, screen = _bundle_of(replay), trial.screen
     draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
 
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
-    mark = "Correct" if "label" in trial.screen else "AI"
+    mark = "Correct" if "label" in trial.screen or trial.trial.unit is not None else "AI"
     badges = {name: ["Requested" if trial.phase == "catch" else mark] for name in trial.right}
     badges.setdefault(str(trial.choice), []).append("Chosen")
     return badges

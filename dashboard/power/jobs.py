@@ -19,6 +19,7 @@ from dashboard.power.refusals import (
     refuse_other_than_two,
     refuse_points,
     refuse_separate,
+    refuse_units,
 )
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
@@ -121,6 +122,7 @@ class PowerAnalysis:
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
+        refuse_units(self.study)
         refuse_blocks(self.study)
         refuse_points(self.study, self.other_bounds)
         world = self._make_truth()

@@ -29,6 +29,16 @@ def refuse_blocks(study: StudyConfig) -> None:
         )
 
 
+def refuse_units(study: StudyConfig) -> None:
+    """Refuse a study about units, whose trials have no types."""
+    if study.task.of_units:
+        raise ForetellError(
+            f"Power simulates trials in which the AI is right or wrong, and the task {study.study.task!r} asks about "
+            "units. For its sample size, see how precise a first study of simulated participants is: build, simulate "
+            "and analyze."
+        )
+
+
 def refuse_separate(study: StudyConfig, simulated: Sequence[str]) -> None:
     """Refuse a study within participants with conditions that are not simulated: they have a part of the trials."""
     if left := [name for name in study.conditions if name not in simulated]:

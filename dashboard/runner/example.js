@@ -12,8 +12,7 @@ export async function annotate(figure, screen, study, complain) {
   await Promise.all(every.map((sha256) => load(study, sha256, complain, "wait")));
   const picture = (sha256) => make("img", { src: pictureUrl(study, sha256), alt: "" });
   const part = (name) => figure.querySelector(`[data-part="${name}"]`);
-  part("picture").replaceChildren(picture(target));
-  part("map").replaceChildren(...(map ? [picture(map)] : []));
+  for (const [name, image] of Object.entries({ picture: target, map })) part(name).replaceChildren(...(image ? [picture(image)] : []));
   for (const [side, { name }] of Object.entries({ left, right })) {
     part(`${side}-samples`).replaceChildren(...samples[side].map(picture));
     part(`${side}-samples`).hidden = !samples[side].length;
@@ -21,6 +20,6 @@ export async function annotate(figure, screen, study, complain) {
   }
   if (options) part("names").replaceChildren(...options.map(({ name }, i) => make("span", { className: "mini-option" }, make("kbd", { textContent: i + 1 }), ` ${name}`)));
   part("label").textContent = label?.text ?? "";
-  const given = { map, label, samples: samples.left.length };
+  const given = { picture: target, map, label, samples: samples.left.length };
   for (const element of figure.querySelectorAll("[data-needs]")) element.hidden = !given[element.dataset.needs];
 }

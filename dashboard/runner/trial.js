@@ -131,8 +131,7 @@ function listen(trial, keys, log, stop) {
 // The digit that a key types, or that is printed on it: AZERTY types digits with Shift only.
 export const digitOf = ({ key, code }) => Number(key) || Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]);
 
-// The side of a key: by what it types, or by its place where the layout types no Latin letters (Cyrillic, Greek, Hebrew, an
-// input method). A layout that types Latin letters is taken at its word.
+// The side of a key: by what it types, or by its place where the layout types no Latin letters (as Cyrillic or Hebrew).
 function sideOf({ key, code }, keys) {
   const latin = /^[\x20-\x7e]$/.test(key);
   return ["left", "right"].find((side) => keys[side] === key.toLowerCase() || (!latin && code === `Key${keys[side].toUpperCase()}`));

@@ -13,6 +13,7 @@ from study.analysis.words.headings import format_headings
 from study.bundle import TYPE_LABELS, Bundle, Trial
 from study.conditions import CONDITIONS, format_condition
 from study.conditions.condition import Condition
+from study.facts import UnitFacts
 
 PER_PAGE = 6
 ALL = "All"
@@ -59,11 +60,10 @@ def _choose_condition(conditions: tuple[str, ...]) -> Condition | None:
 
 
 def _trial(bundle: Bundle, trial: Trial, condition: Condition | None) -> None:
-    right = trial.truth == trial.target
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
-        st.badge("AI right" if right else f"AI wrong, true class: {trial.truth}", color="green" if right else "orange")
-    if condition is None:
+    _show_question(trial)
+    if trial.unit is not None:
+        _show_unit(bundle, trial, trial.unit)
+    elif condition is None:
         _show_images(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
         with st.expander("Examples"):
             _examples(bundle, trial)
@@ -75,9 +75,36 @@ def _trial(bundle: Bundle, trial: Trial, condition: Condition | None) -> None:
             st.warning(escape_markdown(warning))
 
 
-def _show_images(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
+def _show_question(trial: Trial) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if trial.unit is not None:
+            st.markdown(f"Unit **{escape_markdown(trial.unit.name)}**", width="content")
+            st.badge(f"More active: the image on the {trial.target}", color="blue")
+            return
+        right = trial.truth == trial.target
+        st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
+        st.badge("AI right" if right else f"AI wrong, true class: {trial.truth}", color="green" if right else "orange")
+
+
+def _show_unit(bundle: Bundle, trial: Trial, unit: UnitFacts) -> None:
+    """Show the references of a unit, and beneath them the two images with their activations."""
+    shown = [
+        (trial.assets.target, "References: least active"),
+        (trial.assets.target_map, "References: most active"),
+        *(
+            (example.image, f"{example.category.capitalize()}: activation {activation:.3g}")
+            for example, activation in zip(trial.assets.examples, unit.activations, strict=True)
+        ),
+    ]
+    for pair in (shown[:2], shown[2:]):
+        for place, (name, said) in zip(st.columns(2, wrap=False), pair, strict=True):
+            place.image(str(bundle.asset(name)), caption=said, width="stretch", alt=said)
+
+
+def _show_images(bundle: Bundle, plain: str | None, covered: str | None, caption: str) -> None:
     target, mapped = st.columns(2, wrap=False)
-    target.image(str(bundle.asset(plain)), caption="Image", width="stretch", alt="Image")
+    if plain is not None:
+        target.image(str(bundle.asset(plain)), caption="Image", width="stretch", alt="Image")
     if covered is not None:
         mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch", alt=caption)
 
@@ -108,11 +135,13 @@ def _examples(bundle: Bundle, trial: Trial) -> None:
 
 def list_facts(trial: Trial) -> list[tuple[str, str]]:
     """List the facts of a trial."""
-    teaching, saliency = trial.teaching, trial.saliency
+    teaching, saliency, unit = trial.teaching, trial.saliency, trial.unit
     facts: list[tuple[str, Any, str]] = [
         ("Trial", f"{trial.id}, {TYPE_LABELS[trial.trial_type]}", ""),
-        ("True class", trial.truth, ""),
-        ("Prediction", f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Unit", None if unit is None else unit.name, ""),
+        ("Difference in activation (SDs)", None if unit is None else unit.gap, ".2f"),
+        ("True class", trial.truth or None, ""),
+        ("Prediction", None if unit else f"{trial.target} ({trial.ai_probability:.1%})", ""),
         ("Uncertainty", _format_uncertainty(trial), ""),
         ("Learner's P after the examples", teaching.p_learner, ".3f"),
         ("Learner's P before", teaching.p_prior, ".3f"),

@@ -40,6 +40,9 @@ def page() -> None:
 def _show_study(study: Study, place: DeltaGenerator) -> None:
     """Draw the lesson of a trial, chosen in ``place``; of a study that is not built, how to build it."""
     trial = None
+    if study.bundle is not None and study.bundle.manifest.trials[0].unit is not None:
+        st.info("This study asks about units of the network. It has no examples that teach a prediction.")
+        return
     if study.bundle is not None:
         with place:
             trial = lesson.choose_trial(study.bundle)

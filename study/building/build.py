@@ -15,15 +15,11 @@ from pydantic import ValidationError
 from core.errors import ForetellError
 from core.network.device import describe_arithmetic, one_thread
 from core.network.geometry import Geometry
-from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from study.analysis.planned import means
-from study.building.averaged import AVERAGED, AveragedAccuracy, compare
-from study.building.check import find_shortage
-from study.building.design import ROLE_OF_TYPE, SetPredictions
+from study.building.design import ROLE_OF_TYPE
 from study.building.differences import ARITHMETIC, differences
-from study.building.plan import PlannedTrial, TrialPlan, make_planner, refuse_uncovered
-from study.building.stimuli import StimulusStudio
+from study.building.makers import TrialMaker, make_trial_maker
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.methods import describe_missing_method
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
@@ -59,39 +55,33 @@ def build(path: Path, home: Path, progress: Progress = silent, *, device: str | 
 @one_thread()
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
     means.check(sources.config.analysis.means)
-    planner = make_planner(sources, cache, progress)
-    material, plan = planner.material, planner.plan(progress)
-    if shortage := find_shortage(plan, sources.config):
-        raise ForetellError(shortage)
-    refuse_uncovered(sources, plan)
-    studio = StimulusStudio(sources, material, folder / "assets", cache)
-    units = folder / "units"
+    assets, units = folder / "assets", folder / "units"
+    maker = make_trial_maker(sources, assets, cache, progress)
     made = gather_results(
-        [*plan.trials, *plan.practice],
+        [*maker.trials, *maker.practice],
         lambda planned: units / f"{planned.id}.json",
-        lambda planned: _load_trial(studio, units / f"{planned.id}.json"),
-        lambda planned, beat: _make_trial(studio, planned, units / f"{planned.id}.json", beat),
+        lambda planned: _load_trial(assets, units / f"{planned.id}.json"),
+        lambda planned, beat: _make_trial(maker, planned, units / f"{planned.id}.json", beat),
         progress,
-        "explaining trials",
+        "making trials" if sources.config.task.of_units else "explaining trials",
     )
-    check_trials(sources.config.plan.covariates, made[: len(plan.trials)])
-    averaged = compare(planner.prior, material.pool.features, material.pool.truth, sources.config.study.seed)
-    manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior, averaged)
+    check_trials(sources.config.plan.covariates, made[: len(maker.trials)])
+    manifest = _manifest(sources, maker, made, assets)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)
 
 
-def _load_trial(studio: StimulusStudio, path: Path) -> Trial | None:
+def _load_trial(assets: Path, path: Path) -> Trial | None:
     """Load a finished trial from disk, if its assets are all there and whole."""
     try:
         trial = Trial.model_validate_json(path.read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
-    return trial if all(_whole(studio.assets / f"{name}.webp") for name in trial.assets.every) else None
+    return trial if all(_whole(assets / f"{name}.webp") for name in trial.assets.every) else None
 
 
-def _make_trial(studio: StimulusStudio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
-    trial = studio.make(planned, progress)
+def _make_trial(maker: TrialMaker, planned: Any, path: Path, progress: Progress) -> Trial:
+    trial = maker.make(planned, progress)
     write_whole(path, trial.model_dump_json().encode())
     return trial
 
@@ -105,18 +95,9 @@ def _whole(path: Path) -> bool:
     return False
 
 
-def _manifest(
-    sources: Sources,
-    plan: TrialPlan,
-    made: list[Trial],
-    material: SetPredictions,
-    folder: Path,
-    prior: KroneckerPrior,
-    averaged: AveragedAccuracy | None,
-) -> Manifest:
+def _manifest(sources: Sources, maker: TrialMaker, made: list[Trial], folder: Path) -> Manifest:
     config, classifier = sources.config, sources.classifier
     assets = sorted({name for trial in made for name in trial.assets.every})
-    accuracy = {role: float(f"{material.of(role).correct.mean():.6g}") for role in ("standard", "adversarial")}
     manifest = Manifest(
         format=FORMAT,
         name=config.study.name,
@@ -130,26 +111,21 @@ def _manifest(
             config.saliency.parameters,
             config.task,
         ),
-        classifier={
-            "name": classifier.name,
-            "fingerprint": classifier.fingerprint,
-            "accuracy": accuracy,
-            "prior": _prior_facts(sources, prior),
-        },
+        classifier={"name": classifier.name, "fingerprint": classifier.fingerprint, **maker.describe()},
         sets={
             role: {"name": s.name, "digest": s.digest, "images": len(s), "skipped": len(s.skipped)}
-            | ({"near_duplicates": plan.repeats} if role == "pool" else {})
+            | ({"near_duplicates": maker.repeats} if role == "pool" else {})
             for role, s in sources.sets.items()
         },
         environment={
             **_describe_environment(sources.base),
             ARITHMETIC: describe_arithmetic(classifier.device),
             DRAWING: MEASURED,
-            **({AVERAGED: averaged.text} if averaged else {}),
+            **maker.compare(),
         },
-        trials=tuple(made[: len(plan.trials)]),
-        practice=tuple(made[len(plan.trials) :]),
-        dropped=plan.dropped,
+        trials=tuple(made[: len(maker.trials)]),
+        practice=tuple(made[len(maker.trials) :]),
+        dropped=maker.omissions,
         assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
     )
     return manifest.model_copy(update={"study_hash": manifest.compute_hash()})
@@ -164,21 +140,6 @@ def _describe_environment(base: Path) -> dict[str, str]:
         "code": code_digest(),
         "base": str(base),
         **{package: version(package) for package in packages},
-    }
-
-
-def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
-    """Describe the learner's prior, with the damping it has; ``file`` is None where it was estimated from the pool."""
-    features, classes = (float(f"{condition:.2g}") for condition in prior.conditions)
-    stored, file = sources.prior, None
-    if stored is not None:
-        file = {"digest": stored.digest} | {key: stored.provenance[key] for key in ("set", "tau", "damping")}
-    damping = float(f"{prior.damping:.6g}")
-    return {
-        "images": prior.images,
-        "damping": damping,
-        "conditions": {"features": features, "classes": classes},
-        "file": file,
     }
 
 

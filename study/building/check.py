@@ -28,6 +28,8 @@ from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
+from study.building.units import UnitMaker, count_unread
+from study.bundle import OF_UNITS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
 from study.plan import orders
@@ -36,6 +38,8 @@ from study.plan.config import StudyConfig
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
 MOST_NAMES = 5
+PREVIEWS = "previews"
+"""The folder of the workspace's cache for images that no study has."""
 LONG = "There are images for every category. Whether examples can be found for every trial is not checked yet."
 
 
@@ -114,18 +118,21 @@ def check(
     """
     sources = open_sources(path, device)
     sets = tuple(_set_line(role, images, sources.classifier) for role, images in sources.sets.items())
-    unmatched = tuple(_list_unmatched_sets(sources))
+    unmatched = () if sources.config.task.of_units else tuple(_list_unmatched_sets(sources))
     if unmatched:
         return StudyCheck(sets, (), unmatched, None)
     postponed = _postpone_predictions(sources, home / "cache", patience_s)
     if postponed:
         return StudyCheck(sets, (), (), None, postponed=postponed)
+    if sources.config.task.of_units:
+        return _check_units(sources, home / "cache", progress, sets)
     return _check_plan(sources, home / "cache", progress, sets, workers, patience_s)
 
 
 def _postpone_predictions(sources: Sources, cache: Path, patience_s: float) -> str:
     """Say how long the network takes to predict the images, if it is longer than ``patience_s``."""
-    missing = count_unpredicted(sources, cache) if patience_s < math.inf else 0
+    count = count_unread if sources.config.task.of_units else count_unpredicted
+    missing = count(sources, cache) if patience_s < math.inf else 0
     seconds = missing * pace(sources.classifier).forward_s if missing else 0.0
     if seconds <= patience_s:
         return ""
@@ -175,6 +182,27 @@ def _check_plan(
         chosen=chosen,
         doubts=tuple(_doubt_types(sources)),
     )
+
+
+@one_thread()
+def _check_units(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...]) -> StudyCheck:
+    """Examine a study about units: which of them tell enough images apart."""
+    config = sources.config
+    try:
+        means.check(config.analysis.means)
+        maker = UnitMaker(sources, cache / PREVIEWS, cache, progress)
+    except ForetellError as error:
+        return StudyCheck(sets, (), (str(error),), None)
+    made = [(str(one.channel), OF_UNITS[0]) for one in maker.trials]
+    omission = random_effects.planned_omission(
+        config.plan.models, config.conditions, made, within=config.allocation.within
+    )
+    missing = config.trials.practice - len(maker.practice)
+    lost = f"{count_of(missing, 'practice trial')} cannot be made: no units are left for practice." if missing else ""
+    planned = f"Planned: {count_of(len(maker.trials), 'trial')} and {len(maker.practice)} for practice."
+    names = tuple(dict.fromkeys(f"{config.units.layer}:{one.channel}" for one in maker.trials))
+    warnings = tuple(filter(None, (omission, lost)))
+    return StudyCheck(sets, (planned,), (), None, len(maker.trials), 0.0, warnings=warnings, chosen=names)
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:

@@ -9,8 +9,10 @@ from core.errors import ForetellError
 from core.network.device import one_thread
 from core.types import Progress, silent
 from study.building.categories import CategoryShortage, Supply
+from study.building.check import PREVIEWS
 from study.building.plan import Planner, predict_sets, refuse_uncovered
 from study.building.stimuli import StimulusStudio
+from study.building.units import UnitMaker
 from study.bundle import Trial
 from study.network.sources import Sources, open_sources
 from study.plan.config import StudyConfig
@@ -33,7 +35,7 @@ def preview_trial(path: Path, home: Path, progress: Progress = silent, *, number
     """Make one trial of a study file with the images of all its conditions; nothing is frozen.
 
     It is a trial of a category of medium accuracy, by the same steps as in a build; the build may show this category
-    with other images. ``number`` chooses another category.
+    with other images. ``number`` chooses another category, or unit.
 
     Raises
     ------
@@ -46,6 +48,10 @@ def preview_trial(path: Path, home: Path, progress: Progress = silent, *, number
 
 @one_thread()
 def _preview(sources: Sources, cache: Path, progress: Progress, number: int) -> TrialPreview:
+    if sources.config.task.of_units:
+        maker = UnitMaker(sources, cache / PREVIEWS, cache, progress)
+        trial = maker.make(maker.trials[number % len(maker.trials)], progress)
+        return TrialPreview(trial, sources.config, cache / PREVIEWS)
     material = predict_sets(sources, cache, progress)
     supply = Supply(material, 1)
     if not len(supply.complete):
@@ -59,5 +65,5 @@ def _preview(sources: Sources, cache: Path, progress: Progress, number: int) -> 
         raise ForetellError(plan.refusal)
     plan = replace(plan, trials=plan.trials[:1], practice=())
     refuse_uncovered(sources, plan)
-    studio = StimulusStudio(sources, material, cache / "previews", cache)
+    studio = StimulusStudio(sources, material, cache / PREVIEWS, cache)
     return TrialPreview(studio.make(plan.trials[0], progress), sources.config, studio.assets)

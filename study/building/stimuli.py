@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from core.network.classifier import Classifier
 from core.types import Explanation, Progress, silent
 from data.types import ImageSet
 from study.building.design import SetPredictions
+from study.building.drawing import AssetFolder, find_size
 from study.building.plan import PlannedTrial, explained_classes, names_of_trial
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
@@ -34,11 +33,9 @@ from study.network.sources import Sources
 from study.places.region import make_region
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
-from study.workspace.files import write_whole
 from study.workspace.seeds import seed_of
 
 T = TypeVar("T")
-WEBP = {"quality": 90, "method": 4}
 STEPS = 100
 """Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny images."""
 CENTRE = 0.5
@@ -51,10 +48,10 @@ class StimulusStudio:
     def __init__(self, sources: Sources, material: SetPredictions, assets: Path, cache: Path) -> None:
         self.config, self.classifier, self.sets = sources.config, sources.classifier, sources.sets
         self.material, self.assets = material, assets
+        self.size, self._folder = find_size(sources), AssetFolder(assets)
         self.method = sources.method
         self.maps = MapCache(self.classifier, self.config.saliency, cache, self.method)
         self._made_once: dict[str, Any] = {}
-        assets.mkdir(parents=True, exist_ok=True)
 
     def make(self, planned: PlannedTrial, progress: Progress) -> Trial:
         """Explain and draw one trial; its assets are on disk when it returns."""
@@ -199,23 +196,9 @@ class StimulusStudio:
     def _grid(self) -> tuple[int, int]:
         return self.classifier.input_shape[1:]
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of a stimulus, px."""
-        height, width = self._grid
-        side = self.config.display.size
-        return round(side * width / max(height, width)), round(side * height / max(height, width))
-
     def write(self, image: Image.Image) -> str:
         """Write an asset and return its SHA-256."""
-        buffer = io.BytesIO()
-        image.save(buffer, "WEBP", **WEBP)
-        content = buffer.getvalue()
-        name = hashlib.sha256(content).hexdigest()
-        path = self.assets / f"{name}.webp"
-        if not path.is_file():
-            write_whole(path, content)
-        return name
+        return self._folder.write(image)
 
     def _name(self, k: int) -> str:
         return self.classifier.names.short[k]

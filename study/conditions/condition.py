@@ -19,14 +19,14 @@ class ShownAssets:
     Attributes
     ----------
     target
-        The plain image; every condition shows it.
+        The plain image, which every condition shows; of a unit its references, or None.
     target_map
         The image under its heatmap, or None.
     examples
         For each option, the images shown with its name; empty if the condition shows none.
     """
 
-    target: str
+    target: str | None
     target_map: str | None
     examples: dict[str, tuple[str, ...]]
 

@@ -143,7 +143,7 @@ def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
 
 
 def open_sets(config: StudyConfig, base: Path, limits: StudyLimits | None = None) -> dict[str, ImageSet]:
-    """Return the three image sets of a study by their role; one that serves in two is read once.
+    """Return the image sets of a study by their role; one that serves in two is read once.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def open_sets(config: StudyConfig, base: Path, limits: StudyLimits | None = None
     """
     opened: dict[str, ImageSet] = {}
     wrong: dict[str, None] = {}
-    sources = {role: getattr(config.sets, role) for role in ("pool", "standard", "adversarial")}
+    sources = config.sets.by_role
     for role, source in sources.items():
         same = next((opened[other] for other in opened if sources[other] == source), None)
         try:

@@ -11,9 +11,10 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.locales import CATALOGUES
 from study.participation.page import DraftStage, TrialPage, draft_state, draft_trial_state
-from study.plan.config import Saliency, StudyConfig, Trials
+from study.plan.config import Saliency, StudyConfig
 from study.plan.procedure import procedure_of
 from study.plan.texts import complete_texts, find_language_fault, list_default_texts
+from study.plan.trials import Trials
 from study.tasks import find_task
 
 STAGES: tuple[DraftStage, ...] = get_args(DraftStage)

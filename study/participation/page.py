@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from study.bundle import Manifest
-from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.participation.blocks import MARK, describe_block, draft_opening, is_test, opens_block
+from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
+from study.participation.parts import name_keys, name_part
 from study.participation.periods import (
     describe_period,
     find_condition,
@@ -18,7 +18,7 @@ from study.participation.periods import (
     list_period_breaks,
 )
 from study.participation.responding import count_earlier
-from study.participation.screens import PLACE, count_steps, hide_explanation, lay_out_trial, place_options
+from study.participation.screens import PLACE, choose_left, count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
 from study.plan.orders import is_within
 from study.plan.procedure import Procedure, procedure_of
@@ -35,7 +35,7 @@ from study.plan.texts import (
     word_task,
 )
 from study.store import Connection, repository, responses
-from study.store.rows import Choice, PlannedRow, SessionRow
+from study.store.rows import PlannedRow, SessionRow
 from study.tasks import find_task
 from study.tasks.task import FINAL, FIRST
 
@@ -51,7 +51,7 @@ NO_FEEDBACK = {"reveals": False}
 """Of a trial after which nothing is told, in practice too."""
 PLACEHOLDERS = ("picture", "heatmap")
 """Names of the drawings that take the place of a trial's images before there are any."""
-_TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
+_TRIAL_TEXTS = ("question", "map_legend", "target_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
     "consent": ("consent",),
     "instructions": ("instructions",),
@@ -122,8 +122,11 @@ def draft_trial_state(
     samples = [PLACEHOLDERS[1]] if condition.explains_each_option else [PLACEHOLDERS[0]] * 2
     samples = samples if condition.shows_examples and page != "catch" else []
     options, texts = worded.buttons or names, texts_of(manifest)
-    placed = place_options([{"name": name, "samples": [] if worded.buttons else samples} for name in options])
+    own = [PLACEHOLDERS[0]] * (worded.task.of_units and page != "catch") if worded.buttons else samples
+    placed = place_options([{"name": name, "samples": own} for name in options])
     shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
+    if worded.task.of_units:
+        shown = dict.fromkeys(("target", "map"), PLACEHOLDERS[0] if condition.shows_examples else None)
     label = worded.write_label(names[0])
     if label is not None:
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
@@ -152,32 +155,13 @@ def draft_trial_state(
     }
 
 
-def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
-    """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others.
-
-    Heatmaps of several classes have their places in every condition of a study: what is loaded tells no condition.
-    """
-    parts = {MARK: "reservoir", PLACE: "place"}
-    if any(CONDITIONS[name].explains_each_option for name in manifest.conditions):
-        parts["options"] = "options"
-    return next(({"part": part} for key, part in parts.items() if key in screen), {})
-
-
-def name_keys(manifest: Manifest) -> dict[str, str]:
-    """Name the keys of the option on the left and of the one on the right; more than two have the digits from 1."""
-    task = find_task(manifest.config)
-    if task.place is not None or task.count > len(("left", "right")):
-        return {"left": "1", "right": str(task.count)}
-    return procedure_of(manifest).keys.model_dump()
-
-
 def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
     """Return what every page has."""
     return {
         "stage": stage,
         "study": study,
         "title": texts["title"],
-        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
+        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ()) if key in texts},
         "contact": contact(manifest),
     }
 
@@ -273,8 +257,8 @@ def _build_example(session: SessionRow, manifest: Manifest, condition: Condition
     """Build the last practice trial as this participant will see it; without practice there is no image to spare."""
     if not manifest.practice:
         return None
-    left_is: Choice = "b" if session["side_flip"] else "a"
     worded = word_task(manifest)
+    left_is = choose_left(worded.task, session["side_flip"])
     screen = lay_out_trial("practice", manifest.practice[-1], condition, left_is, worded).screen
     return screen if worded.task.steps == 1 else hide_explanation(screen)
 

@@ -69,9 +69,11 @@ def _divide_trials(trials: Sequence[Trial], count: int, rng: np.random.Generator
     for kind, number in kept.items():
         own = [trial for trial in trials if trial.trial_type == kind]
         chosen = [own[i] for i in rng.permutation(len(own))[:number]]
-        ranks = {name: k for k, name in enumerate(rng.permutation(sorted({trial.target for trial in chosen})).tolist())}
+        ranks = {
+            name: k for k, name in enumerate(rng.permutation(sorted({trial.category for trial in chosen})).tolist())
+        }
         first = int(rng.integers(count))
-        for k, trial in enumerate(sorted(chosen, key=lambda trial: ranks[trial.target])):
+        for k, trial in enumerate(sorted(chosen, key=lambda trial: ranks[trial.category])):
             sets[(first + k) % count].append(trial)
     return sets
 

@@ -66,7 +66,7 @@ def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> lis
     """
     condition: Condition = CONDITIONS[read_order(place)[0]]
     worded = word_task(manifest)
-    left_is: Choice = "b" if side_flip else "a"
+    left_is = choose_left(worded.task, side_flip)
     rng = make_generator(manifest, place, order_seed)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
     if is_within(manifest):
@@ -83,6 +83,11 @@ def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> lis
         letters = _draw_letters(worded.task, rng)
         main.insert(before, lay_out_trial("catch", trial, condition, side, worded, letters))
     return practice + main
+
+
+def choose_left(task: Task, side_flip: int | None) -> Choice:
+    """Return the option on the left: by the participant's sides; of a unit, the image on the left, for all of them."""
+    return "b" if side_flip and not task.of_units else "a"
 
 
 def _lay_out_main(
@@ -134,12 +139,14 @@ def lay_out_trial(
     is_catch = trial.assets == NO_IMAGES
     names = trial.options if is_catch and not worded.task.is_scale else worded.name_options(trial)
     letters = letters or LETTERS[: len(names)][:: 1 if left_is == "a" else -1]
-    shown = None if is_catch else condition.shown(trial)
-    examples = dict.fromkeys(names, ()) if shown is None or worded.task.hides_foil else shown.examples
-    ordered = {letter: names[LETTERS.index(letter)] for letter in letters}
+    shown = None if is_catch else worded.task.arrange(trial, condition)
+    examples: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    if shown is not None and not worded.task.hides_foil:
+        examples = {name: shown.examples[option] for name, option in zip(names, trial.options, strict=True)}
+    placed = {letter: names[LETTERS.index(letter)] for letter in letters}
     options: list[dict[str, Any]] = [
         {"name": name, "samples": list(examples[name]), **({"letter": letter} if worded.task.has_several else {})}
-        for letter, name in ordered.items()
+        for letter, name in placed.items()
     ]
     screen: dict[str, Any] = {
         "target": shown and shown.target,

@@ -13,11 +13,17 @@ from study.store import Connection, repository
 from study.store.rows import SessionRow
 from study.tasks import find_task
 
+SEALED = "sealed_"
+"""Prefix of the text for what a task seals, where it is no name of a class."""
+
 
 def write_feedback(manifest: Manifest, trial: Trial) -> str | None:
     """Write what the task seals: only for a trial whose response is stored; None where none is right or wrong."""
-    task = find_task(manifest.config)
-    return texts_of(manifest)["feedback"].replace("{name}", task.find_sealed(trial)) if task.is_scored else None
+    task, texts = find_task(manifest.config), texts_of(manifest)
+    if not task.is_scored:
+        return None
+    sealed = task.find_sealed(trial)
+    return texts["feedback"].replace("{name}", texts.get(f"{SEALED}{sealed}", sealed))
 
 
 def open_training(db: Connection, session: SessionRow, manifest: Manifest, trial_index: int) -> str | None:

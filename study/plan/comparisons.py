@@ -8,6 +8,7 @@ from typing import Any
 from study.bundle import TRIAL_TYPES
 from study.conditions import CONDITIONS, list_separate_conditions
 from study.plan.preregistration import FACTORIAL_CONDITIONS
+from study.plan.units import asks_units
 
 
 def list_factorial_comparisons(conditions: Collection[str]) -> list[tuple[str, str]]:
@@ -31,7 +32,10 @@ def list_separate_comparisons(conditions: Collection[str]) -> list[tuple[str, st
 
 
 def plan_contrasts(content: Any) -> Any:
-    """Plan the contrasts of the conditions that a study file has, for each trial type, unless it plans its own."""
+    """Plan the contrasts of the conditions that a study file has, unless it plans its own.
+
+    Those of predictions are of each trial type.
+    """
     if not isinstance(content, dict):
         return content
     conditions, plan = content.get("conditions"), content.get("analysis", {})
@@ -39,5 +43,6 @@ def plan_contrasts(content: Any) -> Any:
         return content
     names = [name for name in conditions if isinstance(name, str)]
     pairs = list_factorial_comparisons(names) + list_separate_comparisons(names)
-    planned = [{"more": more, "less": less, "trial_types": [kind]} for kind in TRIAL_TYPES for more, less in pairs]
+    kinds = [{}] if asks_units(content) else [{"trial_types": [kind]} for kind in TRIAL_TYPES]
+    planned = [{"more": more, "less": less, **kind} for kind in kinds for more, less in pairs]
     return {**content, "analysis": {**plan, "contrasts": planned}} if planned else content

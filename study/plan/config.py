@@ -25,7 +25,7 @@ from core.attribution.signs import OF_ONE_CLASS
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
-from study.bundle import TRIAL_TYPES, StudyName
+from study.bundle import StudyName
 from study.conditions import CONDITIONS
 from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
@@ -34,9 +34,10 @@ from study.plan.places import Place, refuse_unplaced
 from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, Keys, Procedure, Section, require
 from study.plan.scoring import find_scoring
-from study.plan.strata import Strata
 from study.plan.teaching import Teaching
 from study.plan.texts import find_language_fault, list_default_texts
+from study.plan.trials import Trials
+from study.plan.units import Units, plan_units, refuse_unasked
 from study.tasks import DEFAULT_TASK, TASKS, open_task
 from study.tasks.task import TWO, Task, WordedTask
 from study.workspace.tomlfile import load_toml
@@ -56,7 +57,8 @@ class Identity(Section):
     ``task`` is one of the tasks in the catalogue: ``predict`` the AI's choice, ``accept_reject`` its label, state
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
-    a brush; or ask for a ``rating`` of it, in which nothing is right or wrong.
+    a brush; or ask for a ``rating`` of it, in which nothing is right or wrong. ``unit_choice`` asks which of two images
+    activates a unit more.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -109,51 +111,17 @@ class ImageSource(BaseModel):
 
 
 class Sets(Section):
-    """``[sets]``: the example pool, standard images, and natural-adversarial images."""
+    """``[sets]``: the example pool, standard images, and natural-adversarial images, which units need none of."""
 
     pool: ImageSource
     standard: ImageSource
-    adversarial: ImageSource
-
-
-class Trials(Section):
-    """``[trials]``: categories (a number that spans the range of accuracy, or names), and trials of each type in each.
-
-    ``spread`` sets how a number of categories is spaced: evenly over the ranks by accuracy, or over accuracy itself.
-    ``confusion`` sets which errors choose the foil: confusions of the two categories in both directions, or only
-    images of the target category predicted as the foil.
-    ``options`` is how many classes participants choose from, 2 to 5, of the task ``predict``: the AI's prediction, its
-    foil, and the next most confusable classes. With more than two, no condition may show examples.
-    ``levels`` is how many levels the scale of the task ``rating`` has, 3 to 7; 5 without it.
-    """
-
-    categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
-    per_type: Annotated[int, Field(ge=1)] = 1
-    practice: Annotated[int, Field(ge=0, le=12)] = 3
-    spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
-    confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
-    options: Annotated[int, Field(ge=TWO, le=5)] = Field(default=TWO, exclude_if=lambda options: options == TWO)
-    levels: int | None = Field(default=None, exclude_if=lambda levels: levels is None)
-    strata: Strata | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Both are omitted from the settings if there are none: studies frozen before them keep their hash."""
+    adversarial: ImageSource | None = Field(default=None, exclude_if=lambda source: source is None)
 
     @property
-    def most(self) -> int:
-        """Number of trials if no image is missing."""
-        categories = self.categories if isinstance(self.categories, int) else len(self.categories)
-        return len(TRIAL_TYPES) * categories * self.per_type
-
-    @field_validator("categories")
-    @classmethod
-    def _check_names(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
-        if isinstance(value, int):
-            return value
-        if not value:
-            raise ValueError("name at least one category, or give their number.")
-        names = [name.casefold() for name in value]
-        if (twice := next((name for name in value if names.count(name.casefold()) > 1), None)) is not None:
-            raise ValueError(f"{twice!r} is named twice: name each category once.")
-        return value
+    def by_role(self) -> dict[str, ImageSource]:
+        """The sets that there are."""
+        sources = {"pool": self.pool, "standard": self.standard, "adversarial": self.adversarial}
+        return {role: source for role, source in sources.items() if source is not None}
 
 
 class Saliency(Section):
@@ -203,6 +171,7 @@ class StudyConfig(Procedure):
     allocation: Allocation = Allocation()
     display: Display = Display()
     place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
+    units: Units = Field(default=Units(), exclude_if=lambda units: units == Units())
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: AnalysisPlan = AnalysisPlan()
 
@@ -221,8 +190,11 @@ class StudyConfig(Procedure):
         self._check_task()
         self._check_blocks()
         self._check_each_option()
+        self._check_units(to_build=info.context == TO_BUILD)
         if self.allocation.within:
-            check_within(self.conditions, self.trials.most // len(TRIAL_TYPES), has_blocks=self.blocks is not None)
+            types = self.task.types
+            per_type = {str(kind): self.most // len(types) for kind in types}
+            check_within(self.conditions, per_type, has_blocks=self.blocks is not None)
         refuse_unplaced(self.task, self.place, self)
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
@@ -247,6 +219,20 @@ class StudyConfig(Procedure):
                     f"conditions: {name!r} cannot go with the task {task.name!r}, because {reason}. Leave it out."
                 )
 
+    def _check_units(self, *, to_build: bool) -> None:
+        """Refuse what does not go with units, and a study about predictions without adversarial images."""
+        is_set = {
+            "sets.adversarial": self.sets.adversarial is not None,
+            "trials": self.trials != Trials(practice=self.trials.practice),
+            "saliency": self.saliency != Saliency(),
+            "teaching": self.teaching != Teaching(),
+            "blocks": self.blocks is not None,
+            "analysis.exclusions.least_accuracy": self.analysis.exclusions.least_accuracy is not None,
+        }
+        refuse_unasked(self.task, self.units, [name for name, given in is_set.items() if given and to_build])
+        if not self.task.of_units and self.sets.adversarial is None:
+            raise ValueError("sets.adversarial: name the natural-adversarial images.")
+
     def _check_numbered(self) -> None:
         """Refuse what does not go with more than two options or with a scale, and two levels that read the same."""
         count, name = self.task.count, self.task.name
@@ -264,7 +250,7 @@ class StudyConfig(Procedure):
         """Refuse blocks of more trials than the study can have, and those of a task with two responses."""
         if self.blocks is not None and self.task.steps > 1:
             raise ValueError(f"blocks: a trial of the task {self.task.name!r} has two responses. Remove the section.")
-        if self.blocks is not None and (shortage := self.blocks.find_shortage(self.trials.most)):
+        if self.blocks is not None and (shortage := self.blocks.find_shortage(self.most)):
             raise ValueError(shortage)
 
     def _check_each_option(self) -> None:
@@ -284,7 +270,12 @@ class StudyConfig(Procedure):
     @model_validator(mode="before")
     @classmethod
     def _plan_by_design(cls, content: Any) -> Any:
-        return plan_contrasts(plan_within(content))
+        return plan_contrasts(plan_within(plan_units(content)))
+
+    @property
+    def most(self) -> int:
+        """Number of trials if nothing is missing."""
+        return self.units.most if self.task.of_units else self.trials.most
 
     @property
     def plan(self) -> AnalysisPlan:

@@ -34,6 +34,10 @@ TRIAL_COVARIATES: Mapping[str, Covariate] = {
     "relevance": Covariate("share of the evidence on the object (per pixel)", lambda one: one.relevance),
     "effective_samples": Covariate("effective samples of the saliency map", lambda one: one.saliency.effective_samples),
     "ai_probability": Covariate("the AI's confidence", lambda one: one.ai_probability),
+    "unit_gap": Covariate(
+        "difference in the unit's activation between the two images (SDs)",
+        lambda one: None if one.unit is None else one.unit.gap,
+    ),
 }
 """By the names of their columns in exported responses. A faithful saliency map has a large insertion area and a small
 deletion area."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
+from study.bundle import EVERY_TYPE, TYPE_LABELS, Manifest
 from study.conditions import ORDER_MARK
 from study.plan.preregistration import NESTED
 from study.plan.procedure import AllocationOrder, Section
@@ -87,7 +87,7 @@ def count_squares(manifest: Manifest, per_condition: int) -> int:
 def count_by_type(kinds: Iterable[str], conditions: int) -> dict[str, int]:
     """Count the trials of each type that a participant has, as many in each condition."""
     counts = Counter(kinds)
-    return {kind: counts[kind] // conditions * conditions for kind in TRIAL_TYPES if counts[kind]}
+    return {kind: counts[kind] // conditions * conditions for kind in EVERY_TYPE if counts[kind]}
 
 
 def count_within(manifest: Manifest) -> int:
@@ -128,8 +128,8 @@ def describe_division(counts: Mapping[str, int], conditions: Sequence[str]) -> s
     )
 
 
-def check_within(conditions: Sequence[str], per_type: int, *, has_blocks: bool) -> None:
-    """Refuse conditions within participants where they cannot be; ``per_type`` is the number of trials of a type.
+def check_within(conditions: Sequence[str], per_type: Mapping[str, int], *, has_blocks: bool) -> None:
+    """Refuse conditions within participants where they cannot be; ``per_type`` is the number of trials of each type.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def check_within(conditions: Sequence[str], per_type: int, *, has_blocks: bool) 
             "allocation.within: training in one condition would change the test of the next. Remove the section "
             "blocks, or leave within out."
         )
-    if shortage := find_shortage(dict.fromkeys(TRIAL_TYPES, per_type), conditions):
+    if shortage := find_shortage(per_type, conditions):
         raise ValueError(shortage)
 
 

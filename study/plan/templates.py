@@ -86,6 +86,11 @@ TEMPLATES: Mapping[str, Template] = {
         "The AI's label is shown, and participants brush over the evidence: agreement with the heatmap.",
         "highlight",
     ),
+    "unit-choice": Template(
+        "What does a unit respond to?",
+        "Participants choose which of two images activates a unit more, with and without its reference images.",
+        "unit-choice",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -49,6 +49,8 @@ def complete_texts(
 ) -> dict[str, str]:
     """Complete a study's own texts with those of its language, of its task and of its heatmap method's colours."""
     texts = {**list_default_texts(language, task), **own}
+    if task.of_units:
+        return texts
     sign = sign_of(method, parameters)
     of_classes = SUPPORT.kind if sign.below is None else EVIDENCE.kind
     kinds = dict.fromkeys(("example_map", "map_legend"), sign.kind)

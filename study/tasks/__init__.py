@@ -19,6 +19,7 @@ TASKS = Registry(
         "localise": "study.tasks.localise:TASK",
         "highlight": "study.tasks.highlight:TASK",
         "rating": "study.tasks.rating:TASK",
+        "unit_choice": "study.tasks.unit_choice:TASK",
     },
     "foretell.tasks",
 )

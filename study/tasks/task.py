@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from core.errors import ForetellError
-from study.bundle import LETTERS, Trial
-from study.conditions.condition import Condition
+from study.bundle import LETTERS, OF_UNITS, TRIAL_TYPES, Trial, TrialType
+from study.conditions.condition import Condition, ShownAssets, plain_examples
 from study.places.marks import Kind
 from study.tasks.theory import ShownExplanations, Theory
 
@@ -110,6 +110,9 @@ class Task:
     place
         The kind of mark that participants put on the image; None where they choose an option. The ``choices`` are then
         the two outcomes of a mark, correct and incorrect, and no buttons.
+    of_units
+        Whether a trial asks about a unit of the network instead of a prediction: which of two images activates it more.
+        The ``choices`` are then the sides of the images, the same for all participants.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -133,6 +136,7 @@ class Task:
     shows_label: bool = False
     first_step: FirstStep | None = None
     place: Kind | None = None
+    of_units: bool = False
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
     rescale: Callable[[int], Task] | None = None
@@ -225,6 +229,23 @@ class Task:
     def is_scale(self) -> bool:
         """Whether the options are the levels of a scale."""
         return self.choices is not None and len(self.choices) > 2
+
+    @property
+    def types(self) -> tuple[TrialType, ...]:
+        """The types of its trials."""
+        return OF_UNITS if self.of_units else TRIAL_TYPES
+
+    def arrange(self, trial: Trial, condition: Condition) -> ShownAssets:
+        """Return the images of a trial in their places; those of a unit are the two to choose from, in all conditions.
+
+        The references that activate a unit least and most have the places of the image and of its heatmap.
+        """
+        if not self.of_units:
+            return condition.shown(trial)
+        assets, examples = trial.assets, plain_examples(trial)
+        if not condition.shows_examples:
+            return ShownAssets(None, None, examples)
+        return ShownAssets(assets.target, assets.target_map, examples)
 
     def order(self, left_is: Option) -> str:
         """List the letters of the options from left to right: as they are declared, or the other way round."""

@@ -54,6 +54,11 @@ class Blocks:
             progress(rows[-1] + 1, self._count, what)
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
+    def count_missing(self) -> int:
+        """Count the images whose block is not saved."""
+        paths = [(rows, self._path(number)) for number, rows in enumerate(self._blocks())]
+        return sum(len(rows) for rows, path in paths if path is None or not path.is_file())
+
     def forget(self) -> None:
         """Remove the blocks after their result has been written."""
         for number, _ in enumerate(self._blocks()):

@@ -20,7 +20,18 @@ ENGLISH = CATALOGUES["en"]
 OF_BLOCKS = ("reservoir.js", "reservoir.css")
 OF_PLACES = ("place.js", "place.css")
 OF_OPTIONS = ("options.js", "options.css")
-ELSEWHERE = ("login.html", "login.css", "draft.js", "picture.svg", "heatmap.svg", *OF_BLOCKS, *OF_PLACES, *OF_OPTIONS)
+OF_UNITS = ("units.js", "units.css")
+ELSEWHERE = (
+    "login.html",
+    "login.css",
+    "draft.js",
+    "picture.svg",
+    "heatmap.svg",
+    *OF_BLOCKS,
+    *OF_PLACES,
+    *OF_OPTIONS,
+    *OF_UNITS,
+)
 """Files that only researchers' browsers load."""
 
 
@@ -87,6 +98,7 @@ def test_the_page_is_small() -> None:
     assert sum((RUNNER / name).stat().st_size for name in OF_BLOCKS) < 4_000
     assert sum((RUNNER / name).stat().st_size for name in OF_PLACES) < 11_000
     assert sum((RUNNER / name).stat().st_size for name in OF_OPTIONS) < 3_500
+    assert sum((RUNNER / name).stat().st_size for name in OF_UNITS) < 3_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

@@ -81,6 +81,7 @@ EXPLORATORY = Registry(
         "items_relevance": "study.analysis.exploratory.items:RELEVANCE",
         "items_effective_samples": "study.analysis.exploratory.items:EFFECTIVE_SAMPLES",
         "items_ai_probability": "study.analysis.exploratory.items:AI_PROBABILITY",
+        "items_unit_gap": "study.analysis.exploratory.items:UNIT_GAP",
         "items_stratum": "study.analysis.exploratory.items:STRATUM",
         "theories": "study.analysis.exploratory.cognitive:COMPARISON",
         "overlay": "study.analysis.exploratory.cognitive:OVERLAY",
@@ -205,6 +206,8 @@ class ExploratoryAnalysis:
         The name of that request.
     is_of_levels
         Whether it applies where no response is right or wrong, too.
+    is_of_predictions
+        Whether it needs trials in which the AI is right or wrong: trials about units have no such types.
     is_drawn
         Whether it is of the draws of a Bayesian fit (`AnalysedStudy.draws`).
     """
@@ -217,6 +220,7 @@ class ExploratoryAnalysis:
     seconds: Callable[[AnalysedStudy], float] | None = None
     request: str = ROBUSTNESS
     is_of_levels: bool = False
+    is_of_predictions: bool = False
     is_drawn: bool = False
 
     def explain(self, study: AnalysedStudy) -> str:
@@ -243,8 +247,12 @@ def with_figure(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) 
 
 def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
     """List the analyses that apply to the study, whether or not the responses allow them."""
-    is_scored = study.data.task.is_scored
-    offered = {name: one for name, one in EXPLORATORY.items() if is_scored or one.is_of_levels}
+    task = study.data.task
+    offered = {
+        name: one
+        for name, one in EXPLORATORY.items()
+        if (task.is_scored or one.is_of_levels) and not (task.of_units and one.is_of_predictions)
+    }
     return {name: analysis for name, analysis in offered.items() if analysis.needs(study)}
 
 

@@ -182,9 +182,11 @@ BY_CONDITION = ExploratoryAnalysis(
     "Signal detection: when the AI errs",
     lambda study: f"{_READING}{describe_absent(study.frame)}",
     lambda study: with_figure(conditions(study.frame, study.once(_fit)), figure),
+    is_of_predictions=True,
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Signal detection: differences between conditions",
     lambda study: f"{_READING_DIFFERENCES}{describe_absent(study.frame)}",
     lambda study: (differences(study.frame, study.once(_fit)), None),
+    is_of_predictions=True,
 )

@@ -157,6 +157,7 @@ BY_CONDITION = ExploratoryAnalysis(
     lambda study: f"{_READING}{describe_errors(study.frame)}",
     lambda study: with_figure(conditions(study.once(_estimate)), figure),
     needs=_applies,
+    is_of_predictions=True,
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Diffusion model: differences between conditions",
@@ -164,4 +165,5 @@ DIFFERENCES = ExploratoryAnalysis(
     lambda study: (differences(study.once(_estimate)), None),
     needs=_applies,
     conclude=lambda study, table: groups.conclude(table, study.level),
+    is_of_predictions=True,
 )

@@ -147,4 +147,14 @@ ASSOCIATIONS = ExploratoryAnalysis(
     lambda study: (associations(study.frame, study.once(_tabulate)), None),
     has_trials,
 )
-P_LEARNER, GAIN, INSERTION, DELETION, RELEVANCE, EFFECTIVE_SAMPLES, AI_PROBABILITY, STRATUM = map(_plot_against, SCORES)
+(
+    P_LEARNER,
+    GAIN,
+    INSERTION,
+    DELETION,
+    RELEVANCE,
+    EFFECTIVE_SAMPLES,
+    AI_PROBABILITY,
+    UNIT_GAP,
+    STRATUM,
+) = map(_plot_against, SCORES)

@@ -64,6 +64,7 @@ MEANS = ExploratoryAnalysis(
     "Accuracies that the largest model estimates, averaged over its random effects, with 95% intervals.",
     lambda study: (tabulate_means(study), None),
     has_models,
+    is_of_predictions=True,
 )
 PAIRS = ExploratoryAnalysis(
     "All pairs of conditions",
@@ -71,4 +72,5 @@ PAIRS = ExploratoryAnalysis(
     "(max t) is corrected for its number of pairs (single-step max-t); p is uncorrected.",
     lambda study: (tabulate_pairs(study), None),
     has_models,
+    is_of_predictions=True,
 )

@@ -161,6 +161,7 @@ BY_CONDITION = ExploratoryAnalysis(
     lambda study: with_figure(conditions(study.frame), figure),
     needs=has_confidence,
     conclude=lambda _, table: conclude(table),
+    is_of_predictions=True,
 )
 DIFFERENCES = ExploratoryAnalysis(
     "Metacognition: differences between conditions",
@@ -168,4 +169,5 @@ DIFFERENCES = ExploratoryAnalysis(
     lambda study: (differences(study.frame), None),
     needs=has_confidence,
     conclude=lambda study, table: groups.conclude(table, study.level),
+    is_of_predictions=True,
 )

@@ -70,4 +70,5 @@ ANALYSIS = ExploratoryAnalysis(
     "Log response times: the interaction model",
     "Linear mixed model, REML, Satterthwaite's degrees of freedom.",
     lambda study: (table(study.frame), None),
+    is_of_predictions=True,
 )

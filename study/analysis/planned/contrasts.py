@@ -17,7 +17,7 @@ from study.analysis.models import denominators, estimability, levels, marginal
 from study.analysis.models.records import Floats, MixedModel
 from study.analysis.responses.outcome import ACCURACY, LEVEL, choose_outcome
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
-from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.bundle import EVERY_TYPE, OF_UNITS, TRIAL_TYPES, TYPE_LABELS
 from study.conditions import format_condition
 from study.plan.comparisons import list_factorial_comparisons
 from study.plan.covariates import COVARIATES
@@ -58,14 +58,15 @@ DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more
 
 def list_default(frame: pd.DataFrame) -> list[Contrast]:
     """List the contrasts of a study without a plan: each condition against the first, for each trial type."""
-    pairs = list_factorial_comparisons(set(frame["condition"]))
-    return [Contrast(more, less, (kind,)) for kind in list_trial_types(frame) for more, less in pairs]
+    pairs, kinds = list_factorial_comparisons(set(frame["condition"])), list_trial_types(frame)
+    each = [TRIAL_TYPES] if kinds == [*OF_UNITS] else [(kind,) for kind in kinds]
+    return [Contrast(more, less, types) for types in each for more, less in pairs]
 
 
 def list_trial_types(frame: pd.DataFrame) -> list[str]:
     """List the trial types that have responses."""
     present = set(frame["trial_type"])
-    return [kind for kind in TRIAL_TYPES if kind in present]
+    return [kind for kind in EVERY_TYPE if kind in present]
 
 
 def select_testable(frame: pd.DataFrame, wanted: Sequence[Contrast]) -> list[Contrast]:
@@ -203,7 +204,7 @@ def _check(contrasts: Sequence[Contrast], cells: Cells) -> None:
             if name not in cells:
                 raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(cells)}.")
         for kind in contrast.trial_types:
-            if kind not in TRIAL_TYPES:
+            if kind not in EVERY_TYPE:
                 raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
 
 
@@ -211,5 +212,5 @@ def list_averaged_types(model: MixedModel, contrast: Contrast) -> Sequence[str]:
     """List a contrast's trial types; one over all of them is over those that the data have."""
     known = model.levels.get("trial_type", TRIAL_TYPES)
     return (
-        [kind for kind in TRIAL_TYPES if kind in known] if contrast.trial_types == TRIAL_TYPES else contrast.trial_types
+        [kind for kind in EVERY_TYPE if kind in known] if contrast.trial_types == TRIAL_TYPES else contrast.trial_types
     )

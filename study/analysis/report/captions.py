@@ -65,9 +65,13 @@ def explain_table_1(model: MixedModel) -> str:
 
 
 def name_references(model: MixedModel) -> str:
-    """Name the reference levels of a model of the paper's design; an absent trial type is none."""
-    kind = model.levels.get("trial_type", TRIAL_TYPES)[0]
-    return f"{TYPE_LABELS[kind]}, no saliency map, no examples"
+    """Name the reference levels of a model of the paper's design; an absent trial type is none, nor is a factor."""
+    named = {
+        "trial_type": TYPE_LABELS[model.levels.get("trial_type", TRIAL_TYPES)[0]],
+        "saliency": "no saliency map",
+        "examples": "no examples",
+    }
+    return ", ".join(words for factor, words in named.items() if factor in model.formula)
 
 
 def explain_contrasts(level: float, *, is_scored: bool = True) -> str:

@@ -68,10 +68,8 @@ def _count_participants(data: Responses) -> str:
 
 
 def _count_responses(data: Responses) -> str:
-    return (
-        f"{len(data.frame):,}, to {data.frame['category'].nunique():,} predicted classes; "
-        f"{data.dropped:,} rows left out"
-    )
+    what = "units" if data.task.of_units else "predicted classes"
+    return f"{len(data.frame):,}, to {data.frame['category'].nunique():,} {what}; {data.dropped:,} rows left out"
 
 
 def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:

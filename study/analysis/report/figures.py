@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -9,7 +11,7 @@ from study import plots
 from study.analysis.responses.notices import MODES
 from study.analysis.responses.ratings import tabulate_outcomes
 from study.analysis.responses.reading import Responses
-from study.bundle import TRIAL_TYPES, TYPE_LABELS
+from study.bundle import EVERY_TYPE, TYPE_LABELS
 from study.conditions import format_condition
 from study.tasks.predict import TASK as PREDICT
 from study.tasks.task import Task
@@ -19,7 +21,7 @@ TITLES = {
     False: "Figure 1: mean level by condition and trial type",
 }
 """By whether responses are right or wrong."""
-SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
+SIDES: Mapping[str, str] = {kind: "middle left" if kind == "adv_incorrect" else "middle right" for kind in EVERY_TYPE}
 SPREAD = 0.2
 HOVERED = ["condition", "low", "high", "participants", "responses"]
 
@@ -37,7 +39,7 @@ def draw(numbers: pd.DataFrame, task: Task = PREDICT, *, simulated: bool = False
     """
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
-    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):
+    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD, 0.0), EVERY_TYPE, strict=True):
         cell = numbers[numbers["trial_type"] == trial_type]
         if len(cell):
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))

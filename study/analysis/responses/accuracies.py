@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from core.errors import ForetellError
 from study.analysis.responses.reading import CONDITION_OF_FACTORS
-from study.bundle import TRIAL_TYPES
+from study.bundle import EVERY_TYPE
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def order(frame: pd.DataFrame) -> list[str]:
 
 
 def _condition(frame: pd.DataFrame, condition: str, level: float) -> list[dict[str, object]]:
-    types = [t for t in TRIAL_TYPES if (frame["trial_type"] == t).any()]
+    types = [t for t in EVERY_TYPE if (frame["trial_type"] == t).any()]
     right, responses = count_by_participant(frame, "trial_type")
     share, low, high = compute_intervals(right[types].to_numpy(), responses[types].to_numpy(), level)
     return [

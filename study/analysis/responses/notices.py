@@ -8,7 +8,7 @@ import pandas as pd
 
 from study.analysis.models.sentences import words
 from study.analysis.responses.periods import has_periods
-from study.bundle import TRIAL_TYPES
+from study.bundle import OF_UNITS, TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.workspace.tables import MISSING
 
@@ -81,8 +81,9 @@ def list_notices(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
             "examples of another policy). The models of the two factors leave them out; contrasts compare them by "
             "condition."
         )
-    absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
-    if absent:
+    kinds = set(complete["trial_type"].astype(str))
+    absent = [t for t in TRIAL_TYPES if t not in kinds]
+    if absent and not kinds & {*OF_UNITS}:
         yield f"No responses to trials of type {', '.join(words(f'trial_type{kind}') for kind in absent)}."
 
 

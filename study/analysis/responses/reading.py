@@ -28,7 +28,7 @@ from study.analysis.responses.levels import find_wrong_levels, list_required, re
 from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.analysis.responses.periods import list_period_columns
 from study.analysis.responses.places import list_place_columns
-from study.bundle import TRIAL_TYPES
+from study.bundle import EVERY_TYPE, TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
 from study.workspace.tables import Comma, is_numeric, mark_missing, parse_numbers, read_parquet, read_table
@@ -252,7 +252,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
     if frame.empty:
         yield "Every row lacks a required value: fill the columns " + ", ".join(REQUIRED) + "."
         return
-    unknown = sorted(set(frame["trial_type"].astype(str)) - set(TRIAL_TYPES))
+    unknown = sorted(set(frame["trial_type"].astype(str)) - set(EVERY_TYPE))
     if unknown:
         yield (
             f"Column 'trial_type' has the unknown value{'s' if len(unknown) > 1 else ''} "
@@ -347,4 +347,4 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:
     """Code trial types as a factor of those that have responses: an empty level would take another one's name."""
-    return pd.Categorical(kinds, categories=[kind for kind in TRIAL_TYPES if kind in set(kinds)])
+    return pd.Categorical(kinds, categories=[kind for kind in EVERY_TYPE if kind in set(kinds)])

@@ -137,31 +137,37 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "trial_type",
         "kind of trial",
         lambda one: one.trial.trial_type,
-        values="adv_incorrect, std_incorrect, std_correct",
+        values="adv_incorrect, std_incorrect, std_correct; unit",
     ),
-    Column("category", "class the AI predicted (the target category)", lambda one: one.trial.target),
+    Column(
+        "category",
+        "class the AI predicted (the target category); of unit_choice the unit, LAYER:CHANNEL",
+        lambda one: one.trial.category,
+    ),
     Column(
         "alternative",
-        "the foil: the other option, or the first of several (the column order has all)",
+        "the foil: the other option, or the first of several (the column order has all); of unit_choice the side of "
+        "the image that activates the unit less",
         lambda one: one.trial.alternative,
     ),
-    Column("truth", "true class of the image", lambda one: one.trial.truth),
+    Column("truth", "true class of the image; empty for unit_choice", lambda one: one.trial.truth),
     Column(
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
         "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
-        "the statement",
+        "the statement, of unit_choice the side of the image that activates the unit more",
         lambda one: one.task.name_choice(one.trial, one.row["choice"]),
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
-        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree",
+        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
-        "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside. Empty for "
-        "rating, where no response is right or wrong",
+        "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside; of "
+        "unit_choice, choice is the side of the image that activates the unit more. Empty for rating, where nothing is "
+        "right or wrong",
         lambda one: int(one.row["choice"] in one.task.find_right(one.trial)) if one.task.is_scored else None,
         values="0, 1",
     ),
@@ -188,8 +194,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("task", "what participants were asked: the task of the study file", lambda one: one.task.name),
     Column(
         "ai_correct",
-        "whether the AI's prediction is the true class",
-        lambda one: int(one.trial.target == one.trial.truth),
+        "whether the AI's prediction is the true class; empty for unit_choice",
+        lambda one: int(one.trial.target == one.trial.truth) if one.trial.unit is None else None,
         values="0, 1",
     ),
     Column(
@@ -320,4 +326,6 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
         COLUMNS,
         (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], *asked[row["study_hash"]]) for row in rows),
     )
-    return made if all(task.is_scored for task, *_ in asked.values()) else made.astype({"correct": WHOLE})
+    tasks = [task for task, *_ in asked.values()]
+    missing = {"correct": any(not task.is_scored for task in tasks), "ai_correct": any(task.of_units for task in tasks)}
+    return made.astype({name: WHOLE for name, is_missing in missing.items() if is_missing})

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from core.errors import ForetellError
-from study.building import build as building
 from study.building.build import build, verify
+from study.building.stimuli import StimulusStudio
 from study.bundle import MANIFEST, REMEDY, TRIAL_TYPES, Bundle
 from study.locales import CATALOGUES
 from study.plan.texts import complete_texts, texts_of
@@ -132,7 +132,7 @@ def test_a_tampered_manifest_is_refused(copied):
 def test_verify_tells_that_images_render_differently(copied, monkeypatch):
     """A drawing code that changed since the freeze: every byte is still what it was, but it cannot be made again."""
     _, bundle = copied
-    monkeypatch.setitem(building.StimulusStudio.make.__globals__, "scale_of", lambda explanation, i: building_scale())
+    monkeypatch.setitem(StimulusStudio.make.__globals__, "scale_of", lambda explanation, i: building_scale())
     faults = verify(bundle)
     assert len(faults) == 1
     assert "11 trial(s) render differently now: t000, t001" in faults[0]
@@ -163,9 +163,9 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, monkeypatch):
         build(tmp_path / "tiny.toml", tmp_path / "home", stop)
     assert bundles(tmp_path / "home") == []
     made = []
-    original = building.StimulusStudio.make
+    original = StimulusStudio.make
     monkeypatch.setattr(
-        building.StimulusStudio, "make", lambda self, planned, p: made.append(planned.id) or original(self, planned, p)
+        StimulusStudio, "make", lambda self, planned, p: made.append(planned.id) or original(self, planned, p)
     )
     bundle = build(tmp_path / "tiny.toml", tmp_path / "home")
     assert made == ["t001", "t002", "p000", "p001"]

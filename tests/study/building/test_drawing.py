@@ -13,8 +13,8 @@ from PIL import Image
 from core.drawing.rendering import overlay, scale_of
 from core.network.geometry import Geometry
 from study.building.build import build, verify
+from study.building.drawing import WEBP
 from study.building.reopening import ReopenedStudy, reopen
-from study.building.stimuli import WEBP
 from study.bundle import Bundle
 from study.network.placement import DRAWING, caveats, describe_misplacement, misplacement
 from study.workspace.files import write_whole

@@ -13,10 +13,11 @@ from core.attribution.baselines import baselines
 from core.drawing.rendering import overlay, scale_of
 from core.errors import ForetellError
 from study.building.build import build
+from study.building.drawing import WEBP
 from study.building.lessons import lesson
 from study.building.plan import make_planner
 from study.building.reopening import ReopenedStudy, reopen
-from study.building.stimuli import STEPS, WEBP
+from study.building.stimuli import STEPS
 from study.bundle import MANIFEST, Bundle, canonical
 from study.network.sources import open_sources
 from tests.study.studies import TINY

@@ -15,6 +15,7 @@ from study.analysis.models.formula import has_slopes
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report.manuscript.units import describe_references, describe_unit_trials
 from study.analysis.responses.accuracies import order
 from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
@@ -87,7 +88,9 @@ def _describe_study(data: Responses, manifest: Manifest) -> dict[str, str]:
         "Design and materials": " ".join(
             [*_describe_network(network, manifest.sets), *_count_trials(manifest), *_describe_conditions(manifest)]
         ),
-        "Explanations": " ".join(_describe_explanations(config, manifest.conditions)),
+        "Explanations": describe_references(manifest)
+        if data.task.of_units
+        else " ".join(_describe_explanations(config, manifest.conditions)),
         "Task": _describe_task(data, manifest),
     }
 
@@ -112,9 +115,11 @@ def _count_trials(manifest: Manifest) -> list[str]:
     practice = len(manifest.practice)
     told = " with feedback" if find_task(manifest.config).is_scored else ""
     before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
-    categories = len({trial.target for trial in trials})
+    categories = len({trial.category for trial in trials})
     blocks = procedure_of(manifest).blocks
     number = count_within(manifest) if is_within(manifest) else len(trials)
+    if find_task(manifest.config).of_units:
+        return [*describe_unit_trials(manifest, number, before)]
     if number < len(trials):
         return [
             f"Each participant responded to {number} trials, drawn from {len(trials)} of {categories} categories "
@@ -270,7 +275,7 @@ def _describe_tests(analysis: NestedAnalysis, level: float) -> list[str]:
             "enlarge the error, was compared with the *F* distribution, and contrasts with the *t* distribution, with "
             "approximate denominator degrees of freedom (Satterthwaite, 1946)."
         )
-    if any(test.p_holm is not None for test in analysis.tests):
+    if len(analysis.tests) > 1 and any(test.p_holm is not None for test in analysis.tests):
         said.append(f"The *p* values of the {len(analysis.tests)} tests were corrected together (Holm, 1979).")
     return [*said, f"Results with *p* < {alpha_text(level)} count as evidence."]
 

@@ -10,6 +10,11 @@ PUBLICATIONS = {
         "hypothesis testing: Keep it maximal. *Journal of Memory and Language*, *68*(3), 255–278. "
         "https://doi.org/10.1016/j.jml.2012.11.001"
     ),
+    "Borowski et al., 2021": (
+        "Borowski, J., Zimmermann, R. S., Schepers, J., Geirhos, R., Wallis, T. S. A., Bethge, M., & Brendel, W. "
+        "(2021). Exemplary natural images explain CNN activations better than state-of-the-art feature visualization. "
+        "*International Conference on Learning Representations*. https://arxiv.org/abs/2010.12606"
+    ),
     "Folke et al., 2021": (
         "Folke, T., Li, Z., Sojitra, R. B., Yang, S. C.-H., & Shafto, P. (2021). *Explainable AI for natural "
         "adversarial images*. arXiv. https://doi.org/10.48550/arXiv.2106.09106"
@@ -39,6 +44,11 @@ PUBLICATIONS = {
     "Williams, 1949": (
         "Williams, E. J. (1949). Experimental designs balanced for the estimation of residual effects of treatments. "
         "*Australian Journal of Scientific Research A*, *2*(2), 149–168. https://doi.org/10.1071/CH9490149"
+    ),
+    "Zimmermann et al., 2023": (
+        "Zimmermann, R. S., Klein, T., & Brendel, W. (2023). Scale alone does not improve mechanistic interpretability "
+        "in vision models. *Advances in Neural Information Processing Systems*, *36*. "
+        "https://arxiv.org/abs/2307.05471"
     ),
 }
 """By the words of the citation, in the order of a list of references; `*` surrounds italics."""

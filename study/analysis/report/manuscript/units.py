@@ -1,0 +1,35 @@
+"""The method of a study about units of the network, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from study.bundle import Manifest
+
+
+def describe_unit_trials(manifest: Manifest, given: int, before: str) -> Iterator[str]:
+    """Describe which units participants were asked about, in ``given`` trials each; ``before`` says what came first."""
+    units = {trial.category for trial in manifest.trials}
+    settings = manifest.config["units"]
+    drawn = "drawn at random from" if isinstance(settings["channels"], int) else "of"
+    yield (
+        f"Each participant responded to {given} trials about {len(units)} units, {drawn} the "
+        f"{manifest.classifier['channels']} channels of its layer {settings['layer']}{before}."
+    )
+    yield (
+        "The activation of a unit was the mean over all places of its channel. The two images of a trial were among "
+        f"the {manifest.sets['standard']['images']:,} standard images ({manifest.sets['standard']['name']}) that "
+        "activate the unit most and least; the one that activates it more was on the right in half of the trials."
+    )
+
+
+def describe_references(manifest: Manifest) -> str:
+    """Describe the references that the condition with examples shows."""
+    count = manifest.config["units"]["references"]
+    shown = f"the {count} images" if count > 1 else "the image"
+    activate = "activate" if count > 1 else "activates"
+    return (
+        f"Examples were references (Borowski et al., 2021; Zimmermann et al., 2023): {shown} of the pool "
+        f"({manifest.sets['pool']['name']}, {manifest.sets['pool']['images']:,} images) that {activate} the unit "
+        f"least, on the left, and {shown} that {activate} it most, on the right."
+    )

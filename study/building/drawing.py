@@ -1,0 +1,40 @@
+"""Images of a study on disk: their size, and files named by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+from PIL import Image
+
+from study.network.sources import Sources
+from study.workspace.files import write_whole
+
+WEBP = {"quality": 90, "method": 4}
+
+
+class AssetFolder:
+    """A folder of images, each named by the SHA-256 of its bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    def write(self, image: Image.Image) -> str:
+        """Write an image and return its SHA-256."""
+        buffer = io.BytesIO()
+        image.save(buffer, "WEBP", **WEBP)
+        content = buffer.getvalue()
+        name = hashlib.sha256(content).hexdigest()
+        path = self.path / f"{name}.webp"
+        if not path.is_file():
+            write_whole(path, content)
+        return name
+
+
+def find_size(sources: Sources) -> tuple[int, int]:
+    """Return the width and height of a stimulus, px: the longer side is that of ``[display]``."""
+    height, width = sources.classifier.input_shape[1:]
+    side = sources.config.display.size
+    return round(side * width / max(height, width)), round(side * height / max(height, width))

@@ -1,0 +1,239 @@
+"""Trials about units of the network: which units, which images, and how they are drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from core.drawing.views import view
+from core.errors import ForetellError
+from core.network.classifier import Classifier
+from core.network.decoding import read_batches
+from core.network.device import describe_arithmetic
+from core.types import Progress
+from core.units.unit import Unit, find_layer_shape, outputs_of
+from data.types import ImageSet
+from study.building.drawing import AssetFolder, find_size
+from study.bundle import Example, Trial, TrialAssets, significant
+from study.facts import HeatmapFacts, TeachingFacts, UnitFacts
+from study.network.sources import Sources
+from study.workspace.blocks import Blocks
+from study.workspace.seeds import seed_of
+
+Activations = NDArray[np.float32]
+BLOCK = 256
+"""Images between two savings of their activations."""
+GAP = 4
+"""Pixels between two references."""
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class PlannedUnitTrial:
+    """A trial before it is drawn.
+
+    ``pair`` are the images of the standard set on the left and on the right, ``least`` and ``most`` the references of
+    the pool, the most extreme first, all by their index.
+    """
+
+    id: str
+    channel: int
+    pair: tuple[int, int]
+    least: tuple[int, ...]
+    most: tuple[int, ...]
+
+
+class UnitMaker:
+    """Chooses and draws the trials of a study about units; each is a function of the study file, images and weights."""
+
+    omissions: tuple[dict[str, str], ...] = ()
+
+    def __init__(self, sources: Sources, assets: Path, cache: Path, progress: Progress) -> None:
+        self.sources, self.settings, self.seed = sources, sources.config.units, sources.config.study.seed
+        self.folder = AssetFolder(assets)
+        classifier, sets = sources.classifier, sources.sets
+        channels = find_layer_shape(classifier, Unit(0, self.settings.layer))[0]
+        self.pool, self.standard = (
+            measure_activations(classifier, sets[role], self.settings.layer, cache, progress)
+            for role in ("pool", "standard")
+        )
+        self.repeats: dict[str, str] = {}
+        self.trials, self.practice = self._plan(channels)
+
+    def make(self, planned: PlannedUnitTrial, progress: Progress) -> Trial:
+        """Draw one trial; its assets are on disk when it returns."""
+        del progress
+        standard, pool = self.sources.sets["standard"], self.sources.sets["pool"]
+        left, right = (float(self.standard[index, planned.channel]) for index in planned.pair)
+        target, other = SIDES if left > right else SIDES[::-1]
+        size = find_size(self.sources)
+        shown = [self.folder.write(self._draw(standard, index, size)) for index in planned.pair]
+        return Trial(
+            id=planned.id,
+            trial_type="unit",
+            target=target,
+            alternative=other,
+            truth="",
+            options=SIDES,
+            source=" and ".join(f"{standard.name}/{standard.ids[index]}" for index in planned.pair),
+            assets=TrialAssets(
+                target=self.folder.write(self._draw_grid(planned.least)),
+                target_map=self.folder.write(self._draw_grid(planned.most)),
+                examples=tuple(
+                    Example(category=side, source=standard.ids[index], image=image, map=image)
+                    for side, index, image in zip(SIDES, planned.pair, shown, strict=True)
+                ),
+            ),
+            teaching=TeachingFacts(),
+            saliency=HeatmapFacts(),
+            unit=UnitFacts(
+                layer=self.settings.layer,
+                channel=planned.channel,
+                activations=(significant(left), significant(right)),
+                gap=significant(abs(left - right) / float(self.pool[:, planned.channel].std())),
+                least=tuple(pool.ids[index] for index in planned.least),
+                most=tuple(pool.ids[index] for index in planned.most),
+            ),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Describe what the study asks about, for the manifest."""
+        return {"layer": self.settings.layer, "channels": int(self.pool.shape[1])}
+
+    def compare(self) -> dict[str, str]:
+        """Say nothing about a learner: units are not taught."""
+        return {}
+
+    def _plan(self, channels: int) -> tuple[tuple[PlannedUnitTrial, ...], tuple[PlannedUnitTrial, ...]]:
+        asked, others = self._choose_channels(channels)
+        rng = np.random.default_rng(seed_of(self.seed, "sides", self.settings.layer))
+        practice = others[: self.sources.config.trials.practice]
+        picks = [(channel, rank) for channel in asked for rank in range(self.settings.per_unit)]
+        return self._name_trials("t", picks, rng), self._name_trials("p", [(one, 0) for one in practice], rng)
+
+    def _choose_channels(self, channels: int) -> tuple[list[int], list[int]]:
+        """Choose the units that participants are asked about, and list the others, for practice, in random order."""
+        drawn = np.random.default_rng(seed_of(self.seed, "units", self.settings.layer)).permutation(channels)
+        usable = [int(channel) for channel in drawn if self._is_usable(int(channel))]
+        wanted = self.settings.channels
+        if isinstance(wanted, int):
+            if len(usable) < wanted:
+                raise ForetellError(
+                    f"units.channels is {wanted}, but {len(usable)} of the {channels} units of layer "
+                    f"{self.settings.layer!r} tell enough images apart: a unit needs {self._needed}. Lower "
+                    "units.channels or units.per_unit, give larger image sets, or choose another layer."
+                )
+            return usable[:wanted], usable[wanted:]
+        for channel in wanted:
+            find_layer_shape(self.sources.classifier, Unit(channel, self.settings.layer))
+            if channel not in usable:
+                raise ForetellError(
+                    f"units.channels: unit {channel} of layer {self.settings.layer!r} does not tell enough images "
+                    f"apart: it needs {self._needed}. Leave it out."
+                )
+        return list(wanted), [channel for channel in usable if channel not in wanted]
+
+    @property
+    def _needed(self) -> str:
+        return (
+            f"{2 * self.settings.references} images of the pool and {2 * self.settings.per_unit} standard images, half "
+            "of which activate it more than the other half"
+        )
+
+    def _is_usable(self, channel: int) -> bool:
+        """Tell whether each image that activates the unit most does so more than those that activate it least."""
+        least, most = self._find_references(channel)
+        pairs = self._find_pairs(channel)
+        own, shown = self.pool[:, channel], self.standard[:, channel]
+        return (
+            len({*least, *most}) == 2 * self.settings.references
+            and len(pairs) == self.settings.per_unit
+            and own[list(least)].max() < own[list(most)].min()
+            and all(shown[low] < shown[high] for low, high in pairs)
+        )
+
+    def _find_references(self, channel: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        ranked, count = self._rank("pool", self.pool[:, channel]), self.settings.references
+        return tuple(ranked[:count]), tuple(ranked[::-1][:count])
+
+    def _find_pairs(self, channel: int) -> list[tuple[int, int]]:
+        """Return the images of each trial, the one that activates the unit less first; none is a reference."""
+        ranked, sets = self._rank("standard", self.standard[:, channel]), self.sources.sets
+        if sets["pool"].digest == sets["standard"].digest:
+            references = {index for side in self._find_references(channel) for index in side}
+            ranked = [index for index in ranked if index not in references]
+        count = min(self.settings.per_unit, len(ranked) // 2)
+        return list(zip(ranked[:count], ranked[::-1][:count], strict=True))
+
+    def _rank(self, role: str, activations: Activations) -> list[int]:
+        """Rank images by activation, the lowest first; those of equal activation, as after a ReLU, in random order."""
+        drawn = np.random.default_rng(seed_of(self.seed, "ties", role)).permutation(len(activations))
+        ranked: list[int] = drawn[np.argsort(activations[drawn], kind="stable")].tolist()
+        return ranked
+
+    def _name_trials(
+        self, letter: str, picks: Sequence[tuple[int, int]], rng: np.random.Generator
+    ) -> tuple[PlannedUnitTrial, ...]:
+        """Give the trials ids in order; the image that activates the unit more is on the right in half of them."""
+        flips = rng.permutation(np.arange(len(picks)) % 2 == 1)
+        made = []
+        for number, ((channel, rank), flip) in enumerate(zip(picks, flips, strict=True)):
+            low, high = self._find_pairs(channel)[rank]
+            pair = (low, high) if flip else (high, low)
+            made.append(PlannedUnitTrial(f"{letter}{number:03d}", channel, pair, *self._find_references(channel)))
+        return tuple(made)
+
+    def _draw(self, images: ImageSet, index: int, size: tuple[int, int]) -> Image.Image:
+        return view(self.sources.classifier, images.open(index)).draw(size)
+
+    def _draw_grid(self, references: Sequence[int]) -> Image.Image:
+        """Draw references in a square, the most extreme at the top left."""
+        width, height = find_size(self.sources)
+        across = isqrt(len(references))
+        tile = (width - (across - 1) * GAP) // across, (height - (across - 1) * GAP) // across
+        whole = across * tile[0] + (across - 1) * GAP, across * tile[1] + (across - 1) * GAP
+        grid = Image.new("RGB", whole, "white")
+        for place, index in enumerate(references):
+            row, column = divmod(place, across)
+            drawn = self._draw(self.sources.sets["pool"], index, tile)
+            grid.paste(drawn, (column * (tile[0] + GAP), row * (tile[1] + GAP)))
+        return grid
+
+
+def measure_activations(
+    classifier: Classifier, images: ImageSet, layer: str, cache: Path, progress: Progress
+) -> Activations:
+    """Measure the activation (N, K) of each unit of a layer for each image of a set: its mean over all places."""
+
+    def measure(rows: range) -> dict[str, NDArray[Any]]:
+        made = []
+        for inputs in read_batches(classifier, images.open, rows.start, rows.stop):
+            with torch.no_grad(), outputs_of(classifier, layer) as (module, kept):
+                module(inputs.to(classifier.device))
+            made.append(kept[0].flatten(2).mean(2) if kept[0].ndim > 2 else kept[0])
+        return {"activations": torch.cat(made).float().cpu().numpy()}
+
+    blocks = _open_blocks(classifier, images, layer, cache)
+    return blocks.join(measure, progress, f"reading the layer {layer} for {images.name}")["activations"]
+
+
+def count_unread(sources: Sources, cache: Path) -> int:
+    """Count the images that `measure_activations` would have to pass through the network."""
+    layer, different = sources.config.units.layer, {one.digest: one for one in sources.sets.values()}
+    return sum(_open_blocks(sources.classifier, one, layer, cache).count_missing() for one in different.values())
+
+
+def _open_blocks(classifier: Classifier, images: ImageSet, layer: str, cache: Path) -> Blocks:
+    """Open the saved activations of a set, so that a killed build resumes: by network, images, layer and arithmetic."""
+    parts = (classifier.fingerprint, classifier.transforms_digest, images.digest, layer)
+    text = "|".join((*parts, describe_arithmetic(classifier.device)))
+    return Blocks(cache / "activations", hashlib.sha256(text.encode()).hexdigest(), len(images), BLOCK)
