@@ -24,6 +24,10 @@ ROLE_HELP = {
 }
 OF_UNITS: tuple[Role, ...] = ("pool", "standard")
 """The sets of a study about units."""
+UNIT_HELP = {
+    "pool": "Pool: the references of a unit are the images of it that activate the unit least and most.",
+    "standard": "Standard images: the two images of a trial are among those that activate the unit least and most.",
+}
 ONE, THREE = "One image set, divided into three", "Three image sets"
 OTHER = "Another folder"
 
@@ -116,7 +120,13 @@ def _choose_role(editor: Editor, role: str) -> None:
 
     left, right = st.columns(2)
     offered = list(dict.fromkeys([*([named] if current else []), *own, OTHER]))
-    left.selectbox(role.capitalize(), offered, key=key, on_change=write, help=ROLE_HELP[role])
+    left.selectbox(
+        role.capitalize(),
+        offered,
+        key=key,
+        on_change=write,
+        help=(UNIT_HELP if asks_units(editor) else ROLE_HELP)[role],
+    )
     with right:
         _enter_folder(editor, place, f"{key}.path")
     show_faults(editor, place)

@@ -9,6 +9,7 @@ import streamlit as st
 from core.types import Progress
 from dashboard.design import build_check
 from dashboard.design.editor import Editor
+from dashboard.design.tasks import asks_units
 from dashboard.shared.keys import digest
 from dashboard.shared.live import POLL_S, draw_when_ready, supersede
 from dashboard.shared.messages import escape_markdown
@@ -41,7 +42,8 @@ def show_preview(editor: Editor) -> None:
     number = int(st.session_state.get(key, 0))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("As the file would make it now; it follows every change.", width="content")
-        st.button("Another category", key=f"{key}.next", on_click=st.session_state.update, args=({key: number + 1},))
+        label = "Another unit" if asks_units(editor) else "Another category"
+        st.button(label, key=f"{key}.next", on_click=st.session_state.update, args=({key: number + 1},))
     task = _make_task(editor, number, checked)
     supersede(task, f"{key}.making")
     draw_when_ready(task, draw_preview, key)

@@ -17,9 +17,9 @@ from dashboard.power.refusals import (
     refuse_blocks,
     refuse_other_scale,
     refuse_other_than_two,
+    refuse_pilot_of_units,
     refuse_points,
     refuse_separate,
-    refuse_units,
 )
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
@@ -35,7 +35,7 @@ from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth,
 from study.analysis.power.within import put_within
 from study.analysis.responses.outcome import Outcome, choose_outcome
 from study.analysis.responses.reading import Responses
-from study.bundle import TRIAL_TYPES
+from study.bundle import OF_UNITS, TRIAL_TYPES, TrialType
 from study.conditions import format_condition
 from study.plan.config import StudyConfig
 from study.plan.covariates import check_trials
@@ -122,7 +122,6 @@ class PowerAnalysis:
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
-        refuse_units(self.study)
         refuse_blocks(self.study)
         refuse_points(self.study, self.other_bounds)
         world = self._make_truth()
@@ -168,6 +167,7 @@ class PowerAnalysis:
         if self.pilot is None:
             refuse_other_than_two(self.study)
             return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
+        refuse_pilot_of_units(study)
         fixed = {"interaction": nested.FIXED["interaction"]}  # with the random intercepts that a truth has
         refuse_other_scale(self.study, self.pilot.task)
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
@@ -261,13 +261,18 @@ class PowerAnalysis:
     def notes(self) -> list[str]:
         """Describe what is assumed, and the slopes of the design that the planned models leave out."""
         study = self.study
-        chosen = study.trials.categories
-        names = map(str, range(chosen)) if isinstance(chosen, int) else chosen
-        trials = list(product(names, TRIAL_TYPES))
         omission = random_effects.planned_omission(
-            study.plan.models, self.conditions, trials, within=study.allocation.within
+            study.plan.models, self.conditions, self._list_trials(), within=study.allocation.within
         )
         return [note for note in (self.assumptions, self.not_simulated, omission, self.equivalence) if note]
+
+    def _list_trials(self) -> list[tuple[str, TrialType]]:
+        """List category and type of the trials that the study plans."""
+        study = self.study
+        if study.task.of_units:
+            return [(str(k), OF_UNITS[0]) for k in range(study.units.count) for _ in range(study.units.per_unit)]
+        chosen = study.trials.categories
+        return list(product(map(str, range(chosen)) if isinstance(chosen, int) else chosen, TRIAL_TYPES))
 
     @property
     def equivalence(self) -> str | None:

@@ -29,13 +29,12 @@ def refuse_blocks(study: StudyConfig) -> None:
         )
 
 
-def refuse_units(study: StudyConfig) -> None:
-    """Refuse a study about units, whose trials have no types."""
+def refuse_pilot_of_units(study: StudyConfig) -> None:
+    """Refuse a pilot about units: its estimates would be of trial types, which units do not have."""
     if study.task.of_units:
         raise ForetellError(
-            f"Power simulates trials in which the AI is right or wrong, and the task {study.study.task!r} asks about "
-            "units. For its sample size, see how precise a first study of simulated participants is: build, simulate "
-            "and analyze."
+            f"A pilot gives the effects of each trial type, and the task {study.study.task!r} asks about units. Build "
+            "the study and assume simulated participants (--mixture)."
         )
 
 
@@ -72,6 +71,8 @@ def describe_other_than_two(task: Task) -> str:
     """Say what a study asks for instead of one of two options; empty where it is that."""
     if not task.is_scored:
         return "asks for ratings, of which none is right or wrong"
+    if task.of_units:
+        return "asks about units"
     if task.place is not None:
         return "asks for a place"
     return f"has {task.options}" if task.has_several else ""

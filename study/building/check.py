@@ -38,6 +38,8 @@ from study.plan.config import StudyConfig
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
 MOST_NAMES = 5
+DRAWING_S = 0.01
+"""Seconds in which an image is opened, drawn and written."""
 PREVIEWS = "previews"
 """The folder of the workspace's cache for images that no study has."""
 LONG = "There are images for every category. Whether examples can be found for every trial is not checked yet."
@@ -202,7 +204,8 @@ def _check_units(sources: Sources, cache: Path, progress: Progress, sets: tuple[
     planned = f"Planned: {count_of(len(maker.trials), 'trial')} and {len(maker.practice)} for practice."
     names = tuple(dict.fromkeys(f"{config.units.layer}:{one.channel}" for one in maker.trials))
     warnings = tuple(filter(None, (omission, lost)))
-    return StudyCheck(sets, (planned,), (), None, len(maker.trials), 0.0, warnings=warnings, chosen=names)
+    drawn = (len(maker.trials) + len(maker.practice)) * 2 * (1 + config.units.references)
+    return StudyCheck(sets, (planned,), (), None, len(maker.trials), DRAWING_S * drawn, warnings=warnings, chosen=names)
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:

@@ -56,7 +56,7 @@ TASK = Task(
     compute_p_right,
     aim="Do reference images help participants understand the units of the AI?",
     act="choose the image that activates the unit more",
-    outcome="Correct choices of the image that activates the unit more",
+    outcome="Correct choices between two images",
     meaning="the participant chose the image that activates the unit more",
     choices=("left", "right"),
     of_units=True,

@@ -201,12 +201,13 @@ class Theories:
 
     def _list_trials(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List category and type of each trial."""
-        category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
-        return category, np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
+        category = pd.factorize(pd.Series([t.category for t in self.trials]))[0]
+        return category, np.array([self.task.types.index(t.trial_type) for t in self.trials])
 
     def _tabulate(self, given: NDArray[np.int64], seen: Conditions, rng: np.random.Generator) -> pd.DataFrame:
         """Tabulate the responses, with the covariates in standard deviations as in the analysis."""
-        table = tabulate_responses(given, seen, self.conditions, *self._list_trials(), self.levels)
+        trials = self._list_trials()
+        table = tabulate_responses(given, seen, self.conditions, *trials, self.levels, self.task.types)
         for name in self.covariates:
             if name == POSITION:
                 values = table.groupby("participant", observed=True)["item"].transform(
@@ -222,7 +223,7 @@ class Theories:
         """Average what the mixture implies over the trials of a type, by quadrature over participants."""
         mixture = {name: weight for name, weight in self.mixture.items() if weight > 0}
         rows = []
-        for name, kind in product(self.conditions, TRIAL_TYPES):
+        for name, kind in product(self.conditions, self.task.types):
             shown = ShownExplanations(*map(bool, FACTORS[name].values()))
             trials = [t for t in self.trials if t.trial_type == kind]
             each = [compute_expected_accuracy(mixture, t, shown, task=self.task, levels=self.levels) for t in trials]
@@ -303,8 +304,9 @@ def tabulate_responses(
     category: NDArray[np.int64],
     kind: NDArray[np.int64],
     levels: RatingScale | None,
+    types: Sequence[str] = TRIAL_TYPES,
 ) -> pd.DataFrame:
-    """Tabulate the responses to the trials that participants see, as `Truth.study` does."""
+    """Tabulate the responses to the trials that participants see, as `Truth.study` does; ``kind`` indexes ``types``."""
     person, trial = np.nonzero(seen >= 0)
     condition = seen[person, trial]
     return pd.DataFrame(
@@ -312,7 +314,7 @@ def tabulate_responses(
             "participant": pd.Categorical.from_codes(person, [f"p{i:05d}" for i in range(len(seen))]),
             "category": pd.Categorical.from_codes(category[trial], [f"c{j:04d}" for j in range(category.max() + 1)]),
             "item": pd.Categorical.from_codes(trial, [f"i{k:05d}" for k in range(len(kind))]),
-            "trial_type": pd.Categorical.from_codes(kind[trial], list(TRIAL_TYPES)),
+            "trial_type": pd.Categorical.from_codes(kind[trial], list(types)),
             **{name: show_factor(conditions, name)[condition].astype(np.int64) for name in ("saliency", "examples")},
             choose_outcome(is_scored=levels is None).column: given[person, trial],
         }

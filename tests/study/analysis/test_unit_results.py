@@ -11,18 +11,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 
 from study.analysis.exploratory.analysis import AnalysedStudy, list_analyses
 from study.analysis.planned import contrasts
 from study.analysis.planned.analysis import execute
+from study.analysis.power.simulation import curve
+from study.analysis.power.truths import Theories
 from study.analysis.report import results
 from study.analysis.report.composition import list_facts
 from study.analysis.report.figures import accuracy_figure
 from study.analysis.responses import reading
 from study.plan.config import StudyConfig
 from study.plan.preregistration import AnalysisPlan
-from tests.study.unit_studies import UNITS
+from study.plan.simulated_participants import PARTICIPANT_SD
+from study.tasks import TASKS
+from tests.study.unit_studies import UNITS, build_units
 
 EFFECT = 1.5
 """Log-odds that the planted references add to a right choice."""
@@ -76,7 +82,7 @@ def test_a_report_of_units_says_nothing_about_predictions(tmp_path: Path) -> Non
     """Catches "the AI is right", d' or "predicted classes" in a report of units, and a reference level that is none."""
     said = results.write(reading.prepare(simulate()), tmp_path, plan=plan_units())
     assert re.match(
-        r"Examples raised correct choices of the image that activates the unit more from \d+% to \d+%: \+\d+ "
+        r"Examples raised correct choices between two images from \d+% to \d+%: \+\d+ "
         r"percentage points \(95% CI \d+ to \d+\)\. It is the only planned difference\.",
         said.sentences[0],
     )
@@ -111,3 +117,26 @@ def test_a_file_of_units_is_read_without_truth_and_types() -> None:
     facts: dict[str, Any] = list_facts(data, None, None)
     assert not any("No responses to trials of type" in str(fact) for fact in facts.values())
     assert not any("trial" in notice for notice in data.messages)
+
+
+def test_power_simulates_units_and_their_plan(tmp_path: Path) -> None:
+    """The oracle is SciPy's integral over participants of a learner's closed form, and one half without references.
+
+    Catches trials of predictions in the simulated studies, units that are no categories, and planned models that the
+    simulated studies cannot have.
+    """
+    bundle, plan = build_units(tmp_path), plan_units()
+    world = Theories({"bayesian_learner": 1.0}, bundle.manifest.trials, ("none", "examples"), TASKS["unit_choice"])
+    means = world.tabulate_means().set_index("condition")["accuracy"]
+    gaps = [trial.unit.gap for trial in bundle.manifest.trials if trial.unit]
+
+    def integrate(gap: float) -> float:
+        density = norm(scale=PARTICIPANT_SD).pdf
+        return float(quad(lambda own: expit(0.5 * gap + own) * density(own), -4, 4)[0])
+
+    assert means["none"] == pytest.approx(0.5, abs=1e-12)
+    assert means["examples"] == pytest.approx(np.mean([integrate(gap) for gap in gaps]), abs=1e-6)
+    study = world.study(3, np.random.default_rng(2))
+    assert (set(study["trial_type"]), study["category"].nunique(), len(study)) == ({"unit"}, 3, 6 * 6)
+    table = curve(world, [8], studies=2, models=plan.models, tests=plan.tests, workers=1)
+    assert table["failed"].tolist() == [0]

@@ -180,3 +180,35 @@ def test_a_check_and_a_preview_are_of_the_same_trials(units: Bundle, tmp_path: P
     assert preview.asset(preview.trial.assets.target_map).is_file()
     file.write_text(UNITS.replace("channels = 3", "channels = 300"), encoding="utf-8")
     assert "units.channels is 300" in check(file, tmp_path).obstacles[0]
+
+
+DEAD = """
+import torch
+from torch import nn
+
+CATEGORIES = ["one", "two"]
+
+
+def build():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(3, 3, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2))
+    with torch.no_grad():
+        network[0].weight[0], network[0].bias[0] = 0, -1
+        network[0].weight[1], network[0].bias[1] = 0, 1
+    return network.eval()
+"""
+
+
+def test_a_unit_that_is_the_same_for_all_images_is_left_out(tmp_path: Path) -> None:
+    """Of three units, the first is never active and the second is always as active: planted in a network of our own.
+
+    Catches a question without a right response, and one whose references are drawn from equal activations.
+    """
+    (tmp_path / "dead.py").write_text(DEAD, encoding="utf-8")
+    text = UNITS.replace('model = "scenes"', 'model = "dead.py:build"').replace('"features.4"', '"1"')
+    alone = text.replace("channels = 3", "channels = 1").replace("practice = 1", "practice = 0")
+    bundle = build_units(tmp_path, alone)
+    assert {trial.category for trial in bundle.manifest.trials} == {"1:2"}
+    for channels in ("2", "[1]", "[0, 2]"):
+        with pytest.raises(ForetellError, match=r"1 of the 3 units|unit [01] of layer '1' does not tell enough images"):
+            build_units(tmp_path, alone.replace("channels = 1", f"channels = {channels}"))
