@@ -22,7 +22,7 @@ def offer_tasks(editor: Editor, setting: Setting) -> Setting:
     The two have other trials, images and conditions, so a study about the other begins with a template.
     """
     of_units = asks_units(editor)
-    return replace(setting, options=tuple(name for name, task in TASKS.usable() if task.of_units == of_units))
+    return replace(setting, options=tuple(name for name, task in TASKS.usable() if bool(task.of_units) == of_units))
 
 
 def list_conditions(editor: Editor) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from core.types import Progress
 from core.units.unit import Unit, find_layer_shape, outputs_of
 from data.types import ImageSet
 from study.building.drawing import AssetFolder, find_size
+from study.building.occlusions import Place, draw_occlusion, list_places, measure_occlusions
 from study.bundle import Example, Trial, TrialAssets, significant
 from study.facts import HeatmapFacts, TeachingFacts, UnitFacts
 from study.network.sources import Sources
@@ -38,16 +40,25 @@ SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
+class ShownImage:
+    """An image of the standard set as a trial shows it: the place of a square over it, and the unit's activation."""
+
+    index: int
+    activation: float
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
 class PlannedUnitTrial:
     """A trial before it is drawn.
 
-    ``pair`` are the images of the standard set on the left and on the right, ``least`` and ``most`` the references of
-    the pool, the most extreme first, all by their index.
+    ``pair`` are the images on the left and on the right, ``least`` and ``most`` the references, images of the pool by
+    their index, the most extreme first.
     """
 
     id: str
     channel: int
-    pair: tuple[int, int]
+    pair: tuple[ShownImage, ShownImage]
     least: tuple[int, ...]
     most: tuple[int, ...]
 
@@ -67,16 +78,17 @@ class UnitMaker:
             for role in ("pool", "standard")
         )
         self.repeats: dict[str, str] = {}
+        self._pairs: dict[int, list[tuple[ShownImage, ShownImage]]] = {}
         self.trials, self.practice = self._plan(channels)
 
     def make(self, planned: PlannedUnitTrial, progress: Progress) -> Trial:
         """Draw one trial; its assets are on disk when it returns."""
         del progress
         standard, pool = self.sources.sets["standard"], self.sources.sets["pool"]
-        left, right = (float(self.standard[index, planned.channel]) for index in planned.pair)
+        left, right = (shown.activation for shown in planned.pair)
         target, other = SIDES if left > right else SIDES[::-1]
-        size = find_size(self.sources)
-        shown = [self.folder.write(self._draw(standard, index, size)) for index in planned.pair]
+        drawn = [self.folder.write(self._draw_shown(shown)) for shown in planned.pair]
+        names = [standard.ids[shown.index] for shown in planned.pair]
         return Trial(
             id=planned.id,
             trial_type="unit",
@@ -84,13 +96,13 @@ class UnitMaker:
             alternative=other,
             truth="",
             options=SIDES,
-            source=" and ".join(f"{standard.name}/{standard.ids[index]}" for index in planned.pair),
+            source=" and ".join(f"{standard.name}/{name}" for name in dict.fromkeys(names)),
             assets=TrialAssets(
                 target=self.folder.write(self._draw_grid(planned.least)),
                 target_map=self.folder.write(self._draw_grid(planned.most)),
                 examples=tuple(
-                    Example(category=side, source=standard.ids[index], image=image, map=image)
-                    for side, index, image in zip(SIDES, planned.pair, shown, strict=True)
+                    Example(category=side, source=name, image=image, map=image)
+                    for side, name, image in zip(SIDES, names, drawn, strict=True)
                 ),
             ),
             teaching=TeachingFacts(),
@@ -116,63 +128,83 @@ class UnitMaker:
     def _plan(self, channels: int) -> tuple[tuple[PlannedUnitTrial, ...], tuple[PlannedUnitTrial, ...]]:
         asked, others = self._choose_channels(channels)
         rng = np.random.default_rng(seed_of(self.seed, "sides", self.settings.layer))
-        practice = others[: self.sources.config.trials.practice]
         picks = [(channel, rank) for channel in asked for rank in range(self.settings.per_unit)]
-        return self._name_trials("t", picks, rng), self._name_trials("p", [(one, 0) for one in practice], rng)
+        return self._name_trials("t", picks, rng), self._name_trials("p", [(one, 0) for one in others], rng)
 
     def _choose_channels(self, channels: int) -> tuple[list[int], list[int]]:
-        """Choose the units that participants are asked about, and list the others, for practice, in random order."""
+        """Choose the units that participants are asked about, and others for practice, in random order."""
         drawn = np.random.default_rng(seed_of(self.seed, "units", self.settings.layer)).permutation(channels)
-        usable = [int(channel) for channel in drawn if self._is_usable(int(channel))]
-        wanted = self.settings.channels
+        usable = (channel for channel in drawn.tolist() if self._is_usable(channel))
+        wanted, practice = self.settings.channels, self.sources.config.trials.practice
         if isinstance(wanted, int):
-            if len(usable) < wanted:
+            asked = list(islice(usable, wanted))
+            if len(asked) < wanted:
                 raise ForetellError(
-                    f"units.channels is {wanted}, but {len(usable)} of the {channels} units of layer "
+                    f"units.channels is {wanted}, but {len(asked)} of the {channels} units of layer "
                     f"{self.settings.layer!r} tell enough images apart: a unit needs {self._needed}. Lower "
                     "units.channels or units.per_unit, give larger image sets, or choose another layer."
                 )
-            return usable[:wanted], usable[wanted:]
+            return asked, list(islice(usable, practice))
         for channel in wanted:
             find_layer_shape(self.sources.classifier, Unit(channel, self.settings.layer))
-            if channel not in usable:
+            if not self._is_usable(channel):
                 raise ForetellError(
                     f"units.channels: unit {channel} of layer {self.settings.layer!r} does not tell enough images "
                     f"apart: it needs {self._needed}. Leave it out."
                 )
-        return list(wanted), [channel for channel in usable if channel not in wanted]
+        return list(wanted), list(islice((channel for channel in usable if channel not in wanted), practice))
 
     @property
     def _needed(self) -> str:
-        return (
-            f"{2 * self.settings.references} images of the pool and {2 * self.settings.per_unit} standard images, half "
-            "of which activate it more than the other half"
-        )
+        """What a unit must tell apart."""
+        references, per_unit = self.settings.references, self.settings.per_unit
+        of_standard = f"{2 * per_unit} standard images, half of which activate it more than the other half"
+        if self.sources.config.task.of_units == "occlusions":
+            of_standard = f"{per_unit} standard images that activate it less with a square over one place than another"
+        return f"{2 * references} images of the pool and {of_standard}"
 
     def _is_usable(self, channel: int) -> bool:
         """Tell whether each image that activates the unit most does so more than those that activate it least."""
         least, most = self._find_references(channel)
-        pairs = self._find_pairs(channel)
-        own, shown = self.pool[:, channel], self.standard[:, channel]
+        own = self.pool[:, channel]
         return (
             len({*least, *most}) == 2 * self.settings.references
-            and len(pairs) == self.settings.per_unit
             and own[list(least)].max() < own[list(most)].min()
-            and all(shown[low] < shown[high] for low, high in pairs)
+            and len(pairs := self._find_pairs(channel)) == self.settings.per_unit
+            and all(low.activation < high.activation for low, high in pairs)
         )
 
     def _find_references(self, channel: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         ranked, count = self._rank("pool", self.pool[:, channel]), self.settings.references
         return tuple(ranked[:count]), tuple(ranked[::-1][:count])
 
-    def _find_pairs(self, channel: int) -> list[tuple[int, int]]:
+    def _find_pairs(self, channel: int) -> list[tuple[ShownImage, ShownImage]]:
         """Return the images of each trial, the one that activates the unit less first; none is a reference."""
-        ranked, sets = self._rank("standard", self.standard[:, channel]), self.sources.sets
-        if sets["pool"].digest == sets["standard"].digest:
-            references = {index for side in self._find_references(channel) for index in side}
-            ranked = [index for index in ranked if index not in references]
-        count = min(self.settings.per_unit, len(ranked) // 2)
-        return list(zip(ranked[:count], ranked[::-1][:count], strict=True))
+        if channel not in self._pairs:
+            own = self.standard[:, channel]
+            ranked, sets = self._rank("standard", own), self.sources.sets
+            if sets["pool"].digest == sets["standard"].digest:
+                references = {index for side in self._find_references(channel) for index in side}
+                ranked = [index for index in ranked if index not in references]
+            if self.sources.config.task.of_units == "occlusions":
+                made = [self._occlude(channel, index) for index in ranked[::-1][: self.settings.per_unit]]
+            else:
+                count = min(self.settings.per_unit, len(ranked) // 2)
+                least, most = ([ShownImage(i, float(own[i])) for i in side] for side in (ranked, ranked[::-1]))
+                made = list(zip(least[:count], most[:count], strict=True))
+            self._pairs[channel] = made
+        return self._pairs[channel]
+
+    def _occlude(self, channel: int, index: int) -> tuple[ShownImage, ShownImage]:
+        """Return an image with the square where it lowers the activation of a unit most, and where it does so least."""
+        classifier = self.sources.classifier
+        inputs = classifier.preprocess(self.sources.sets["standard"].open(index))
+        measured = measure_occlusions(classifier, Unit(channel, self.settings.layer), inputs)
+        low, high = (
+            ShownImage(index, float(measured[place]), list_places()[place])
+            for place in (int(measured.argmin()), int(measured.argmax()))
+        )
+        return low, high
 
     def _rank(self, role: str, activations: Activations) -> list[int]:
         """Rank images by activation, the lowest first; those of equal activation, as after a ReLU, in random order."""
@@ -191,6 +223,10 @@ class UnitMaker:
             pair = (low, high) if flip else (high, low)
             made.append(PlannedUnitTrial(f"{letter}{number:03d}", channel, pair, *self._find_references(channel)))
         return tuple(made)
+
+    def _draw_shown(self, shown: ShownImage) -> Image.Image:
+        drawn = self._draw(self.sources.sets["standard"], shown.index, find_size(self.sources))
+        return drawn if shown.place is None else draw_occlusion(drawn, shown.place, self.sources.classifier.mean_colour)
 
     def _draw(self, images: ImageSet, index: int, size: tuple[int, int]) -> Image.Image:
         return view(self.sources.classifier, images.open(index)).draw(size)

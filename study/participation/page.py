@@ -122,7 +122,7 @@ def draft_trial_state(
     samples = [PLACEHOLDERS[1]] if condition.explains_each_option else [PLACEHOLDERS[0]] * 2
     samples = samples if condition.shows_examples and page != "catch" else []
     options, texts = worded.buttons or names, texts_of(manifest)
-    own = [PLACEHOLDERS[0]] * (worded.task.of_units and page != "catch") if worded.buttons else samples
+    own = [PLACEHOLDERS[0]] * (worded.task.of_units is not None and page != "catch") if worded.buttons else samples
     placed = place_options([{"name": name, "samples": own} for name in options])
     shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
     if worded.task.of_units:

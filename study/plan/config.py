@@ -58,7 +58,7 @@ class Identity(Section):
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
     a brush; or ask for a ``rating`` of it, in which nothing is right or wrong. ``unit_choice`` asks which of two images
-    activates a unit more.
+    activates a unit more, ``unit_counterfactual`` which of two occlusions of an image.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """

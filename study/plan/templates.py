@@ -91,6 +91,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants choose which of two images activates a unit more, with and without its reference images.",
         "unit-choice",
     ),
+    "unit-counterfactual": Template(
+        "What does a unit need to see?",
+        "Participants choose which of two occlusions of an image leaves a unit more active, references shown or not.",
+        "unit-counterfactual",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -13,17 +13,20 @@ from study.tasks.task import Task
 
 RANDOM = "(1 | participant) + (examples || category) + (examples || item)"
 """Random effects that the test of the references needs where each participant is in one condition."""
+OCCLUDED = 0.4
+"""Side of the square that covers a place of an image, as a share of the image's."""
 WITHIN_RANDOM = "(examples || participant) + (examples || category) + (examples || item)"
 """Those where each participant sees every condition."""
 
 
 class Units(Section):
-    """``[units]``: of the task ``unit_choice``, which units participants are asked about, and what they see of each.
+    """``[units]``: of the tasks ``unit_choice`` and ``unit_counterfactual``, which units participants are asked about.
 
     ``layer`` is the name of a module of the network; a unit is one of its channels, and its activation the mean over
     all places. ``channels`` are a number, drawn at random, or a list. Each has ``per_unit`` trials; in each, the two
-    images are among those of the standard set that activate the unit most and least. ``references`` are 1, 4 or 9
-    images of the pool that activate it most, and as many that activate it least.
+    images are among those of the standard set that activate the unit most and least, or one of those that activate it
+    most, with a square over each of two places. ``references`` are 1, 4 or 9 images of the pool that activate it most,
+    and as many that activate it least.
     """
 
     layer: str = ""

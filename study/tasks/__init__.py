@@ -20,6 +20,7 @@ TASKS = Registry(
         "highlight": "study.tasks.highlight:TASK",
         "rating": "study.tasks.rating:TASK",
         "unit_choice": "study.tasks.unit_choice:TASK",
+        "unit_counterfactual": "study.tasks.unit_counterfactual:TASK",
     },
     "foretell.tasks",
 )

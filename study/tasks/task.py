@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from core.errors import ForetellError
 from study.bundle import LETTERS, OF_UNITS, TRIAL_TYPES, Trial, TrialType
@@ -111,8 +112,9 @@ class Task:
         The kind of mark that participants put on the image; None where they choose an option. The ``choices`` are then
         the two outcomes of a mark, correct and incorrect, and no buttons.
     of_units
-        Whether a trial asks about a unit of the network instead of a prediction: which of two images activates it more.
-        The ``choices`` are then the sides of the images, the same for all participants.
+        Whether a trial asks about a unit of the network instead of a prediction, and by what: which of two ``"images"``
+        activates it more, or which of two ``"occlusions"`` of one image. The ``choices`` are then the sides of the
+        images, the same for all participants. None of predictions.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -136,7 +138,7 @@ class Task:
     shows_label: bool = False
     first_step: FirstStep | None = None
     place: Kind | None = None
-    of_units: bool = False
+    of_units: Literal["images", "occlusions"] | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
     rescale: Callable[[int], Task] | None = None

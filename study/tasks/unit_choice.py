@@ -59,7 +59,7 @@ TASK = Task(
     outcome="Correct choices between two images",
     meaning="the participant chose the image that activates the unit more",
     choices=("left", "right"),
-    of_units=True,
+    of_units="images",
     texts=TASK_TEXTS["unit_choice"],
     refuse=refuse,
 )

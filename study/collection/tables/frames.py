@@ -141,22 +141,22 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     ),
     Column(
         "category",
-        "class the AI predicted (the target category); of unit_choice the unit, LAYER:CHANNEL",
+        "class the AI predicted (the target category); of units the unit, LAYER:CHANNEL",
         lambda one: one.trial.category,
     ),
     Column(
         "alternative",
-        "the foil: the other option, or the first of several (the column order has all); of unit_choice the side of "
-        "the image that activates the unit less",
+        "the foil: the other option, or the first of several (the column order has all); of units the side of the "
+        "image that activates the unit less",
         lambda one: one.trial.alternative,
     ),
-    Column("truth", "true class of the image; empty for unit_choice", lambda one: one.trial.truth),
+    Column("truth", "true class of the image; empty for units", lambda one: one.trial.truth),
     Column(
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
         "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
-        "the statement, of unit_choice the side of the image that activates the unit more",
+        "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more",
         lambda one: one.task.name_choice(one.trial, one.row["choice"]),
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
         "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right",
@@ -166,8 +166,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
         "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside; of "
-        "unit_choice, choice is the side of the image that activates the unit more. Empty for rating, where nothing is "
-        "right or wrong",
+        "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more. Empty for "
+        "rating, where nothing is right or wrong",
         lambda one: int(one.row["choice"] in one.task.find_right(one.trial)) if one.task.is_scored else None,
         values="0, 1",
     ),
@@ -194,7 +194,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("task", "what participants were asked: the task of the study file", lambda one: one.task.name),
     Column(
         "ai_correct",
-        "whether the AI's prediction is the true class; empty for unit_choice",
+        "whether the AI's prediction is the true class; empty for units",
         lambda one: int(one.trial.target == one.trial.truth) if one.trial.unit is None else None,
         values="0, 1",
     ),

@@ -125,6 +125,57 @@ def test_units_of_any_layer(tmp_path: Path, layer: str) -> None:
         assert names[trial.unit.channel] in seen
 
 
+def test_occlusions_are_those_of_a_slow_search(tmp_path: Path) -> None:
+    """The oracle covers one place after the other with NumPy and PyTorch alone, and finds the lowest and the highest.
+
+    Catches a square over another place than the one that is drawn, sides that are swapped, an image that does not
+    activate the unit most, and one image with two squares of which one is missing.
+    """
+    bundle = build_units(tmp_path, UNITS.replace("unit_choice", "unit_counterfactual"))
+    sources = open_sources(tmp_path / "units.toml")
+    classifier, images = sources.classifier, sources.sets["standard"]
+    activations = activate_slowly(classifier, images, "features.4")
+    side, height = round(0.4 * classifier.input_shape[2]), classifier.input_shape[1]
+    starts = [round(k * (height - side) / 6) for k in range(7)]
+    for trial in bundle.manifest.trials[:2]:
+        assert trial.unit is not None
+        names = [example.source for example in trial.assets.examples]
+        index = list(images.ids).index(names[0])
+        own = activations[:, trial.unit.channel]
+        assert names[0] == names[1]
+        assert trial.source == f"scenes/standard/{names[0]}"
+        assert own[index] >= np.sort(own)[-2] - 1e-6
+        measured = {}
+        for top in starts:
+            for left in starts:
+                inputs = classifier.preprocess(images.open(index)).clone()
+                inputs[:, top : top + side, left : left + side] = classifier.fill("mean")[:, :1, :1]
+                kept: list[torch.Tensor] = []
+                with classifier.exclusive() as module, torch.no_grad():
+                    handle = module.get_submodule("features.4").register_forward_hook(
+                        lambda _, __, out, kept=kept: kept.append(out)
+                    )
+                    module(inputs[None])
+                    handle.remove()
+                measured[top, left] = float(kept[0][0, trial.unit.channel].double().mean())
+        assert sorted(trial.unit.activations) == pytest.approx(
+            [min(measured.values()), max(measured.values())], rel=1e-3, abs=1e-5
+        )
+        low, high = (min(measured, key=measured.get), max(measured, key=measured.get))  # type: ignore[arg-type]
+        more = 0 if trial.target == "left" else 1
+        plain = np.asarray(images.open(index).convert("RGB").resize((96, 96), Image.Resampling.BICUBIC), float)
+        for example, place in zip(trial.assets.examples[:: 1 if more else -1], (low, high), strict=True):
+            drawn = np.asarray(Image.open(bundle.asset(example.image)).convert("RGB"), float)
+            top, left = (round(start * 96 / height) for start in place)
+            end = round(0.4 * 96)
+            inside = np.zeros((96, 96), bool)
+            inside[top + 2 : top + end - 2, left + 2 : left + end - 2] = True
+            outside = np.ones((96, 96), bool)
+            outside[max(0, top - 2) : top + end + 2, max(0, left - 2) : left + end + 2] = False
+            assert np.abs(drawn[inside] - classifier.mean_colour).mean() < 6
+            assert np.abs(drawn[outside] - plain[outside]).mean() < 6
+
+
 def test_one_set_for_both_shows_no_reference_twice(tmp_path: Path) -> None:
     """Catches an image to choose that is among its own references, which gives the response away."""
     text = UNITS.replace('split = "standard"\nsize = 40', 'split = "pool"\nsize = 48')

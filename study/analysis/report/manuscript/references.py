@@ -45,6 +45,11 @@ PUBLICATIONS = {
         "Williams, E. J. (1949). Experimental designs balanced for the estimation of residual effects of treatments. "
         "*Australian Journal of Scientific Research A*, *2*(2), 149–168. https://doi.org/10.1071/CH9490149"
     ),
+    "Zimmermann et al., 2021": (
+        "Zimmermann, R. S., Borowski, J., Geirhos, R., Bethge, M., Wallis, T. S. A., & Brendel, W. (2021). How well do "
+        "feature visualizations support causal understanding of CNN activations? *Advances in Neural Information "
+        "Processing Systems*, *34*. https://arxiv.org/abs/2106.12447"
+    ),
     "Zimmermann et al., 2023": (
         "Zimmermann, R. S., Klein, T., & Brendel, W. (2023). Scale alone does not improve mechanistic interpretability "
         "in vision models. *Advances in Neural Information Processing Systems*, *36*. "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from study.bundle import Manifest
+from study.plan.units import OCCLUDED
+from study.tasks import find_task
 
 
 def describe_unit_trials(manifest: Manifest, given: int, before: str) -> Iterator[str]:
@@ -16,10 +18,19 @@ def describe_unit_trials(manifest: Manifest, given: int, before: str) -> Iterato
         f"Each participant responded to {given} trials about {len(units)} units, {drawn} the "
         f"{manifest.classifier['channels']} channels of its layer {settings['layer']}{before}."
     )
+    standard = manifest.sets["standard"]
+    shown = f"the {standard['images']:,} standard images ({standard['name']})"
+    if find_task(manifest.config).of_units == "occlusions":
+        shown = (
+            f"{shown} that activate the unit most, one image twice, with a square of {OCCLUDED:.0%} of its side over "
+            "the place where this lowers the activation most and over the one where it does so least (Zimmermann et "
+            "al., 2021)"
+        )
+    else:
+        shown += " that activate the unit most and least"
     yield (
-        "The activation of a unit was the mean over all places of its channel. The two images of a trial were among "
-        f"the {manifest.sets['standard']['images']:,} standard images ({manifest.sets['standard']['name']}) that "
-        "activate the unit most and least; the one that activates it more was on the right in half of the trials."
+        f"The activation of a unit was the mean over all places of its channel. The two images of a trial were among "
+        f"{shown}; the one that activates it more was on the right in half of the trials."
     )
 
 
