@@ -23,6 +23,7 @@ from dashboard.explore.parameters import is_refined
 from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.live import JobCollector, begin, draw_live
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.small_tables import draw_table
 
 SUBSTRATES = {"mean": "the mean colour", "blur": "a blurred image"}
 """What pixels are replaced by, in words."""
@@ -139,7 +140,7 @@ def _curves(faithfulness: Faithfulness) -> None:
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    st.table(tabulate_faithfulness(faithfulness), border="horizontal", hide_index=True)
+    draw_table(tabulate_faithfulness(faithfulness), "faithfulness")
     st.caption(_describe_settings(faithfulness))
 
 
