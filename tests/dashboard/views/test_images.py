@@ -90,6 +90,17 @@ def test_the_places_of_the_images_are_there_before_the_set_is_read(
         gate.set()
 
 
+def test_more_pixels_of_a_gradient_have_the_full_colour_and_the_caption_says_so(opened) -> None:
+    """Catches a heatmap of single pixels that over a photograph is not seen, and one drawn otherwise without a word."""
+    app = opened(method="Gradient", source="Adversarial")
+    assert app.slider(key="pixels.clip").value == 10
+    captions = [image.proto.imgs[0].caption for image in app.get("image")]
+    assert captions[1].endswith("Full colour: the strongest 10% of pixels; in a study 0.5%.")
+    app = opened(method="Grad-CAM", source="Adversarial")
+    assert app.slider(key="clip").value == 0.5
+    assert not any("Full colour" in image.proto.imgs[0].caption for image in app.get("image"))
+
+
 def test_what_cannot_be_read_is_said_where_the_results_are(opened, workspace: Path) -> None:
     """Catches an error in the controls, which a phone folds away: there the page was blank."""
     (workspace / "pictures" / "empty").mkdir(parents=True)
