@@ -63,7 +63,7 @@ setup(
             "sets/*.txt",
         ],
         "foretell.study": ["locales/**/*.toml", "analysis/report/templates/*"],
-        "foretell.dashboard": ["fonts/*", "runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
+        "foretell.dashboard": ["*.css", "fonts/*", "runner/*", "home/*.html", "home/*.webp", "studies/*.html"],
     },
     cmdclass={"build_py": BuildPackage},
 )

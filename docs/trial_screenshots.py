@@ -28,6 +28,10 @@ from study.plan.studyfiles import copy_study
 from study.plan.templates import TEMPLATES, TRIALS, path_of
 
 SIZE = {"width": 760, "height": 640}
+TALL = {"width": 760, "height": 1340}
+"""Where training images lie over the page, of whose height they take less than half."""
+HIDE_NOTE = "document.getElementById('preview').style.visibility = 'hidden'"
+"""Hides the note that a preview is no data, which is no part of a trial."""
 TOO_EARLY_MS = 300
 """A response before this time does not count."""
 STEPS = ("#accept", "#understood", "#seen", "#begin")
@@ -91,6 +95,7 @@ def open_test(page: Page) -> None:
         if page.locator("#begin").is_visible():
             page.click("#begin", timeout=PATIENCE_MS)
             page.wait_for_selector('#trial[data-phase="shown"]')
+    page.set_viewport_size(TALL)  # type: ignore[arg-type]
     page.locator("#reservoir summary").click()
     page.mouse.move(0, 0)
 
@@ -109,6 +114,7 @@ def main() -> None:
                 with open_window(browser, login, "light", "desktop") as page:
                     page.set_viewport_size(SIZE)  # type: ignore[arg-type]
                     open_trial(page, f"{url}/{link}")
+                    page.evaluate(HIDE_NOTE)
                     save_small(page, TRIALS / f"{template}.webp")
             browser.close()
 

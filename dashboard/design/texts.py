@@ -60,15 +60,10 @@ PAGE_OF: dict[str, DraftPage] = {
 """The page on which a text is read; the other texts belong to pages that few participants meet."""
 PAGE_KEY, LANGUAGE_KEY, CONDITION_KEY = "design.page", "design.language", "design.condition"
 HEIGHT, TRIAL_HEIGHT = 640, 700
-STYLE = """<style>
-.st-key-design_side_participant iframe { border: 1px solid #8a90a0; border-radius: .5rem; }
-@media (max-width: 640px) { [data-testid=stColumn]:has(.st-key-design_side_participant) { order: -1; } }
-</style>"""
 
 
 def show_texts(editor: Editor) -> None:
     """Draw the texts with a field for the study's own, and the participants' page."""
-    st.html(STYLE)
     st.caption(
         "The study's own texts replace the default ones. Blank lines separate paragraphs; participants read all other "
         "characters as they are written, so there is no bold or italic type."

@@ -23,6 +23,7 @@ from core.faithfulness.curves import Curve
 from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
+from core.names import format_name
 from core.network.classifier import Classifier
 from core.types import Explanation, Progress
 from dashboard.explore.methods import open_offered
@@ -97,7 +98,12 @@ class HeatmapRequest:
     @property
     def task(self) -> Task:
         """Return the task that computes it."""
-        return Task(self.key, self.compute, lambda: estimate(self.classifier, self.method, self.parameters)[1])
+        return Task(
+            self.key,
+            self.compute,
+            lambda: estimate(self.classifier, self.method, self.parameters)[1],
+            f"Heatmap by {format_name(self.method)}",
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def make_faithfulness_task(of: HeatmapRequest, explanation: Explanation, mask: N
         *(of.key, str(STEPS), str(SQUARES), str(POINTING)),
         b"" if mask is None else np.packbits(mask).tobytes(),
     )
-    return Task(key, compute, lambda: estimate_seconds(of.classifier, Cost(2 * STEPS + SQUARES)))
+    return Task(key, compute, lambda: estimate_seconds(of.classifier, Cost(2 * STEPS + SQUARES)), "Faithfulness")
 
 
 def _measure_localisation(evidence: Tensor, mask: NDArray[np.bool_] | None) -> tuple[Any, ...]:

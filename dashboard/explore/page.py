@@ -188,8 +188,10 @@ def _offer_all_methods(seen: ClassifiedImage) -> None:
 
 
 def _classifier() -> str:
-    links.check("classifier", cache.list_models(), "network")
-    name: str = st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
+    names = cache.list_models()
+    name = links.selectbox(
+        "Classifier", names, names[0], key="classifier", what="network", format_func=cache.name_model
+    )
     show_card(name)
     links.show_link("Add a network", "library", part="Networks")
     return name
@@ -205,15 +207,20 @@ def _other(model: str, results: DeltaGenerator) -> list[str] | None:
     offered = [name for name in source.list_others(model) if name not in refused]
     if st.query_params.get("other") == model:
         links.note("other", f"A network cannot be compared with itself. {links.INSTEAD}")
-    else:
-        links.check("other", offered, "network to compare with")
-    chosen = [st.selectbox("Compared with", offered, key="other", bind="query-params")] if offered else []
+        del st.query_params["other"]
+    chosen = [_choose_other(offered)] if offered else []
     for name in chosen:
         show_card(name)
     for why in dict.fromkeys(refused.values()):  # one sentence for all networks with the same reason
-        names = [name for name in refused if refused[name] == why]
+        names = [cache.name_model(name) for name in refused if refused[name] == why]
         st.caption(escape_markdown(f"Not offered: {', '.join(names)}. {upper_first(why)}"))
     return chosen
+
+
+def _choose_other(offered: list[str]) -> str:
+    return links.selectbox(
+        "Compared with", offered, offered[0], key="other", what="network to compare with", format_func=cache.name_model
+    )
 
 
 def _refuse_pair(facts: dict[str, cache.NetworkFacts | str], model: str, other: str) -> str:
@@ -224,7 +231,7 @@ def _refuse_pair(facts: dict[str, cache.NetworkFacts | str], model: str, other: 
     if isinstance(first, str):
         return first
     common = match_classes(first.categories, second.categories).names
-    return "" if len(common) > 1 else f"fewer than two classes in common with {model}."
+    return "" if len(common) > 1 else f"fewer than two classes in common with {cache.name_model(model)}."
 
 
 def _columns() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.explore import picker, uploads
+from dashboard.explore import coming, picker, uploads
 from dashboard.explore.find.filters import show_no_match
 from dashboard.explore.find.orders import NETWORKS_DISAGREE
 from dashboard.explore.find.view import Search
@@ -59,6 +59,7 @@ def choose(
     with results:
         gallery = await_result(cache.start_gallery_job(model, name))
         if gallery is None:
+            coming.show_places()
             return []
         warn_unknown_classes(gallery, model, name)
     search = make_search(gallery, model, name, other)
@@ -97,11 +98,11 @@ def warn_unknown_classes(gallery: cache.Gallery, model: str, name: str) -> None:
     """Say that a network knows no class of a set, and lead to the networks that do."""
     if gallery.has_known_label.any():
         return
-    count, drawn = len(gallery.images.categories), cache.find_drawn_sets(model)
+    count, drawn, shown = len(gallery.images.categories), cache.find_drawn_sets(model), cache.name_model(model)
     said = (
-        f"{model} has none of the {count:,} classes of {name}. Its predictions are shown without true classes."
+        f"{shown} has none of the {count:,} classes of {name}. Its predictions are shown without true classes."
         if count > 1
-        else f"{model} has no class {gallery.images.categories[0]}. Its predictions are shown without the true class."
+        else f"{shown} has no class {gallery.images.categories[0]}. Its predictions are shown without the true class."
     )
     st.warning(escape_markdown(f"{said} {_describe_training(drawn)}" if drawn else said))
     known = matching.rank_networks(gallery.images)
@@ -110,7 +111,7 @@ def warn_unknown_classes(gallery: cache.Gallery, model: str, name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for other, matched in list(known.items())[:MOST_NAMED]:
             st.button(
-                f"Use {escape_markdown(other)}, which knows {matched:,} of {count:,}",
+                f"Use {escape_markdown(cache.name_model(other))}, which knows {matched:,} of {count:,}",
                 key=f"use_{other}",
                 on_click=st.session_state.update,
                 args=({"classifier": other},),

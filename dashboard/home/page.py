@@ -18,16 +18,6 @@ from study.workspace.jinja import load_templates
 from study.workspace.workspace import home
 
 HERE = Path(__file__).parent
-STYLE = """<style>
-[class*="st-key-step_"] { position: relative; }
-.stApp [class*="st-key-step_"] :is(.stElementContainer, a) { position: static; }
-[class*="st-key-step_"] a::after { content: ""; position: absolute; inset: 0; z-index: 1; border-radius: .7rem; }
-[class*="st-key-step_"]:has(a:hover) { border-color: currentColor; }
-.stApp [class*="st-key-step_"] a :is(span, p) { white-space: normal; overflow: visible; line-height: 1.35; }
-[class*="st-key-step_"] a:focus-visible { box-shadow: none; }
-[class*="st-key-step_"] a:focus-visible::after { outline: 3px solid #6b7be0; }
-</style>"""
-"""The link of a card covers the whole card and its sentence, for the mouse and for the ring of the keyboard's focus."""
 
 
 def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str]]) -> None:
@@ -45,7 +35,6 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
         if service.get_acting_researcher().may(Permission.PREVIEW, DEMO):
             demo.show_progress(_offer_demo)
     st.space("small")
-    st.html(STYLE)
     grid = st.grid(len(steps), min_column_width=170)
     for number, (name, (heading, text)) in enumerate(steps.items()):
         with grid.container(border=True, key=f"step_{name}", height="stretch"):

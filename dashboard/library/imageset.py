@@ -132,7 +132,7 @@ def _match(name: str, images: ImageSet) -> str | None:
     models = cache.list_models()
     nearest = next(iter(known), cache.BUILT_IN)
     # A key of the set's own: that of another set may be a network that knows none of these classes.
-    model: str = st.selectbox("Network", models, models.index(nearest), key=f"library_model_{name}")
+    model: str = st.selectbox("Network", models, models.index(nearest), cache.name_model, key=f"library_model_{name}")
     classifier = cache.load_classifier(model)
     matches = match_categories(images, classifier)
     unmatched = [category for category, label in matches.items() if label is None]

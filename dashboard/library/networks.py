@@ -108,10 +108,12 @@ def _describe(name: str) -> _Described:
     if name in data.CLASSIFIERS:
         return _Described(name, TITLES[name], SENTENCES[name], "built in")
     if name.endswith(".py"):
-        return _Described(name, name, read_description(home() / name), "Python file")
+        return _Described(name, cache.name_model(name), read_description(home() / name), "Python file")
     source = name.partition(":")[0]
     is_program = name.startswith(f"{cache.MODELS}/")
-    return _Described(name, name, "", "exported program" if is_program else SOURCES.get(source, "torchvision"))
+    return _Described(
+        name, cache.name_model(name), "", "exported program" if is_program else SOURCES.get(source, "torchvision")
+    )
 
 
 def read_description(path: Path) -> str:

@@ -18,6 +18,7 @@ from dashboard.shared import links, live, numbers
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import STARTED_KEY
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.small_tables import draw_table
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
 from study.analysis.means.equivalence import read_points, write_bounds
@@ -78,7 +79,7 @@ def _show_assumptions(question: PowerAnalysis) -> None:
     means = _tabulate_means(question.means_key, question)
     assumed, difference = tables.describe_assumptions(question.outcome)
     st.markdown(f"**{assumed}**")
-    st.table(tables.tabulate_assumptions(means), border="horizontal", hide_index=True)
+    draw_table(tables.tabulate_assumptions(means), "assumptions")
     compared = means[question.outcome.difference].notna().any()
     st.caption(f"{_describe_source(question)}{f' In brackets: {difference}.' if compared else ''}")
 
@@ -196,11 +197,7 @@ def _curve(question: PowerAnalysis, whole: pd.DataFrame, pay: float, currency: s
             table, question.planned_size, tables.describe_cost(question.planned_size, conditions, pay, currency)
         )
     st.markdown("**Participants needed for a power of 80%**")
-    st.table(
-        tables.tabulate_sample_sizes(table, conditions, pay, currency, question.study.task.act),
-        border="horizontal",
-        hide_index=True,
-    )
+    draw_table(tables.tabulate_sample_sizes(table, conditions, pay, currency, question.study.task.act), "sizes")
     st.caption(
         "The smallest of these sizes at which the whole 95% interval of power is above 80%. ≤: already the smallest "
         "size that was tried; try smaller ones. A dash: none of them; try larger sizes or more simulated studies."
@@ -220,7 +217,7 @@ def _show_smallest_effects(table: pd.DataFrame) -> None:
         "**Smallest of these multipliers at which the whole 95% interval of power is above 80%**, by participants per "
         "condition"
     )
-    st.table(tables.tabulate_smallest_effects(table), border="horizontal", hide_index=True)
+    draw_table(tables.tabulate_smallest_effects(table), "smallest")
     st.caption("≤: already the smallest that was tried; try smaller ones. A dash: none of them.")
 
 
@@ -238,7 +235,7 @@ def _show_contrasts(table: pd.DataFrame, question: PowerAnalysis) -> None:
     if table.empty:
         st.caption("The plan has no contrast between two conditions that are simulated.")
         return
-    st.table(tables.tabulate_contrasts(table, question.planned_size), border="horizontal", hide_index=True)
+    draw_table(tables.tabulate_contrasts(table, question.planned_size), "contrasts")
     st.caption(
         f"The share of simulated studies in which the contrast, corrected for the number of contrasts (Holm), has "
         f"{question.criterion}; in brackets its 95% interval, in percent. A contrast without a finite estimate counts "

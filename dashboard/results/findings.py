@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from core.names import upper_first
 from dashboard.results import evidence, means
 from dashboard.results import jobs as work
 from dashboard.results.jobs import AnalysisResult, Sample
@@ -20,6 +21,7 @@ from study.analysis.models.sentences import coverage_text, keep_whole, words
 from study.analysis.planned import nested
 from study.analysis.report import captions, figures, headline, model_table, verdicts
 from study.analysis.report.opening import write_opening
+from study.analysis.responses.notices import MODES
 from study.analysis.words.wording import IN_WORDS
 from study.conditions import format_condition
 
@@ -28,6 +30,8 @@ EFFECTS = {
     False: {"variable": "Explanation", "effect": "Levels"},
 }
 """Headings, by whether responses are right or wrong."""
+MARK = f"{MODES['sim'].partition(':')[0]}: "
+"""What a verdict of simulated participants begins with where no badge above it says so."""
 EFFECT_ORDER = ("variable", "trial_type", "effect", "se", "low", "high")
 """Without the value, which is always 1: shown."""
 
@@ -84,7 +88,7 @@ def _draw_result(result: AnalysisResult, compared: pd.DataFrame | None = None, a
     with said:
         if opening is not None:
             with st.container(key="verdict"):
-                st.markdown(_write(opening.verdict))
+                st.markdown(_write(upper_first(opening.verdict.removeprefix(MARK))))
             if opening.size:
                 st.markdown(_write(opening.size))
         with st.container(key="verdict_tests"):
@@ -107,13 +111,14 @@ def _draw_tests(result: AnalysisResult, compared: pd.DataFrame | None) -> None:
 
 def _draw_differences(result: AnalysisResult, contrasts: pd.DataFrame) -> None:
     numbers.chart(
-        headline.forest(contrasts, result.level, simulated=result.data.has_simulated),
+        headline.forest(contrasts, result.level),
         contrasts,
         "contrasts" if contrasts is result.contrasts else "slopes_contrasts",
         IN_WORDS,
         headings=captions.CONTRASTS,
         coverage=coverage_text(result.level),
         order=captions.choose_columns(contrasts)[0],
+        has_download=not result.data.has_simulated,
     )
     with st.expander("In sentences"):
         st.markdown("\n".join(f"- {_write(line)}" for line in headline.sentences(contrasts, result.level)))

@@ -127,7 +127,7 @@ def make_sample_task(
         return Sample(key, stayed, tabulate_outcomes(stayed), kept)
 
     key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(interim))
-    return Task(key, work)
+    return Task(key, work, what="Reading the responses")
 
 
 def make_analysis_task(sample: Sample) -> Task:
@@ -154,7 +154,7 @@ def make_analysis_task(sample: Sample) -> Task:
         table = finding.compute_headline(analysis, sample.data, None).contrasts
         return AnalysisResult(sample.key, sample.data, sample.numbers, None, analysis, table)
 
-    return Task(digest("analysed", sample.key), work)
+    return Task(digest("analysed", sample.key), work, what="Fitting the mixed models")
 
 
 def make_measure_task(

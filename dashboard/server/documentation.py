@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount
@@ -15,11 +16,13 @@ SITE = ROOT / "docs" / "_build"
 
 
 class _Site(StaticFiles):
-    """The files of the website; the Help page, which says how to build it, where there is none."""
+    """The files of the website; where there is none, the page Help with the same guide."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not (Path(str(self.directory)) / "index.html").is_file():
-            return await RedirectResponse("/help", 303)(scope, receive, send)
+            guide = scope["path"].rpartition("/docs/")[2].removesuffix(".html")
+            asked = "" if guide in ("", "index") else f"?guide={quote(guide)}"
+            return await RedirectResponse(f"/help{asked}", 303)(scope, receive, send)
         await super().__call__(scope, receive, send)
 
 

@@ -25,6 +25,7 @@ from core.errors import ForetellError
 from core.loading import import_torchvision
 from core.network.classifier import Classifier
 from core.sources.local import list_fetched_models, list_local_models
+from core.sources.spec import EXPORTED
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
@@ -95,6 +96,19 @@ def _list_models_on_disk() -> list[str]:
 def list_own_models() -> list[str]:
     """List the built-in classifier and those of the workspace's own folder."""
     return [BUILT_IN, *list_local_models(home(), MODELS)]
+
+
+def name_model(name: str) -> str:
+    """Return the name of a network on the pages: of a file that without folder and ending, unless two have it."""
+    short = _shorten_path(name)
+    return name if sum(_shorten_path(other) == short for other in list_own_models()) > 1 else short
+
+
+def _shorten_path(name: str) -> str:
+    file = name.rpartition("/")[2]
+    if not name.startswith(f"{MODELS}/"):
+        return name
+    return file.partition(".")[0] if name.endswith((".py", *EXPORTED)) else file
 
 
 def find_drawn_sets(name: str) -> tuple[str, ...]:
@@ -187,6 +201,7 @@ def start_gallery_job(model: str, name: str) -> Job:
             str(SCENE_COUNT) if is_drawn(name) else stamp_image_set(name),
         ),
         work,
+        what=f"Opening the images of {name}",
     )
 
 

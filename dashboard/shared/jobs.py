@@ -44,15 +44,15 @@ class Job:
     state, result, error
         The state; the result, or the error message.
     progress
-        (done, total, what) of the last report.
+        (done, total, what) of the last report; before the first one ``what`` it is, in words.
     """
 
-    def __init__(self, key: str, work: Callable[[Progress], Any], seconds: float) -> None:
+    def __init__(self, key: str, work: Callable[[Progress], Any], seconds: float, what: str = "") -> None:
         self.key, self.seconds = key, seconds
         self.state: State = "waiting"
         self.result: Any = None
         self.error = ""
-        self.progress = (0, 0, "")
+        self.progress = (0, 0, what)
         self.wanted = self._began = time.monotonic()
         self._work: Callable[[Progress], Any] | None = work
         self._ended, self._stop = threading.Event(), threading.Event()
@@ -121,8 +121,10 @@ class Pool:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, key: str, work: Callable[[Progress], Any], seconds: float = 0.0) -> Job:
-        """Return the job of this key, started now if there is none; ``seconds`` is about how long it will take.
+    def ask(self, key: str, work: Callable[[Progress], Any], seconds: float = 0.0, what: str = "") -> Job:
+        """Return the job of this key, started now if there is none.
+
+        ``seconds`` is about how long it will take, ``what`` says what it does until it says more itself.
 
         Raises
         ------
@@ -133,7 +135,7 @@ class Pool:
             job = self._jobs.get(key)
             if job is None or job.state == "cancelled":
                 self._make_room()
-                job = self._jobs[key] = Job(key, work, seconds)
+                job = self._jobs[key] = Job(key, work, seconds, what)
                 self._changed.notify()
             self._jobs.move_to_end(key)
             job.wanted = time.monotonic()

@@ -162,13 +162,13 @@ def note(key: str, sentence: str) -> None:
     st.session_state.setdefault(_UNKNOWN, {})[key] = (sentence, None)
 
 
-def selectbox(label: str, options: Sequence[str], default: str, *, key: str, **given: Any) -> str:
-    """Draw a selectbox whose link names the option itself.
+def selectbox(label: str, options: Sequence[str], default: str, *, key: str, what: str = "", **given: Any) -> str:
+    """Draw a selectbox whose link names the option itself; ``what`` it names is said of an unknown one.
 
     A selectbox bound to the link writes there what ``format_func`` makes of the option.
     """
     if st.session_state.get(key) not in options:
-        st.session_state[key] = _read_name(key, options, default)
+        st.session_state[key] = _read_name(key, options, default, what)
     chosen: str = st.selectbox(label, options, key=key, **given)
     _write_names(key, chosen, default)
     return chosen
@@ -186,11 +186,11 @@ def multiselect(label: str, options: Sequence[str], default: str, *, key: str, *
     return chosen
 
 
-def _read_name(key: str, options: Sequence[str], default: str) -> str:
+def _read_name(key: str, options: Sequence[str], default: str, what: str) -> str:
     """Return the option that the link names, which may have commas, or, with a note, the default one."""
     if key in st.session_state:  # the options have changed, and the link names one of the former
         return default
-    return default if _note_unknown(key, [name := st.query_params.get(key, default)], options) else name
+    return default if _note_unknown(key, [name := st.query_params.get(key, default)], options, what) else name
 
 
 def _read_names(key: str, options: Sequence[str], default: str) -> list[str]:
@@ -199,11 +199,11 @@ def _read_names(key: str, options: Sequence[str], default: str) -> list[str]:
     return default.split(",") if _note_unknown(key, names, options) else names
 
 
-def _note_unknown(key: str, names: Sequence[str], options: Sequence[str]) -> bool:
+def _note_unknown(key: str, names: Sequence[str], options: Sequence[str], what: str = "") -> bool:
     """Note the names that are not among the options, and return whether there are any."""
     unknown = [name for name in names if name not in options]
     for name in unknown:
-        note(key, f"The link names “{name}”, which does not exist here. {INSTEAD}")
+        note(key, f"The link names {f'the {what} ' if what else ''}“{name}”, which does not exist here. {INSTEAD}")
     return bool(unknown)
 
 

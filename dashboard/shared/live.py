@@ -151,11 +151,15 @@ def _show_error(job: Job) -> None:
 
 
 def draw_when_ready(
-    task: Task, draw: Callable[[Any], None], name: str = "", failed: Callable[[Job], None] = _show_error
+    task: Task,
+    draw: Callable[[Any], None],
+    name: str = "",
+    failed: Callable[[Job], None] = _show_error,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Draw the result of one task as soon as it is there; until then its progress, with a stop button.
 
-    ``failed`` draws what takes the result's place where the task failed.
+    ``failed`` draws what takes the result's place where the task failed, ``meanwhile`` what is there before it.
     """
 
     def collect(asking: JobCollector) -> Job | None:
@@ -167,6 +171,7 @@ def draw_when_ready(
         elif job is not None and job.state == "failed":
             failed(job)
         else:
+            meanwhile()
             st.caption(describe_state(job or pool().find(task.key)))
 
     draw_live(collect, part, name)

@@ -88,9 +88,11 @@ def chart(
     headings: Mapping[str, str] | None = None,
     coverage: str = "95%",
     order: Sequence[str] | None = None,
+    has_download: bool = True,
 ) -> None:
-    """Draw a figure with its numbers, a `table`."""
-    st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
+    """Draw a figure with its numbers, a `table`; one whose marks are next to it on the page has no download."""
+    config = {"displaylogo": False, "modeBarButtonsToRemove": [] if has_download else ["toImage"]}
+    st.plotly_chart(figure, key=f"figure_{name}", config=config)
     with st.expander("Data table"):
         table(frame, name, words, headings=headings, coverage=coverage, order=order)
 

@@ -15,11 +15,13 @@ class Task:
     """What ``compute`` returns, under the ``key`` of everything it depends on.
 
     ``estimate`` returns about how many seconds it takes, or None; it is called only before the work has started.
+    ``what`` says what it does until its first report of progress.
     """
 
     key: str
     compute: Callable[[Progress], Any]
     estimate: Callable[[], float | None] = lambda: None
+    what: str = ""
 
     @property
     def seconds(self) -> float | None:
@@ -28,4 +30,4 @@ class Task:
 
     def ask(self) -> Job:
         """Return the job that does the work, or has done it."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+        return pool().ask(self.key, self.compute, self.seconds or 0.0, self.what)

@@ -50,7 +50,7 @@ def _show_study(study: Study) -> None:
         st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
     may_design = service.get_acting_researcher().may(Permission.DESIGN, study.name)
     with st.container(horizontal=True):
-        links.show_link("← All studies", "studies")
+        links.show_link("All studies", "studies")
         if study.file is not None and may_design:
             label = "Make your own copy" if study.is_example else "Edit in Design"
             links.show_link(f":material/edit_note: {label}", "design", study=study.file.stem)

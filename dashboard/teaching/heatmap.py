@@ -16,9 +16,10 @@ from core.drawing.rendering import AGAINST, FOR, NEUTRAL, UNCERTAIN, draw_error
 from dashboard.explore.figures import HeatmapDrawing
 from dashboard.shared.messages import escape_markdown
 from dashboard.teaching.jobs import HeatmapResult
-from study.bundle import Trial
+from study.bundle import Bundle, Trial
 
 ERROR = "Standard error"
+SAID = ("What the AI saw", "Heatmap")
 KEY = (
     '<div role="img" aria-label="Colour key: {said}" style="font-size:.8rem">'
     '<div style="height:.75rem;border-radius:.2rem;background:linear-gradient(90deg,{colours})"></div>'
@@ -37,7 +38,7 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
         explanation = replace(explanation, zero=0.0, error=None)
     drawing = HeatmapDrawing(made.seen, explanation)
     plain, over = st.columns(2, wrap=False)
-    plain.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
+    plain.image(drawing.draw_input(), caption=SAID[0], width="stretch", alt=SAID[0])
     with over:
         if wanted:
             assert error is not None
@@ -46,11 +47,20 @@ def show_heatmap(made: HeatmapResult, trial: Trial) -> None:
             _draw_key([_write_colour(NEUTRAL), _write_colour(UNCERTAIN)], [0.0, limit / 2, limit])
         else:
             overlaid = drawing.draw_overlay(made.settings.opacity)
-            st.image(overlaid, caption="Heatmap", width="stretch", alt="Heatmap")
+            st.image(overlaid, caption=SAID[1], width="stretch", alt=SAID[1])
             _draw_heatmap_key(sign, drawing)
     if not wanted:
         st.caption(_describe_colours(sign, drawing, trial, is_faded=explanation.error is not None))
     st.caption(_describe_error(error))
+
+
+def show_frozen(bundle: Bundle, trial: Trial) -> None:
+    """Draw the image and its heatmap as participants see them, which are there at once."""
+    with st.container():
+        for place, asset, said in zip(
+            st.columns(2, wrap=False), (trial.assets.target, trial.assets.target_map), SAID, strict=True
+        ):
+            place.image(str(bundle.asset(asset)), caption=said, width="stretch", alt=said)
 
 
 def _describe_error(error: Tensor | None) -> str:

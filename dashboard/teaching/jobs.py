@@ -82,7 +82,7 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
         target = make_thumbnail(again.open_image(trial), THUMBNAIL)
         return LessonResult(steps, thumbnails, target, again.sources.config.teaching, again.prior_accuracy)
 
-    return Task(_key("lesson", bundle, trial), work)
+    return Task(_key("lesson", bundle, trial), work, what="Opening the study and its learner")
 
 
 def make_heatmap_task(bundle: Bundle, trial: Trial) -> Task:
@@ -94,7 +94,7 @@ def make_heatmap_task(bundle: Bundle, trial: Trial) -> Task:
         seen = view(again.sources.classifier, again.open_image(trial))
         return HeatmapResult(seen, explanation, again.sources.config.saliency)
 
-    return Task(_key("map", bundle, trial), work)
+    return Task(_key("map", bundle, trial), work, what="Opening the study and its network")
 
 
 def _key(what: str, bundle: Bundle, trial: Trial) -> str:

@@ -13,7 +13,7 @@ from dashboard.studies.workspace_studies import Study
 from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
 from dashboard.teaching import sets
-from dashboard.teaching.heatmap import show_heatmap
+from dashboard.teaching.heatmap import show_frozen, show_heatmap
 from dashboard.teaching.jobs import LessonResult
 from study.building.averaged import AveragedAccuracy
 from study.bundle import TYPE_LABELS, Bundle, Trial
@@ -49,7 +49,12 @@ def show(study: Study, bundle: Bundle, trial: Trial) -> None:
     )
     left, right_side = st.columns([1, 1.6], gap="large")
     with left:
-        live.draw_when_ready(work.make_heatmap_task(bundle, trial), lambda made: show_heatmap(made, trial), "map")
+        live.draw_when_ready(
+            work.make_heatmap_task(bundle, trial),
+            lambda made: show_heatmap(made, trial),
+            "map",
+            meanwhile=lambda: show_frozen(bundle, trial),
+        )
     with right_side:
         st.markdown("**What the learner infers from the trial's examples**")
         _show_facts(trial.teaching)

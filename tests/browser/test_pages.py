@@ -190,6 +190,30 @@ def test_contrasts_fit_a_laptop(researcher: Server, page: Page) -> None:
     assert table.evaluate("table => [table.scrollWidth > 1000, table.scrollWidth - table.clientWidth]") == [True, 0]
 
 
+def test_figures_of_a_short_table_are_at_the_right_and_its_words_at_the_left(researcher: Server, page: Page) -> None:
+    """Catches percentages that begin below each other, so that 9% is read in the column of 90%."""
+    page.goto(f"{researcher.url}/power")
+    finished(page)
+    table = page.get_by_test_id("stTable").first
+    expect(table).to_be_visible(timeout=PATIENCE_MS)
+    sides = "row => [...row.cells].map(cell => getComputedStyle(cell).textAlign)"
+    for row in ("thead tr", "tbody tr"):
+        assert table.locator(row).first.evaluate(sides) == ["left", *4 * ["right"]]
+    assert "tabular-nums" in table.locator("table").evaluate("table => getComputedStyle(table).fontVariantNumeric")
+
+
+def test_a_link_is_whole_and_a_chosen_section_is_a_tab(researcher: Server, page: Page) -> None:
+    """Catches a label cut by its arrow, a section that looks like a button, and a second level that looks like it."""
+    page.goto(f"{researcher.url}/explore?view=Debugging")
+    finished(page)
+    label = page.get_by_role("link", name="Add a network").locator("p")
+    expect(label).to_be_visible(timeout=PATIENCE_MS)
+    assert label.evaluate("label => [label, label.parentElement].every(one => one.scrollWidth <= one.clientWidth + 1)")
+    borders = "chosen => [getComputedStyle(chosen).borderBottomWidth, getComputedStyle(chosen).borderLeftWidth]"
+    assert page.get_by_role("radio", name="Debugging").evaluate(borders) == ["2px", "0px"]
+    assert page.get_by_role("radio", name="Points").evaluate(borders) == ["0px", "0px"]
+
+
 def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """From a page to the door, in with the password (also through the websocket), and out by the page's own link."""
     with Service(tmp_path) as service:

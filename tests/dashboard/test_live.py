@@ -48,6 +48,28 @@ def test_a_page_is_collected_once_a_run() -> None:
     assert app.run().session_state["collected"] == 2
 
 
+def test_work_says_what_it_does_before_its_first_report() -> None:
+    """Catches a bar that says "Starting" for the seconds in which images, network or study are opened."""
+
+    def page() -> None:
+        import time
+
+        from dashboard.shared.live import draw_when_ready
+        from dashboard.shared.tasks import Task
+
+        work = Task("says what it does", lambda _: time.sleep(1.5), what="Opening the images of birds")
+        draw_when_ready(work, lambda _: None, meanwhile=lambda: __import__("streamlit").text("the image"))
+
+    app = AppTest.from_function(page).run()
+    assert app.get("progress")[0].proto.text == "Opening the images of birds"
+    assert [text.value for text in app.text] == ["the image"]
+    deadline = time.monotonic() + 20
+    while app.button and time.monotonic() < deadline:
+        time.sleep(0.1)
+        app.run()
+    assert not app.text
+
+
 def test_slow_work_is_drawn_when_it_is_done() -> None:
     """Catches a page that waits for its work, and one that never shows it."""
     app = open_app("slow", 1.5)

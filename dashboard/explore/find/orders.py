@@ -88,8 +88,8 @@ def rank_by_networks(gallery: Gallery, model: str, others: Sequence[str], fittin
         return Ranking(list(fitting), is_final=False)
     st.caption(
         escape_markdown(
-            f"Jensen–Shannon divergence of the predictions of {model} and {other} over their common classes, in bits; "
-            "the largest first. 0: the same prediction; 1: no overlap."
+            f"Jensen–Shannon divergence of the predictions of {cache.name_model(model)} and {cache.name_model(other)} "
+            "over their common classes, in bits; the largest first. 0: the same prediction; 1: no overlap."
         )
     )
     ranked = sorted(fitting, key=lambda i: -comparison[i])

@@ -22,7 +22,7 @@ from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predict
 from dashboard.explore.heatmaps.sheet import Palette, draw_sheet, draw_stacked_sheet
 from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable, Scaling
-from dashboard.shared import links
+from dashboard.shared import cache, links
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
@@ -124,7 +124,7 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
     def column(s: ClassifiedImage) -> HeatmapColumn:
         target = target_of(s, name)
         explained = "" if target is None or name == PREDICTION else f"explained: {s.format_confidence(target)}"
-        lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
+        lines = (cache.name_model(s.model), f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
         return HeatmapColumn(s, target, tuple(filter(None, lines)))
 
     _show([column(s) for s in pair], methods, seed, options, CLASSIFIERS)
@@ -204,7 +204,7 @@ def _show_predictions(columns: Sequence[HeatmapColumn]) -> None:
     st.header(TOP_HEADING, anchor=False)
     for place, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
         with place:
-            st.subheader(escape_markdown(column.image.model), anchor=False)
+            st.subheader(escape_markdown(cache.name_model(column.image.model)), anchor=False)
             show_top_predictions(column.image, column.target)
 
 

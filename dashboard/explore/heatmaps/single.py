@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.attribution.outside.external import reads_heatmaps
+from core.attribution.records import Family, record_of
 from core.drawing.rendering import scale_of
 from core.names import format_name
 from dashboard.explore import figures
@@ -23,11 +24,14 @@ from dashboard.explore.parameters import is_refined
 from dashboard.explore.table import Cell, HeatmapColumn, HeatmapTable
 from dashboard.shared.live import JobCollector, begin, draw_live
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.small_tables import draw_table
 
 SUBSTRATES = {"mean": "the mean colour", "blur": "a blurred image"}
 """What pixels are replaced by, in words."""
-CLIP = 0.5
-"""Percentage of pixels in full colour: as participants see a heatmap."""
+CLIP, PIXELS_CLIP = 0.5, 10.0
+"""Percentage of pixels in full colour: as participants see a heatmap; and where neighbouring pixels differ so much
+that over a photograph the few strongest of them are not seen."""
+PIXEL_FAMILIES = (Family.GRADIENTS, Family.RELEVANCE)
 
 
 def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: int) -> None:
@@ -36,7 +40,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="explore_look"):
         target = target_of(seen, target_box(seen.classifier))
         assert target is not None
-        look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
+        look = _choose_style(method, object_known=seen.chosen.mask is not None)
         measured = appearance.choose_faithfulness()
     request = seen.request_heatmap(target, method, parameters, seed)
     if is_refined():
@@ -49,6 +53,13 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 
     with st.container(key="explore_heatmap"):  # which a phone shows before its controls
         draw_live(collect, lambda shown: _draw(shown, measured=measured))
+
+
+def _choose_style(method: str, *, object_known: bool) -> figures.HeatmapStyle:
+    """Choose how the heatmap is drawn: of methods that explain each pixel, so that weaker values are seen too."""
+    if record_of(method).family in PIXEL_FAMILIES:
+        return appearance.choose_style(object_known=object_known, clip=PIXELS_CLIP, clip_key="pixels.clip")
+    return appearance.choose_style(object_known=object_known, clip=CLIP)
 
 
 def _draw(shown: HeatmapTable, *, measured: bool) -> None:
@@ -93,6 +104,8 @@ def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle)
     drawing = figures.HeatmapDrawing(seen.view, cell.explanation, seen.chosen.mask, scale)
     caption = f"{format_name(cell.request.method)}: {category}"
     over = cell.request.sign.words(category)
+    if look.clip > CLIP:
+        over = f"{over} Full colour: the strongest {look.clip:g}% of pixels; in a study {CLIP:g}%."
     if look.style == "Outline":
         over = f"The {look.percent:g}% of pixels with the strongest evidence for {category}"
     pairs = [("What the AI saw", drawing.draw_input(outline=look.outline)), (over, drawing.draw(look))]
@@ -139,7 +152,7 @@ def _curves(faithfulness: Faithfulness) -> None:
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    st.table(tabulate_faithfulness(faithfulness), border="horizontal", hide_index=True)
+    draw_table(tabulate_faithfulness(faithfulness), "faithfulness")
     st.caption(_describe_settings(faithfulness))
 
 

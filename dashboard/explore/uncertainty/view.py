@@ -19,6 +19,7 @@ from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_u
 from dashboard.shared import links
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.small_tables import draw_table
 
 NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
@@ -76,7 +77,7 @@ def _draw_result(seen: ClassifiedImage, result: UncertaintyResult) -> None:
             "Bars: mean prediction under noise; lines: middle 90% of the passes. Diamonds: prediction without noise."
         )
     with right:
-        st.table(make_measure_table(result), border="horizontal", hide_index=True)
+        draw_table(make_measure_table(result), "uncertainty")
 
 
 def figure(seen: ClassifiedImage, result: UncertaintyResult) -> go.Figure:

@@ -18,6 +18,7 @@ from dashboard.explore.units.concept_jobs import (
 from dashboard.explore.units.effects import bars
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.small_tables import draw_table
 from data.types import ImageSet
 
 TOP = 8
@@ -106,7 +107,7 @@ def _choose_layers(classifier: Classifier) -> list[str]:
 
 
 def _draw_tests(tests: tuple[Tcav, ...], name: str) -> None:
-    st.table(make_test_table(tests), border="horizontal", hide_index=True)
+    draw_table(make_test_table(tests), "tcav")
     chance = len(tests[0].random)
     st.caption(
         f"Score: share of the images of {escape_markdown(name)} whose logit rises towards the concept. "

@@ -12,6 +12,7 @@ from core.units.unit import Unit
 from dashboard.explore.figures import AGAINST_CLASS, FOR_CLASS
 from dashboard.explore.units.effect_jobs import ChannelEffects, make_effects_task
 from dashboard.shared.live import draw_when_ready
+from dashboard.shared.small_tables import draw_table
 from data.types import ImageSet
 
 TOP = 8
@@ -38,7 +39,7 @@ def _draw_result(classifier: Classifier, effects: ChannelEffects) -> None:
         if effects.dissection is None:
             st.info("Concepts of a channel can be named only for sets with known object locations: the scenes.")
             return
-        st.table(agreements(effects.dissection), border="horizontal", hide_index=True)
+        draw_table(agreements(effects.dissection), "dissection")
         st.caption(_describe_detector(effects.dissection))
 
 

@@ -35,11 +35,11 @@ def test_only_networks_with_common_classes_are_offered_and_the_others_named(open
         (workspace / "models" / f"{name}.py").write_text(text)
     app = opened(view="Compare models", method="Gradient")
     built_in = [name for name in data.CLASSIFIERS if name.startswith("scenes:")]
-    assert app.selectbox(key="other").options == ["models/alike.py", *built_in]
+    assert app.selectbox(key="other").options == ["alike", *built_in]
     said = [c.value for c in app.caption if c.value.startswith("Not offered: ")]
     assert len(said) == 2
     (foreign,) = [text for text in said if "foreign" in text]
-    assert foreign == "Not offered: models/foreign.py, models/strange.py. Fewer than two classes in common with scenes."
+    assert foreign == "Not offered: foreign, strange. Fewer than two classes in common with scenes."
     (unreadable,) = [text for text in said if "broken" in text]
     assert "nothing_of_that_name" in unreadable
     assert any(heading.value == "Difference of the heatmaps" for heading in app.header)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import source
+from dashboard.explore import coming, source
 from dashboard.explore.heatmaps import grid as grid_widget
 from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.table import HeatmapColumn
-from tests.dashboard.conftest import gallery_of
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.conftest import OTHER, script, settled
 
 
@@ -52,6 +56,49 @@ def test_a_set_the_network_does_not_know_is_explained_and_leads_to_one_that_does
     settled(app.button(key="use_models/other.py").click().run())
     assert app.selectbox(key="classifier").value == "models/other.py"
     assert not app.warning
+
+
+def test_a_network_of_a_file_has_the_name_of_the_file_and_its_path_where_two_have_it(opened, workspace: Path) -> None:
+    """Catches paths such as "models/mobile/net.py" in fields and sheets, and two networks of one name."""
+    for folder in ("first", "second"):
+        (workspace / "models" / folder).mkdir(parents=True)
+        (workspace / "models" / folder / "net.py").write_text(OTHER)
+        (workspace / "models" / folder / f"{folder}.npz").write_bytes(b"")
+    (workspace / "models" / "other.py").write_text(OTHER)
+    app = opened(classifier="models/other.py", method="Gradient", source="Adversarial")
+    box = app.selectbox(key="classifier")
+    assert box.value == "models/other.py"
+    assert {"other", "models/first/net.py", "models/second/net.py"} <= set(box.options)
+    assert "models/other.py" in app.query_params["classifier"]
+
+
+def test_the_places_of_the_images_are_there_before_the_set_is_read(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches an empty page below a bar, for as long as a set is opened and classified."""
+    gate, what = threading.Event(), "Opening the images of adversarial"
+    job = partial(pool().ask, "a set that is not read", lambda _: gate.wait(PATIENCE_S), what=what)
+    monkeypatch.setattr(cache, "start_gallery_job", lambda *_: job())
+    app = AppTest.from_function(script)
+    app.query_params["method"] = "Gradient"
+    try:
+        app.run()
+        assert app.get("progress")[0].proto.text == what
+        (places,) = [one.proto.body for one in app.get("html") if "coming" in one.proto.body]
+        assert [place in places for place in coming.PLACES] == 3 * [True]
+    finally:
+        gate.set()
+
+
+def test_more_pixels_of_a_gradient_have_the_full_colour_and_the_caption_says_so(opened) -> None:
+    """Catches a heatmap of single pixels that over a photograph is not seen, and one drawn otherwise without a word."""
+    app = opened(method="Gradient", source="Adversarial")
+    assert app.slider(key="pixels.clip").value == 10
+    captions = [image.proto.imgs[0].caption for image in app.get("image")]
+    assert captions[1].endswith("Full colour: the strongest 10% of pixels; in a study 0.5%.")
+    app = opened(method="Grad-CAM", source="Adversarial")
+    assert app.slider(key="clip").value == 0.5
+    assert not any("Full colour" in image.proto.imgs[0].caption for image in app.get("image"))
 
 
 def test_what_cannot_be_read_is_said_where_the_results_are(opened, workspace: Path) -> None:

@@ -69,8 +69,8 @@ def test_a_network_of_ones_own_is_listed_with_facts_and_its_description(workspac
     app = made(open_library().run().segmented_control("part").set_value("Networks").run())
     told = dict(one.value.split("  \n", 1) for one in app.markdown if "  \n" in one.value)
     facts = "2 classes · 224 px · 8 parameters · Python file"
-    assert told["**models/mine.py**"] == f":small[Tells dark images from bright ones.]  \n:small[:gray[{facts}]]"
-    assert "nothing_of_that_name" in told["**models/broken.py**"]
+    assert told["**mine** `models/mine.py`"] == f":small[Tells dark images from bright ones.]  \n:small[:gray[{facts}]]"
+    assert "nothing_of_that_name" in told["**broken** `models/broken.py`"]
 
 
 def test_a_folder_of_this_machine_is_added_as_a_network(networks: AppTest, workspace: Path, tmp_path: Path) -> None:

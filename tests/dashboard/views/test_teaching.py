@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution.records import sign_of
 from dashboard.shared.jobs import pool
+from dashboard.shared.tasks import Task
+from dashboard.teaching import jobs as lessons
 from dashboard.teaching.jobs import HeatmapResult
 from study.building.averaged import compare
 from study.building.lessons import lesson
@@ -59,6 +62,23 @@ def captions(app: AppTest) -> list[str]:
 
 def press(app: AppTest, label: str) -> AppTest:
     return next(button for button in app.button if button.label == label).click().run()
+
+
+def test_image_and_heatmap_are_shown_as_frozen_until_they_are_computed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches an empty place for the seconds in which the study is opened, though its images are there."""
+    write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", trials=2)
+    gate = threading.Event()
+    monkeypatch.setattr(lessons, "make_heatmap_task", lambda *_: Task("held", lambda _: gate.wait(PATIENCE_S)))
+    monkeypatch.setattr(lessons, "make_lesson_task", lambda *_: Task("held too", lambda _: gate.wait(PATIENCE_S)))
+    app = AppTest.from_function(script)
+    app.query_params["study"] = "tiny"
+    try:
+        app.run()
+        assert captions(app) == ["What the AI saw", "Heatmap"]
+    finally:
+        gate.set()
 
 
 def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> None:

@@ -46,6 +46,17 @@ def test_a_verdict_is_followed_by_the_same_test_as_in_the_paper(app: AppTest, mo
 BADGE = ":orange-badge[Simulated: not evidence]"
 
 
+def test_above_the_data_simulated_participants_are_named_once(app: AppTest) -> None:
+    """Catches the badge said again by the verdict and by the figure next to it, whose image could leave the page."""
+    above = app.markdown[: next(i for i, line in enumerate(app.markdown) if "χ²" in line.value) + 1]
+    assert [line.value for line in above if "imulated" in line.value] == [BADGE]
+    (forest, figure1) = app.get("plotly_chart")
+    assert "not evidence" not in forest.proto.spec
+    assert "toImage" in forest.proto.config
+    assert "not evidence" in figure1.proto.spec
+    assert "toImage" not in figure1.proto.config
+
+
 def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
     assert app.markdown[0].value == BADGE
     assert "Simulated participants: not evidence (288 of 288 responses)." in [box.value for box in app.warning]
