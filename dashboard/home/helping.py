@@ -55,7 +55,7 @@ def _show_steps() -> None:
 
 
 def _offer_check() -> None:
-    """Draw the button that checks the installation, for whom administers it."""
+    """Draw the button that checks the installation, for those who administer it."""
     st.header("When something does not work", anchor=False)
     if service.get_acting_researcher().may(Permission.ADMINISTER):
         if st.button("Check this installation", icon=":material/stethoscope:"):
@@ -67,11 +67,7 @@ def _offer_check() -> None:
 
 def check_installation() -> str:
     """Run ``doctor`` in a process of its own, as a terminal does, and return what it says."""
-    command = [
-        sys.executable,
-        "-m",
-        f"{__package__.removesuffix('.home')}.cli",
-        "doctor",
-    ]  # an installed one has a prefix
+    package = __package__.removesuffix(".home")  # an installed one has a prefix
+    command = [sys.executable, "-m", f"{package}.cli", "doctor"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return (done.stdout + done.stderr).strip()
