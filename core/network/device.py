@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -114,6 +115,67 @@ def memory_budget(device: torch.device) -> int:
     if device.type != "cuda":
         return CPU_MIB * 2**20
     return int(torch.cuda.get_device_properties(device).total_memory * ACCELERATOR_SHARE)
+
+
+def send(values: Tensor, device: torch.device, *, copy: bool = False) -> Tensor:
+    """Move values to ``device``, without waiting for what an accelerator still computes; ``copy`` also those there.
+
+    A copy to the CPU waits: it would else be read before it is made.
+    """
+    return values.to(device, non_blocking=device.type != "cpu", copy=copy)
+
+
+def shares_passes(device: torch.device) -> bool:
+    """Tell whether several images share a pass.
+
+    Not on a CPU: a pass that is full with one image is no faster with two, and other sizes change the last bits, which
+    what was frozen on a CPU depends on.
+    """
+    return device.type != "cpu"
+
+
+def in_common_passes(
+    run: Callable[[slice, slice], None], points: int, images: int, chunk: int, device: torch.device
+) -> None:
+    """Call ``run(rows, those)``, indices of points and of images, until every point of every image was in one call.
+
+    A call has at most ``chunk`` pairs, half as many after the device was out of memory: the same points of as many
+    images as `shares_passes` allows. ``run`` must keep nothing of a call that fails.
+
+    Raises
+    ------
+    torch.OutOfMemoryError
+        When even one point of one image does not fit.
+    """
+    waiting = [(slice(0, points), slice(0, images))]
+    while waiting:
+        rows, those = waiting.pop()
+        width = min(_length(those), chunk) if shares_passes(device) else 1
+        height = max(1, chunk // width)
+        if _length(rows) > height:
+            waiting += [(part, those) for part in reversed(_split_evenly(rows, height))]
+        elif _length(those) > width:
+            waiting += [(rows, part) for part in reversed(_split_evenly(those, width))]
+        else:
+            try:
+                run(rows, those)
+            except torch.OutOfMemoryError:
+                chunk = _length(rows) * _length(those) // 2
+                if not chunk:
+                    raise
+                waiting.append((rows, those))
+
+
+def _length(part: slice) -> int:
+    return int(part.stop - part.start)
+
+
+def _split_evenly(whole: slice, most: int) -> list[slice]:
+    """Split into parts of at most ``most``, the first ones longer by one where needed: even, as in `in_chunks`."""
+    count = -(-_length(whole) // most)
+    short, longer = divmod(_length(whole), count)
+    starts = [whole.start + index * short + min(index, longer) for index in range(count + 1)]
+    return [slice(start, stop) for start, stop in pairwise(starts)]
 
 
 def in_chunks(forward: Callable[[Tensor], Tensor], inputs: Tensor, chunk: int) -> Tensor:
