@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -28,6 +29,10 @@ and another program may use it too."""
 ACTIVATIONS_PER_INPUT = 64
 """A convolutional network's live activations take some tens of times its input's memory; a guess on the safe
 side, corrected by halving when the device runs out of memory."""
+
+
+DRAWING = 8
+"""Most threads that draw random numbers for an accelerator."""
 
 
 def default_device() -> torch.device:
@@ -215,6 +220,20 @@ def stream(seed: int, block: int) -> torch.Generator:
     # SplitMix64's odd constant spreads neighbouring blocks over the seed space.
     mixed = (seed + (block + 1) * 0x9E3779B97F4A7C15) % 2**63
     return torch.Generator().manual_seed(mixed)
+
+
+def draw_streams(
+    draw: Callable[[torch.Generator], Tensor], seed: int, blocks: range, device: torch.device
+) -> list[Tensor]:
+    """Draw ``draw(stream(seed, block))`` of each block; for an accelerator on the cores that wait for it.
+
+    Every block has its own stream, so the draws are the same. For a network on a CPU the cores are at work.
+    """
+    streams = (stream(seed, block) for block in blocks)
+    if device.type == "cpu":
+        return [draw(one) for one in streams]
+    with ThreadPoolExecutor(min(DRAWING, os.cpu_count() or 1)) as threads:
+        return list(threads.map(draw, streams))
 
 
 def draw_seed(generator: torch.Generator) -> int:

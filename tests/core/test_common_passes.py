@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
 import torch
 
-from core.network.device import in_common_passes
+from core.network.device import draw_streams, in_common_passes, stream
 
 GPU, CPU = torch.device("cuda"), torch.device("cpu")
 
@@ -52,3 +53,17 @@ def test_one_pair_that_does_not_fit_is_an_error() -> None:
     """Catches halving without an end."""
     with pytest.raises(torch.OutOfMemoryError):
         collect(4, 4, 16, GPU, fits=0)
+
+
+def test_draws_for_an_accelerator_are_the_cpus_in_their_order() -> None:
+    """Catches threads that share a stream or return in the order in which they end. Expected: each stream by itself."""
+    late = {stream(5, 3).initial_seed()}
+
+    def draw(generator: torch.Generator) -> torch.Tensor:
+        if generator.initial_seed() in late:
+            time.sleep(0.05)
+        return torch.randn(1000, generator=generator)
+
+    expected = [torch.randn(1000, generator=stream(5, block)) for block in range(3, 20)]
+    for device in (GPU, CPU):
+        assert torch.equal(torch.stack(draw_streams(draw, 5, range(3, 20), device)), torch.stack(expected))

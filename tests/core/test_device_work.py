@@ -109,7 +109,7 @@ def test_more_points_or_samples_wait_no_longer(network: Classifier, name: str) -
 def test_no_pass_is_larger_than_memory_allows(network: Classifier, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches images of a call that are packed beyond the budget: 9 inputs of 12 px fit 1 MiB, and the call has 20.
 
-    Expected for the heatmaps: those of each image alone, with all the memory.
+    Also a wait for each part of the images. Expected for the heatmaps: those of each image alone, with all the memory.
     """
     images = pictures(20)
     settings = {"samples": 64} if name in ("bayesian_teaching", "rise") else {}
@@ -119,6 +119,7 @@ def test_no_pass_is_larger_than_memory_allows(network: Classifier, name: str, mo
         together = explain(name, network, images, **settings).map[[0, 7, 19]]
     assert 7 <= max(work.forwards) <= 9
     assert max(work.backwards, default=0) <= 9
+    assert work.waits == {"to the CPU": EXPECTED[name][0]}
     torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-6 * max(1.0, float(alone.abs().max())))
 
 

@@ -19,7 +19,7 @@ from core.attribution.monte_carlo import moments
 from core.attribution.records import Family
 from core.attribution.signs import SLOPE, VARYING
 from core.errors import ForetellError
-from core.network.device import send, stream
+from core.network.device import draw_streams, send
 from core.types import Explanation
 
 Copies = Annotated[int, "Number of noisy copies of the image."]
@@ -66,7 +66,8 @@ def _moments(query: Query, samples: int, noise: float, *, summed: bool) -> tuple
 
     @lru_cache(1)  # all images have the same noise
     def draw(start: int, stop: int) -> Tensor:
-        drawn = [torch.randn(inputs.shape[1:], generator=stream(seed, i)) for i in range(start, stop)]
+        blocks = range(start, stop)
+        drawn = draw_streams(lambda one: torch.randn(inputs.shape[1:], generator=one), seed, blocks, device)
         return send(torch.stack(drawn), device)[:, None]
 
     def sample_gradients(rows: slice, those: slice) -> Tensor:
