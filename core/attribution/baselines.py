@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from core.network.classifier import Classifier
-from core.network.device import stream
+from core.network.device import send, stream
 
 Baseline = Annotated[
     Literal["black", "mean", "zero", "blur", "noise"],
@@ -56,7 +56,7 @@ def colour(classifier: Classifier, generator: torch.Generator) -> Tensor:
 
 def blur_inputs(inputs: Tensor, deviation: float) -> Tensor:
     """Apply a Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
-    down, across = (_blur_matrix(size, deviation).to(inputs) for size in inputs.shape[2:])
+    down, across = (send(_blur_matrix(size, deviation).to(inputs.dtype), inputs.device) for size in inputs.shape[2:])
     return down @ inputs @ across.T
 
 

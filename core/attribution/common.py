@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from core.errors import ForetellError
 from core.network.classifier import Classifier
 from core.network.cpu import Onednn
-from core.network.device import chunk_size, in_chunks
+from core.network.device import chunk_size, in_chunks, send
 from core.network.gradients import differentiate
 from core.network.timing import is_onednn_faster
 from core.types import Progress
@@ -50,8 +50,8 @@ def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> 
 def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Compute `output_gradient` and the logits (B, K) of the same pass, float32, on the device of the inputs."""
     device = inputs.device
-    inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
-    targets = targets.to(classifier.device)
+    inputs = send(inputs.detach(), classifier.device).to(memory_format=classifier.layout).requires_grad_()
+    targets = send(targets, classifier.device)
     with (
         classifier.differentiable() as network,
         torch.enable_grad(),
@@ -93,20 +93,22 @@ def in_parts(
 ) -> tuple[Tensor, Tensor]:
     """Compute heatmaps and logits, as many inputs at a time as ``device`` takes, reporting progress after each part.
 
-    ``compute`` gets its part on ``device``, and what it returns there is moved to the CPU: of gradients (B, C, H, W)
-    that it sums over the channels only the sums travel.
+    ``compute`` gets its part on ``device``, and what it returns there is moved to the CPU, all at the end: of gradients
+    (B, C, H, W) that it sums over the channels only the sums travel, and the processor waits once for any number of
+    parts. A heatmap takes a fraction of the memory of its pass meanwhile.
     """
     done, heard = 0, []
 
     def part(rows: Tensor) -> Tensor:
         nonlocal done
-        maps, logits = compute(inputs[rows].to(device), targets[rows].to(device))
-        heard.append(logits.cpu())
+        maps, logits = compute(send(inputs[rows], device), send(targets[rows], device))
+        heard.append(logits)
         done += len(rows)
         progress(done, len(inputs), what)
-        return maps.cpu()
+        return maps
 
-    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0], device)), torch.cat(heard)
+    maps = in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0], device))
+    return maps.cpu(), torch.cat(heard).cpu()
 
 
 INCOMPLETE = 0.05

@@ -17,18 +17,18 @@ from core.attribution.baselines import BLUR, blur_inputs
 from core.attribution.common import output_gradient
 from core.errors import ForetellError
 from core.network.classifier import Classifier
-from core.network.device import chunk_size, in_chunks
+from core.network.device import chunk_size, in_common_passes, send
 
 Quadrature = Literal["midpoint", "gauss_legendre"]
 PathName = Literal["straight", "blur"]
 Path = Callable[[Tensor, Tensor, Tensor], Tensor]
 """``path(start, end, positions)``: the points (n, C, H, W) of a way from ``start`` to ``end`` (C, H, W) at
-``positions`` (n,) in [0, 1]; continuous, and at its ends where it says."""
+``positions`` (n,) in [0, 1], which are on the CPU; continuous, and at its ends where it says."""
 
 
 def straight(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:
     """Change all pixels together: the only path that treats equal pixels alike (Sundararajan et al. 2017, th. 1)."""
-    return start + positions[:, None, None, None] * (end - start)
+    return start + send(positions.to(start.dtype), start.device)[:, None, None, None] * (end - start)
 
 
 def into_focus(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG001 - the start follows from the end
@@ -56,27 +56,51 @@ def select_path(name: str, baseline: str) -> Path:
 
 
 def along(
-    classifier: Classifier, path: Path, start: Tensor, end: Tensor, target: int, quadrature: str, steps: int
+    classifier: Classifier,
+    path: Path,
+    starts: Tensor,
+    ends: Tensor,
+    targets: Tensor,
+    quadrature: str,
+    steps: int,
+    report: Callable[[int], None] = lambda _: None,
 ) -> Tensor:
-    """Sum over the ``steps`` of a quadrature rule of gradient times movement, summed over the channels: (H, W) float32.
+    """Sum over the ``steps`` of a quadrature rule of gradient times movement, summed over the channels.
 
     Each step goes as far along the path as its point has weight, so that the movements add up to ``end - start`` and a
     linear network is explained exactly, whatever the path and the rule.
+
+    Parameters
+    ----------
+    starts, ends
+        (B, C, H, W) each; on an accelerator the points of all images share passes.
+    report
+        Called after each pass with its number of points.
+
+    Returns
+    -------
+    (B, H, W) float32 on the CPU.
     """
-    points, bounds, start, end = (
-        values.to(classifier.device, torch.float64) for values in (*_rule(quadrature, steps), start, end)
-    )
-    total = torch.zeros_like(start)
+    device = classifier.device
+    # In float32 a bound's rounding is added to one step and taken from the next: it moves the sum no more than a digit.
+    precision = torch.float64 if device.type == "cpu" else torch.float32
+    starts, ends = (send(values.to(precision), device) for values in (starts, ends))
+    points, bounds = _rule(quadrature, steps)
+    total = torch.zeros_like(starts, dtype=torch.float64, memory_format=torch.contiguous_format)
 
-    def add(rows: Tensor) -> Tensor:
-        movements = path(start, end, bounds[rows[0] : rows[-1] + 2]).diff(dim=0)
-        seen = path(start, end, points[rows]).float()
-        gradients = output_gradient(classifier, seen, torch.full((len(rows),), target))
-        total.add_((gradients * movements).sum(0))
-        return rows
+    def locate(positions: Tensor, those: slice) -> Tensor:
+        ways = [path(*pair, positions) for pair in zip(starts[those], ends[those], strict=True)]
+        return ways[0][:, None] if len(ways) == 1 else torch.stack(ways, 1)
 
-    in_chunks(add, torch.arange(steps), chunk_size(start.float()))
-    return total.sum(0).float().cpu()
+    def add(rows: slice, those: slice) -> None:
+        movements = locate(bounds[rows.start : rows.stop + 1], those).diff(dim=0)
+        seen = locate(points[rows], those).float()
+        gradients = output_gradient(classifier, seen.flatten(0, 1), targets[those].repeat(len(seen)))
+        total[those] += (gradients.view_as(seen) * movements).sum(0)
+        report(seen.shape[:2].numel())
+
+    in_common_passes(add, steps, len(starts), chunk_size(ends[0].float(), device), device)
+    return total.sum(1).float().cpu()
 
 
 def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:

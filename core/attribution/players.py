@@ -95,7 +95,7 @@ class CoalitionGame:
                 output=self.output,
                 chunk=self.chunk or None,
             )
-            yield torch.cat([values for _, values in predictions], 1)
+            yield torch.cat([values for _, values in predictions], 1).cpu()
 
     def evaluate_coalitions(self, coalitions: Tensor, progress: Progress) -> Tensor:
         """Return v of all coalitions (m, n), (B, m) float64."""

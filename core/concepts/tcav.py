@@ -166,7 +166,7 @@ def read_layer(
 
     def read(part: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         reading = activation_and_gradient(classifier, part, targets, layer)
-        return getattr(reading, what).flatten(1), reading.logits
+        return getattr(reading, what).flatten(1).cpu(), reading.logits  # of many images more than a device holds
 
     inputs, classes = prepare_inputs(classifier, images, targets)
     return in_parts(read, inputs, classes, classifier.device, progress, f"{what}s at {layer}")[0]

@@ -128,7 +128,7 @@ def _draw_curve(
         for block, scores in iterate_masked_scores(
             classifier, inputs[one], classes[one], masks, fill=fills[index], output=output, chunk=chunk or None
         ):
-            values[index, done : done + len(block)] = scores[0]
+            values[index, done : done + len(block)] = scores[0].cpu()
             done += len(block)
             progress(index * len(counts) + done, values.numel(), "points")
     fractions = counts / pixels

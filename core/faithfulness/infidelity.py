@@ -100,7 +100,7 @@ def infidelity(
         ):
             part = slice(done, done := done + len(block))
             said[index, part] = ((1 - block.double()) * one).sum((1, 2))
-            lost[index, part] = whole[index] - predictions[0]
+            lost[index, part] = whole[index] - predictions[0].cpu()
             progress(index * samples + done, said.numel(), "perturbations")
     scale = (said * lost).sum(1) / said.square().sum(1) if scaled else torch.ones(len(inputs), dtype=torch.float64)
     scale = scale.nan_to_num(0)  # a heatmap that is 0 everywhere: no factor helps

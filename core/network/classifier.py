@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from core.class_names import ClassNames, is_imagenet, number_repeated_names
 from core.errors import ForetellError
 from core.network import weights
-from core.network.device import chunk_size, exact_arithmetic, in_chunks
+from core.network.device import chunk_size, exact_arithmetic, in_chunks, send
 from core.network.geometry import Geometry, measure_geometry
 from core.network.head import split_head
 from core.network.inference import make_faster_copy, make_prediction_copy, unwrap_compiled, use_precision
@@ -236,9 +236,14 @@ class Classifier:
         place = span.abs().sum(0).argmax()
         return low.flatten(1)[:, place][:, None, None], span.flatten(1)[:, place][:, None, None]
 
-    def logits(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
-        """Compute logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
-        return self._run_in_batches(self._forward, inputs, chunk, progress, "predicting")
+    def logits(
+        self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent, keep: bool = False
+    ) -> Tensor:
+        """Compute logits (B, K), float32 on the CPU, of inputs (B, C, H, W).
+
+        With ``keep`` they stay on the network's device, and the processor does not wait for them.
+        """
+        return self._run_in_batches(self._forward, inputs, chunk, progress, "predicting", keep)
 
     def probabilities(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
         """Compute softmax probabilities (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
@@ -299,6 +304,7 @@ class Classifier:
         chunk: int | None,
         progress: Progress,
         what: str,
+        keep: bool = False,
     ) -> Tensor:
         done = 0
 
@@ -307,12 +313,13 @@ class Classifier:
             nonlocal done
             # A network may begin with an in-place operation: it gets a copy, never the caller's tensor.
             with use_precision(self.device, self.precision):
-                output = forward(batch.to(self.device, copy=True)).float().cpu()
+                output = forward(send(batch, self.device, copy=True)).float()
             done += len(batch)
             progress(done, len(inputs), what)
             return output
 
-        return in_chunks(report, inputs, chunk or chunk_size(inputs[0], self.device)).clone()
+        outputs = in_chunks(report, inputs, chunk or chunk_size(inputs[0], self.device)).clone()
+        return outputs if keep else outputs.cpu()
 
     @cached_property
     def _copy(self) -> nn.Module:

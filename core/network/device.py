@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -27,6 +29,10 @@ and another program may use it too."""
 ACTIVATIONS_PER_INPUT = 64
 """A convolutional network's live activations take some tens of times its input's memory; a guess on the safe
 side, corrected by halving when the device runs out of memory."""
+
+
+DRAWING = 8
+"""Most threads that draw random numbers for an accelerator."""
 
 
 def default_device() -> torch.device:
@@ -116,6 +122,67 @@ def memory_budget(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).total_memory * ACCELERATOR_SHARE)
 
 
+def send(values: Tensor, device: torch.device, *, copy: bool = False) -> Tensor:
+    """Move values to ``device``, without waiting for what an accelerator still computes; ``copy`` also those there.
+
+    A copy to the CPU waits: it would else be read before it is made.
+    """
+    return values.to(device, non_blocking=device.type != "cpu", copy=copy)
+
+
+def shares_passes(device: torch.device) -> bool:
+    """Tell whether several images share a pass.
+
+    Not on a CPU: a pass that is full with one image is no faster with two, and other sizes change the last bits, which
+    what was frozen on a CPU depends on.
+    """
+    return device.type != "cpu"
+
+
+def in_common_passes(
+    run: Callable[[slice, slice], None], points: int, images: int, chunk: int, device: torch.device
+) -> None:
+    """Call ``run(rows, those)``, indices of points and of images, until every point of every image was in one call.
+
+    A call has at most ``chunk`` pairs, half as many after the device was out of memory: the same points of as many
+    images as `shares_passes` allows. ``run`` must keep nothing of a call that fails.
+
+    Raises
+    ------
+    torch.OutOfMemoryError
+        When even one point of one image does not fit.
+    """
+    waiting = [(slice(0, points), slice(0, images))]
+    while waiting:
+        rows, those = waiting.pop()
+        width = min(_length(those), chunk) if shares_passes(device) else 1
+        height = max(1, chunk // width)
+        if _length(rows) > height:
+            waiting += [(part, those) for part in reversed(_split_evenly(rows, height))]
+        elif _length(those) > width:
+            waiting += [(rows, part) for part in reversed(_split_evenly(those, width))]
+        else:
+            try:
+                run(rows, those)
+            except torch.OutOfMemoryError:
+                chunk = _length(rows) * _length(those) // 2
+                if not chunk:
+                    raise
+                waiting.append((rows, those))
+
+
+def _length(part: slice) -> int:
+    return int(part.stop - part.start)
+
+
+def _split_evenly(whole: slice, most: int) -> list[slice]:
+    """Split into parts of at most ``most``, the first ones longer by one where needed: even, as in `in_chunks`."""
+    count = -(-_length(whole) // most)
+    short, longer = divmod(_length(whole), count)
+    starts = [whole.start + index * short + min(index, longer) for index in range(count + 1)]
+    return [slice(start, stop) for start, stop in pairwise(starts)]
+
+
 def in_chunks(forward: Callable[[Tensor], Tensor], inputs: Tensor, chunk: int) -> Tensor:
     """Run ``forward`` over ``inputs`` (N, ...) in even chunks; halve the chunk when the device is out of memory.
 
@@ -153,6 +220,20 @@ def stream(seed: int, block: int) -> torch.Generator:
     # SplitMix64's odd constant spreads neighbouring blocks over the seed space.
     mixed = (seed + (block + 1) * 0x9E3779B97F4A7C15) % 2**63
     return torch.Generator().manual_seed(mixed)
+
+
+def draw_streams(
+    draw: Callable[[torch.Generator], Tensor], seed: int, blocks: range, device: torch.device
+) -> list[Tensor]:
+    """Draw ``draw(stream(seed, block))`` of each block; for an accelerator on the cores that wait for it.
+
+    Every block has its own stream, so the draws are the same. For a network on a CPU the cores are at work.
+    """
+    streams = (stream(seed, block) for block in blocks)
+    if device.type == "cpu":
+        return [draw(one) for one in streams]
+    with ThreadPoolExecutor(min(DRAWING, os.cpu_count() or 1)) as threads:
+        return list(threads.map(draw, streams))
 
 
 def draw_seed(generator: torch.Generator) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.network.classifier import Classifier
-from core.network.device import chunk_size
+from core.network.device import chunk_size, send, shares_passes
 
 Output = Annotated[Literal["logit", "probability"], "Output of the class that is explained: its logit or probability."]
 Fill = Annotated[Literal["mean", "black"], "Colour of masked parts: the data's mean colour, or black."]
@@ -46,18 +46,20 @@ def iterate_masked_logits(
     Yields
     ------
     block, logits
-        (n, H, W) float32 and (B, n, K) float64.
+        (n, H, W) float32 where the masks are, and (B, n, K) float64 on the network's device.
     """
     chunk, device = chunk or chunk_size(images[0], classifier.device), classifier.device
-    differences, neutral = (images - fill).to(device), fill.to(device)
+    differences, neutral = send(images - fill, device), send(fill, device)
+    # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
+    width = min(len(images), chunk) if shares_passes(device) else 1
     for block in masks:
-        predictions, parts = [], torch.split(block.to(device), chunk)
-        for difference in differences:
-            # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
-            shown = (difference[None] * part[:, None] + neutral for part in parts)
-            # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
-            predictions.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
-        yield block, torch.stack(predictions)
+        predictions, parts = [], torch.split(send(block, device), max(1, chunk // width))
+        for some in torch.split(differences, width):
+            shown = ((some * part[:, None, None] + neutral).flatten(0, 1) for part in parts)
+            logits = [classifier.logits(pairs, chunk=chunk, keep=True) for pairs in shown]
+            predictions.append(torch.cat([one.view(-1, len(some), one.shape[1]).transpose(0, 1) for one in logits], 1))
+        # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
+        yield block, torch.cat(predictions).double()
 
 
 def iterate_masked_scores(
@@ -71,6 +73,7 @@ def iterate_masked_scores(
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield `iterate_masked_logits` of the targets (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
+    targets = send(targets, classifier.device)
     for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
         yield block, select_output(logits, targets[:, None].expand(-1, len(block)), output)
 
@@ -83,4 +86,4 @@ def scores(classifier: Classifier, inputs: Tensor, targets: Tensor, output: Outp
 def select_output(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
     """Return the output of the target class: logits (..., K) and targets (...) -> (...)."""
     predictions = logits.softmax(-1) if output == "probability" else logits
-    return predictions.gather(-1, targets[..., None])[..., 0]
+    return predictions.gather(-1, send(targets, logits.device)[..., None])[..., 0]

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from core.network.device import CPU
+from core.network.device import CPU, send
 
 SMALLEST = torch.finfo(torch.float64).tiny
 
@@ -36,7 +36,7 @@ class WeightedMasks:
 
     def add(self, masks: Tensor, weights: Tensor) -> None:
         """Take in masks (n, H, W) with weights (B, n)."""
-        flat, weights = masks.flatten(1).double(), weights.to(masks.device)
+        flat, weights = masks.flatten(1).double(), send(weights, masks.device)
         square = flat * flat
         self.count += len(flat)
         self.m += flat.sum(0)

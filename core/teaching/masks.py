@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.network.device import CPU, stream
+from core.network.device import CPU, send, stream
 
 BLOCK = 64
 """Masks drawn from one random stream; a fixed number, so that no result depends on the chunk size."""
@@ -66,7 +66,7 @@ class MaskPrior:
     def _factors(self) -> tuple[Tensor, Tensor]:
         share = min(self.height, self.width) if self.length_scale <= 1 else 1
         scale = self.length_scale * share
-        return _factor(self.height, scale).to(self.device), _factor(self.width, scale).to(self.device)
+        return send(_factor(self.height, scale), self.device), send(_factor(self.width, scale), self.device)
 
     @cached_property
     def expected_value(self) -> float:
@@ -86,7 +86,7 @@ class MaskPrior:
     def masks(self, normal: Tensor) -> Tensor:
         """Compute masks (n, H, W), float32 in [0, 1], of coefficients (n, *rank), standard normal under p(m)."""
         rows, columns = self._factors
-        field = torch.einsum("hr,nrc,wc->nhw", rows, normal.to(self.device), columns)
+        field = torch.einsum("hr,nrc,wc->nhw", rows, send(normal, self.device), columns)
         return torch.sigmoid_(field.mul_(self.amplitude).add_(self.mean))
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:

@@ -73,9 +73,10 @@ BENCHMARKS = (
     Benchmark(
         "attribution",
         "Heatmap methods on a GPU against other libraries",
-        "The same on a GPU, in seconds. captum is about as fast where a method takes one pass and faster where it "
-        "takes a few or, for occlusion, batches them: Foretell then adds certificates and the check for values that "
-        "are no numbers, on the processor. Methods of many passes are otherwise faster.",
+        "The same on a GPU, in seconds. captum was about as fast where a method takes one pass and faster where it "
+        "takes a few or, for occlusion, batches them. Measured before images shared passes and before a call waited "
+        "for the GPU only at its end ([why](../docs/decisions/0095-passes-and-waits-on-a-gpu.md)). With `--realistic`, "
+        "the same command measures 1 and 8 images with the settings of a study in at most five minutes.",
         "--threads 4 --networks resnet50,swin_t,vit_b_16",
         tables.tabulate_attribution,
         tables.plot_attribution,
@@ -103,8 +104,8 @@ BENCHMARKS = (
         "masked_forward",
         "The masked-forward engine on a GPU",
         "The same on a GPU, with TensorFloat-32 in the convolutions, as PyTorch computes them there. Masks come in "
-        "blocks of 64, after each of which the engine waits for the logits: small networks and those of many small "
-        "layers lose most by that.",
+        "blocks of 64. When this was measured, the engine waited for the logits after each, which it no longer does "
+        "([why](../docs/decisions/0095-passes-and-waits-on-a-gpu.md)).",
         "",
         tables.tabulate_masked_forward,
         tables.plot_masked_forward,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -38,6 +38,8 @@ inexact_gradients: list[tuple[int, ...]] = []
 told otherwise (`core.network.device.exact_arithmetic`)."""
 moved_to_cpu: list[int] = []
 """Number of values of each tensor that was moved from the device to the CPU."""
+watchers: list[Callable[[str, tuple[Any, ...]], None]] = []
+"""Each is called with the name and the positional arguments of every operation that is done on the device."""
 _held: dict[int, tuple[Tensor, tuple[int, ...], StorageWeakRef]] = {}
 """The CPU's tensor and its shape, by the storage of the tensor that stands for it."""
 _SWEEP = 2**27
@@ -114,7 +116,14 @@ def _raw(standing: Tensor) -> Tensor:
     raw, shape, _ = _held[standing.untyped_storage()._cdata]
     if tuple(standing.shape) == shape and standing.is_contiguous() and not standing.storage_offset():
         return raw
-    return raw.contiguous().as_strided(standing.shape, standing.stride(), standing.storage_offset())
+    whole, *part = _as_part(raw, standing.shape, standing.stride(), standing.storage_offset())
+    return whole.as_strided(*part)
+
+
+def _as_part(raw: Tensor, size: Any, stride: Any, offset: int | None = None) -> tuple[Any, ...]:
+    """Return what `as_strided` takes: strides are those of a contiguous tensor, and the offset counts from its own."""
+    whole = raw.contiguous()
+    return whole, size, stride, whole.storage_offset() + (offset or 0)
 
 
 def _run(op: Any, *args: Any, **named: Any) -> Any:
@@ -131,6 +140,8 @@ def _run(op: Any, *args: Any, **named: Any) -> Any:
         return _raw(value) if value.device.type == DEVICE else value
 
     name = op._schema.name
+    for watch in watchers:
+        watch(name, args)
     raw, settings = tree_map(to_raw, args), tree_map(to_raw, named)
     _refuse_mixture(name, args, named, here if there else [])
     if name == "aten::_copy_from":
@@ -140,8 +151,8 @@ def _run(op: Any, *args: Any, **named: Any) -> Any:
         return args[1]
     if name in VIEWS:
         op = torch.ops.aten.reshape.default
-    if name == "aten::as_strided":  # the strides are those of a contiguous tensor
-        raw = (raw[0].contiguous(), *raw[1:])
+    if name == "aten::as_strided":
+        raw = _as_part(*raw)
     found = op(*_wrap_numbers(op, raw), **settings)
     _follow_resizes(there)
     return args[0] if name == "aten::copy_" else _stand_for_all(op, found, there)

@@ -59,6 +59,8 @@ def test_the_device_refuses_what_a_gpu_refuses(device: str) -> None:
     strided, padding = torch.arange(32.0).view(1, 2, 4, 4), (0, 0, 0, 0, 1, 1)
     padded = nn.functional.pad(strided.to(device)[:, :, ::2, ::2], padding)
     torch.testing.assert_close(padded.cpu(), nn.functional.pad(strided[:, :, ::2, ::2], padding))
+    *_, last = strided[0, 0].to(device)
+    torch.testing.assert_close(last[1:3].cpu(), strided[0, 0, 3, 1:3])
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -73,13 +73,12 @@ def test_a_product_by_five_midpoints():
 
 def test_another_way_gives_the_product_to_whom_comes_last():
     """Closed form of x1 x2 along the axes: x1 comes while x2 is 0 and gets nothing, x2 gets all of -6."""
-    origin, end = torch.zeros(1, 1, 3), point(3, -2)[0]
+    origin, end, first = torch.zeros(1, 1, 1, 3), point(3, -2), torch.tensor([0])
     for quadrature in ("midpoint", "gauss_legendre"):
-        found = along(two(product), one_by_one, origin, end, 0, quadrature, 300)
+        found = along(two(product), one_by_one, origin, end, first, quadrature, 300)
         assert found.flatten().tolist() == pytest.approx([0, -6, 0], abs=0.05)
-    assert along(two(product), PATHS["straight"], origin, end, 0, "midpoint", 5).flatten().tolist() == pytest.approx(
-        [-3, -3, 0]
-    )
+    found = along(two(product), PATHS["straight"], origin, end, first, "midpoint", 5)
+    assert found.flatten().tolist() == pytest.approx([-3, -3, 0])
 
 
 @pytest.mark.parametrize("quadrature", ["midpoint", "gauss_legendre"])
@@ -88,10 +87,10 @@ def test_a_linear_network_is_explained_exactly_along_every_way(path, quadrature)
     """Closed form w (x - b) whatever the path, the rule and the number of steps."""
     classifier, weight = linear()
     images = pictures(1)
-    origin = baselines(classifier, images, "blur", 0)[0]
+    origin = baselines(classifier, images, "blur", 0)
     for steps in (1, 7):
-        found = along(classifier, path, origin, images[0], 1, quadrature, steps)
-        torch.testing.assert_close(found, (weight[1] * (images[0] - origin)).sum(0), rtol=1e-5, atol=1e-5)
+        found = along(classifier, path, origin, images, torch.tensor([1]), quadrature, steps)[0]
+        torch.testing.assert_close(found, (weight[1] * (images[0] - origin[0])).sum(0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", list(PATHS))

@@ -6,7 +6,7 @@ or takes the user's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from core.attribution.records import Family
 from core.attribution.references import Pick, ReferenceSource, describe_references, picker
 from core.errors import ForetellError
 from core.network.classifier import Classifier
-from core.network.device import stream
+from core.network.device import send, stream
 from core.types import Explanation
 
 BLOCK = 64
@@ -52,13 +52,19 @@ def expected_gradients(
     classifier, inputs, classes, seed = query.classifier, query.inputs, query.classes, query.seed
     draw = lru_cache(KEPT)(partial(_draw_reference, picker(classifier, source, references), seed))
 
-    def sample_attributions(rows: Tensor) -> Iterator[Tensor]:
-        origins, points = zip(*map(draw, rows.tolist()), strict=True)
-        start = torch.stack(origins).to(classifier.device)
-        share = torch.stack(points).to(classifier.device)[:, None, None, None]
-        for x, target in zip(inputs.to(classifier.device), classes, strict=True):
-            gradients = output_gradient(classifier, start + share * (x - start), target.expand(len(rows)))
-            yield ((x - start) * gradients).sum(1)
+    sent = send(inputs, classifier.device)
+
+    @lru_cache(1)  # all images have the same references
+    def begin(start: int, stop: int) -> tuple[Tensor, Tensor]:
+        origins, points = zip(*map(draw, range(start, stop)), strict=True)
+        starts, shares = (send(torch.stack(values), classifier.device)[:, None] for values in (origins, points))
+        return starts, shares[..., None, None, None]
+
+    def sample_attributions(rows: slice, those: slice) -> Tensor:
+        start, share = begin(rows.start, rows.stop)
+        ways = sent[those] - start
+        seen, targets = (start + share * ways).flatten(0, 1), classes[those].repeat(len(ways))
+        return (ways * output_gradient(classifier, seen, targets).view_as(ways)).sum(2)
 
     mean, variance = moments(query, sample_attributions, samples, "expected gradients")
     error = (variance / samples).sqrt().float()
@@ -81,9 +87,9 @@ def _draw_reference(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:
 
 
 def _average(classifier: Classifier, draw: Callable[[int], tuple[Tensor, Tensor]], samples: int) -> Tensor:
-    """Compute the mean logits (K,) of the references drawn, float64."""
-    total = torch.zeros(len(classifier.categories), dtype=torch.float64)
+    """Compute the mean logits (K,) of the references drawn, float64 on the CPU."""
+    total = torch.zeros(len(classifier.categories), dtype=torch.float64, device=classifier.device)
     for start in range(0, samples, BLOCK):
         drawn = [draw(index)[0] for index in range(start, min(start + BLOCK, samples))]
-        total += classifier.logits(torch.stack(drawn)).double().sum(0)
-    return total / samples
+        total += classifier.logits(torch.stack(drawn), keep=True).double().sum(0)
+    return total.cpu() / samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import torch
@@ -16,6 +16,7 @@ from core.attribution.paths import PathName, Quadrature, along, select_path
 from core.attribution.records import Family
 from core.attribution.signs import INFLUENCE, SLOPE, Sign
 from core.errors import ForetellError
+from core.network.device import send
 from core.network.masked import scores, select_output
 from core.types import Explanation
 
@@ -66,7 +67,7 @@ def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"]
     baseline
         Input that counts as nothing: the network's input 0, or an image in black or in the data's mean colour.
     """
-    origin = baselines(query.classifier, query.inputs[:1], baseline, seed=0).to(query.classifier.device)
+    origin = send(baselines(query.classifier, query.inputs[:1], baseline, seed=0), query.classifier.device)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         gradients, logits = gradient_and_logits(query.classifier, part, chosen)
@@ -120,19 +121,34 @@ def integrated_gradients(
     ends = select_output(logits.double(), classes, "logit").tolist()
     settings: dict[str, Any] = {"baseline": baseline, "quadrature": quadrature, "path": path}
     settings |= {"tolerance": tolerance} if tolerance else {}
-    maps, known = [], []
-    for x, target, origin, start, end in zip(inputs, classes.tolist(), origins, starts, ends, strict=True):
-        for count in _counts(steps, tolerance):
-            attribution = along(classifier, way, origin, x, target, quadrature, count)
-            missed = residual(attribution, start, end)
-            if missed is None or abs(missed) <= tolerance:
-                break
-        maps.append(attribution)
-        facts: dict[str, Any] = {"seed": query.seed} if baseline == "noise" else {}
-        facts |= {"parameters": {"steps": count} | settings, "completeness": missed}
-        known.append(facts | {"warnings": shortfall(missed, _remedy(count, tolerance))})
-        query.progress(len(maps), len(inputs), "integrated gradients")
-    return query.explain(torch.stack(maps), known, logits=logits)
+    shared: dict[str, Any] = {"seed": query.seed} if baseline == "noise" else {}
+    maps, known = torch.empty(len(inputs), *inputs.shape[2:]), [shared] * len(inputs)
+    short = torch.arange(len(inputs))
+    for count in _counts(steps, tolerance):
+        report = _reporter(query, len(short), count)
+        given = classifier, way, origins[short], inputs[short], classes[short]
+        maps[short] = along(*given, quadrature, count, report)
+        missed = [residual(maps[i], starts[i], ends[i]) for i in short.tolist()]
+        for i, miss in zip(short.tolist(), missed, strict=True):
+            facts = {"parameters": {"steps": count} | settings, "completeness": miss}
+            known[i] = shared | facts | {"warnings": shortfall(miss, _remedy(count, tolerance))}
+        short = short[torch.tensor([not (miss is None or abs(miss) <= tolerance) for miss in missed])]
+        if not len(short):
+            break
+    return query.explain(maps, known, logits=logits)
+
+
+def _reporter(query: Query, images: int, count: int) -> Callable[[int], None]:
+    """Return what reports progress of ``count`` points of the last ``images``; those before have all of theirs."""
+    total = len(query.inputs) * count
+    done = total - images * count
+
+    def report(points: int) -> None:
+        nonlocal done
+        done += points
+        query.progress(done, total, "integrated gradients")
+
+    return report
 
 
 def _counts(steps: int, tolerance: float) -> Iterator[int]:

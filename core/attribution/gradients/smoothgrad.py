@@ -6,7 +6,7 @@ batch nor its chunks change a heatmap, and images and classes compare under comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any
 
 import torch
@@ -19,7 +19,7 @@ from core.attribution.monte_carlo import moments
 from core.attribution.records import Family
 from core.attribution.signs import SLOPE, VARYING
 from core.errors import ForetellError
-from core.network.device import stream
+from core.network.device import draw_streams, send
 from core.types import Explanation
 
 Copies = Annotated[int, "Number of noisy copies of the image."]
@@ -61,13 +61,19 @@ def _facts(name: str, samples: int, noise: float, seed: int) -> dict[str, Any]:
 def _moments(query: Query, samples: int, noise: float, *, summed: bool) -> tuple[Tensor, Tensor]:
     """Compute mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C."""
     inputs, seed, device = query.inputs, query.seed, query.classifier.device
-    deviations = noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3)))
+    deviations = send(noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3))), device)[:, None, None, None]
+    sent = send(inputs, device)
 
-    def sample_gradients(rows: Tensor) -> Iterator[Tensor]:
-        drawn = torch.stack([torch.randn(inputs.shape[1:], generator=stream(seed, i)) for i in rows.tolist()])
-        drawn = drawn.to(device)
-        for x, target, deviation in zip(inputs.to(device), query.classes, deviations.tolist(), strict=True):
-            gradients = output_gradient(query.classifier, x + deviation * drawn, target.expand(len(rows))).double()
-            yield gradients.sum(1) if summed else gradients
+    @lru_cache(1)  # all images have the same noise
+    def draw(start: int, stop: int) -> Tensor:
+        blocks = range(start, stop)
+        drawn = draw_streams(lambda one: torch.randn(inputs.shape[1:], generator=one), seed, blocks, device)
+        return send(torch.stack(drawn), device)[:, None]
+
+    def sample_gradients(rows: slice, those: slice) -> Tensor:
+        seen = sent[those] + deviations[those] * draw(rows.start, rows.stop)
+        targets = query.classes[those].repeat(len(seen))
+        gradients = output_gradient(query.classifier, seen.flatten(0, 1), targets).view_as(seen).double()
+        return gradients.sum(2) if summed else gradients
 
     return moments(query, sample_gradients, samples, "noisy gradients")

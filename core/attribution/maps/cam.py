@@ -39,7 +39,7 @@ def cam(query: Query) -> Explanation:
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         read = read_maps(classifier, part, chosen, layer)
-        pooled = _find_pooled_maps(classifier.features(part), read.activation)
+        pooled = _find_pooled_maps(classifier.features(part), read.activation.cpu())
         if pooled is None:
             raise _not_pooled(classifier)
         return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen.cpu()], pooled), part), read.logits

@@ -64,5 +64,5 @@ def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor,
         scaled = ((masks - low) / (high - low))[told]
         seen = iterate_masked_scores(classifier, x[None], torch.tensor([target]), [scaled], fill=origin, output="logit")
         ((_, scores),) = seen
-        logits[told] = scores[0]
+        logits[told] = scores[0].cpu()
     return logits

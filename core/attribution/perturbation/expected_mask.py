@@ -17,6 +17,7 @@ from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
 from core.errors import ForetellError
 from core.network.classifier import Classifier
+from core.network.device import send
 from core.network.masked import Chunk, Fill, iterate_masked_logits
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
@@ -174,10 +175,10 @@ class _Masking:
         prior = self.prior
         sums = WeightedMasks(len(which), prior.height, prior.width, prior.expected_value, prior.device)
         images, place = _distinct(self.query.inputs[which])
+        place, targets = send(place, prior.device), send(self.query.classes[which], prior.device)[:, None, None]
         for block in prior.blocks(self.samples, self.query.seed):
             probabilities = self._predict_masked(images, block).softmax(2)
-            classes = self.query.classes[which][:, None, None].expand(-1, len(block), 1)
-            sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
+            sums.add(block, probabilities[place].gather(2, targets.expand(-1, len(block), 1))[:, :, 0])
             self.query.progress(sums.count, self.samples, "masks")
             if self.tolerance and self._has_converged(sums, estimator):
                 break
@@ -187,7 +188,7 @@ class _Masking:
         return maps, errors, [facts | self._describe_end(sums.count, facts) for facts in known]
 
     def _predict_masked(self, images: Tensor, masks: Tensor) -> Tensor:
-        """Compute logits (B, n, K) float64 of each image under each of masks (n, H, W)."""
+        """Compute logits (B, n, K) float64, on the network's device, of each image under each of masks (n, H, W)."""
         given = self.query.classifier, images, [masks]
         ((_, logits),) = iterate_masked_logits(*given, fill=self.neutral, chunk=self.chunk)
         return logits
@@ -211,7 +212,7 @@ class _Masking:
         image, target = self.query.inputs[index], int(self.query.classes[index])
 
         def evidence(masks: Tensor) -> Tensor:
-            return self._predict_masked(image[None], masks)[0].log_softmax(1)[:, target]
+            return self._predict_masked(image[None], masks)[0].cpu().log_softmax(1)[:, target]
 
         posterior = posterior_mask(self.prior, evidence, self.samples, self.query.seed, self.query.progress)
         sampling = {"sampler": "smc"} | posterior.diagnostics

@@ -60,7 +60,7 @@ def hsic(
     ):
         parts.append(scores)
         query.progress(sum(part.shape[1] for part in parts), samples, "masks")
-    dependences = [estimate_dependence(visible.flatten(1), one) for one in torch.cat(parts, 1)]
+    dependences = [estimate_dependence(visible.flatten(1), one) for one in torch.cat(parts, 1).cpu()]
     maps, noise = (
         enlarge_cells(torch.stack(each).view(-1, grid, grid), size) for each in zip(*dependences, strict=True)
     )

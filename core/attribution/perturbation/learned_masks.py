@@ -61,7 +61,7 @@ class FadedImage:
             output=self.output,
         )
         ((_, values),) = seen
-        return values[0]
+        return values[0].cpu()
 
     @cached_property
     def ends(self) -> tuple[float, float]:

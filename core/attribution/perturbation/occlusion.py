@@ -59,18 +59,16 @@ def occlusion(
     classifier, inputs, classes = query.classifier, query.inputs, query.classes
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     whole = scores(classifier, inputs, classes, output)[:, None]
-    lost = torch.zeros(len(inputs), windows.height, windows.width, dtype=torch.float64)
-    covered, done = torch.zeros_like(lost[0]), 0
+    parts, done = [], 0
     for block, left in iterate_masked_scores(
         classifier, inputs, classes, windows.blocks(), fill=classifier.fill(fill), output=output, chunk=chunk or None
     ):
-        for place, loss in zip(windows.places[done : done + len(block)], (whole - left).T, strict=True):
-            covered[place] += 1
-            lost[:, *place] += loss[:, None, None]
+        parts.append(left)
         done += len(block)
         query.progress(done, len(windows.places), "windows")
+    losses = whole - torch.cat(parts, 1).cpu()
     parameters = {"window": windows.side, "stride": windows.stride, "fill": fill, "output": output}
-    return query.explain(lost / covered, parameters=parameters)
+    return query.explain(windows.average(losses), parameters=parameters)
 
 
 @dataclass(frozen=True)
@@ -103,6 +101,15 @@ class Windows:
     def places(self) -> list[tuple[slice, slice]]:
         """Rows and columns of each window, in px."""
         return list(itertools.product(self._along(self.height), self._along(self.width)))
+
+    def average(self, losses: Tensor) -> Tensor:
+        """Return for each pixel the mean of the windows that cover it: (B, windows) -> (B, H, W) float64."""
+        lost = torch.zeros(len(losses), self.height, self.width, dtype=torch.float64)
+        covered = torch.zeros_like(lost[0])
+        for place, loss in zip(self.places, losses.T, strict=True):
+            covered[place] += 1
+            lost[:, *place] += loss[:, None, None]
+        return lost / covered
 
     def blocks(self) -> Iterator[Tensor]:
         """Return masks (n <= 64, H, W), float32: 0 under the window, 1 elsewhere."""

@@ -17,7 +17,7 @@ from core.attribution.cost import forwards
 from core.attribution.method import Query, heatmap_method
 from core.attribution.records import Family
 from core.errors import ForetellError
-from core.network.device import CPU, stream
+from core.network.device import CPU, send, stream
 from core.network.masked import Chunk, Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
@@ -121,13 +121,12 @@ class GridMasks:
         """Return ``count`` masks (count, H, W), float32 in [0, 1]."""
         cells = [-(-side // self.grid) for side in (self.height, self.width)]
         coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float()
+        coarse = send(coarse, self.device)
         fine = F.interpolate(coarse, [(self.grid + 1) * cell for cell in cells], mode="bilinear", align_corners=False)
         fine.clamp_(0, 1)  # Interpolation rounds to 1 + 1e-7.
         tops, lefts = (torch.randint(cell, (count,), generator=generator).tolist() for cell in cells)
         crops = zip(fine[:, 0], tops, lefts, strict=True)
-        return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops]).to(
-            self.device
-        )
+        return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops])
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
         """Return ``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""

@@ -70,7 +70,7 @@ def sobol(
     ):  # fmt: skip
         parts.append(scores)
         query.progress(sum(part.shape[1] for part in parts), total, "masks")
-    shares, errors = total_indices(torch.cat(parts, 1), designs)
+    shares, errors = total_indices(torch.cat(parts, 1).cpu(), designs)
     warnings = [() if bool(one.any()) else (CONSTANT,) for one in shares]
     maps, noise = (enlarge_cells(one.view(-1, grid, grid), size) for one in (shares, errors))
     known = [{"warnings": each} for each in warnings]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from core.errors import ForetellError
 from core.network.classifier import Classifier
-from core.network.device import exact_arithmetic
+from core.network.device import exact_arithmetic, send
 from core.network.gradients import differentiate
 
 Hook = Callable[[nn.Module, Any, Any], Tensor | None]
@@ -28,7 +28,7 @@ def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None
 
 
 class Reading(NamedTuple):
-    """Compute a layer's output A, d logit[target] / d A, both (B, K, h, w), and logits (B, K); float32 on the CPU."""
+    """A layer's output A, d logit[target] / d A, both (B, K, h, w), and logits (B, K); float32."""
 
     activation: Tensor
     gradient: Tensor
@@ -70,7 +70,10 @@ def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
 
 
 def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str) -> Reading:
-    """Compute the output of ``layer`` for inputs (B, C, H, W); of a layer that runs more than once, the last run."""
+    """Compute the output of ``layer`` for inputs (B, C, H, W), on their device.
+
+    Of a layer that runs more than once, the last run.
+    """
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
@@ -82,12 +85,12 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
 
     exclusive, exact = classifier.exclusive(), exact_arithmetic(classifier.device)
     with exclusive as module, exact, torch.no_grad(), hook_layer(module.get_submodule(layer), keep):
-        logits = module(inputs.to(classifier.device, copy=True))
-        chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
+        logits = module(send(inputs, classifier.device, copy=True))
+        chosen = logits.gather(1, send(targets, classifier.device)[:, None]).sum()
         (gradient,) = differentiate(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
     if gradient is None:
         raise make_unreached_error(classifier, layer)
-    return Reading(*(values.detach().float().cpu() for values in (kept[0], gradient, logits)))
+    return Reading(*(values.detach().float().to(inputs.device) for values in (kept[0], gradient, logits)))
 
 
 def make_unreached_error(classifier: Classifier, layer: str) -> ForetellError:

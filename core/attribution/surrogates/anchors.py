@@ -100,8 +100,9 @@ def anchors(
         ) -> Tensor:
             masks = [cells.masks(coalitions)]
             ((_, logits),) = iterate_masked_logits(classifier, x[None], masks, fill=neutral, chunk=chunk or None)
-            first: Tensor = logits[0].argmax(1) == target
-            return logits[0].softmax(1)[:, target] >= least if share else first
+            said = logits[0].cpu()
+            first: Tensor = said.argmax(1) == target
+            return said.softmax(1)[:, target] >= least if share else first
 
         def report(drawn: int, b: int = b) -> None:
             query.progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
