@@ -126,6 +126,7 @@ SECTIONS = {
         "write-rules-about-a-stream",
         "choose-among-classes",
         "show-class-heatmaps",
+        "ask-about-units",
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",
