@@ -87,6 +87,8 @@ class StoredResponse:
         return None if first is None else int(first in self.task.find_right(self.trial))
 
 
+LATER = ("unit_gap",)
+"""Covariates whose columns are the last, after those that exports had before."""
 WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
 """Whole numbers and texts, all of which may be missing."""
 
@@ -290,7 +292,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="conditions with > between them",
         dtype=TEXT,
     ),
-    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items()),
+    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items() if name not in LATER),
     *(_read_score(score) for score in SCORES),
     Column(
         "n_levels",
@@ -299,6 +301,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="3 to 7",
         dtype=WHOLE,
     ),
+    *(_read_covariate(name, TRIAL_COVARIATES[name]) for name in LATER),
 )
 
 
