@@ -169,7 +169,7 @@ def test_a_network_of_ones_own_is_added_and_opened(hand: Hand, server: Server, t
     expect(page.get_by_text("The AI predicts").first).to_be_visible()
     if hand.visitor.name == "phone":
         hand.click(page.locator(".drawer summary"))
-    hand.choose(page.get_by_role("combobox", name="Classifier"), f"models/{name}")
+    hand.choose(page.get_by_role("combobox", name="Classifier"), hand.visitor.name)
     expect(page).to_have_url(re.compile(f"classifier=models%2F{name}"))
 
 

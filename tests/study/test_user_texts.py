@@ -131,6 +131,8 @@ OWN = {
     "dashboard/cli/installation.py",
     "dashboard/cli/serve.py",
     "dashboard/explore/debugging/assertions.py",
+    "dashboard/home/guides.py",
+    "dashboard/pages.py",
     "dashboard/shared/messages.py",
     "data/sets/imagenet_a.py",
     "data/sets/scenes.py",
