@@ -18,12 +18,9 @@ Place = tuple[int, int]
 """Row and column of a square, of `ACROSS` each."""
 ACROSS = 7
 """Places of the square along each side; neighbours overlap."""
+PLACES: tuple[Place, ...] = tuple(product(range(ACROSS), range(ACROSS)))
+"""Row by row."""
 BATCH = 16
-
-
-def list_places() -> list[Place]:
-    """List the places, row by row."""
-    return list(product(range(ACROSS), range(ACROSS)))
 
 
 def find_box(place: Place, size: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -38,8 +35,8 @@ def find_box(place: Place, size: tuple[int, int]) -> tuple[int, int, int, int]:
 def measure_occlusions(classifier: Classifier, unit: Unit, inputs: Tensor) -> NDArray[np.float64]:
     """Measure the activation (P,) of a unit for an input (C, H, W) with a square of the mean colour at each place."""
     fill, (height, width) = classifier.fill("mean"), inputs.shape[1:]
-    covered = inputs.repeat(len(list_places()), 1, 1, 1)
-    for one, place in zip(covered, list_places(), strict=True):
+    covered = inputs.repeat(len(PLACES), 1, 1, 1)
+    for one, place in zip(covered, PLACES, strict=True):
         left, top, right, bottom = find_box(place, (width, height))
         one[:, top:bottom, left:right] = fill[:, top:bottom, left:right]
     with torch.no_grad():

@@ -24,7 +24,7 @@ from core.types import Progress
 from core.units.unit import Unit, find_layer_shape, outputs_of
 from data.types import ImageSet
 from study.building.drawing import AssetFolder, find_size
-from study.building.occlusions import Place, draw_occlusion, list_places, measure_occlusions
+from study.building.occlusions import PLACES, Place, draw_occlusion, measure_occlusions
 from study.bundle import Example, Trial, TrialAssets, significant
 from study.facts import HeatmapFacts, TeachingFacts, UnitFacts
 from study.network.sources import Sources
@@ -201,7 +201,7 @@ class UnitMaker:
         inputs = classifier.preprocess(self.sources.sets["standard"].open(index))
         measured = measure_occlusions(classifier, Unit(channel, self.settings.layer), inputs)
         low, high = (
-            ShownImage(index, float(measured[place]), list_places()[place])
+            ShownImage(index, float(measured[place]), PLACES[place])
             for place in (int(measured.argmin()), int(measured.argmax()))
         )
         return low, high

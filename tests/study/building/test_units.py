@@ -27,17 +27,20 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return build_units(tmp_path_factory.mktemp("units"))
 
 
+def pass_slowly(classifier: Classifier, inputs: torch.Tensor, layer: str) -> NDArray[np.float64]:
+    """Activations (K,) of a layer for one input (C, H, W), with PyTorch alone, averaged over places in NumPy."""
+    kept: list[torch.Tensor] = []
+    with classifier.exclusive() as module, torch.no_grad():
+        handle = module.get_submodule(layer).register_forward_hook(lambda _, __, out: kept.append(out))
+        module(inputs[None])
+        handle.remove()
+    return kept[0][0].double().numpy().reshape(kept[0].shape[1], -1).mean(axis=1)
+
+
 def activate_slowly(classifier: Classifier, images: ImageSet, layer: str) -> NDArray[np.float64]:
-    """The oracle: one image at a time, with PyTorch alone, averaged over places in NumPy."""
-    rows = []
-    for index in range(len(images)):
-        kept: list[torch.Tensor] = []
-        with classifier.exclusive() as module, torch.no_grad():
-            handle = module.get_submodule(layer).register_forward_hook(lambda _, __, out, kept=kept: kept.append(out))
-            module(classifier.preprocess(images.open(index))[None])
-            handle.remove()
-        rows.append(kept[0][0].double().numpy().reshape(kept[0].shape[1], -1).mean(axis=1))
-    return np.array(rows)
+    """The oracle: one image at a time."""
+    inputs = (classifier.preprocess(images.open(index)) for index in range(len(images)))
+    return np.array([pass_slowly(classifier, one, layer) for one in inputs])
 
 
 def test_references_and_images_are_those_of_a_slow_search(units: Bundle) -> None:
@@ -150,14 +153,7 @@ def test_occlusions_are_those_of_a_slow_search(tmp_path: Path) -> None:
             for left in starts:
                 inputs = classifier.preprocess(images.open(index)).clone()
                 inputs[:, top : top + side, left : left + side] = classifier.fill("mean")[:, :1, :1]
-                kept: list[torch.Tensor] = []
-                with classifier.exclusive() as module, torch.no_grad():
-                    handle = module.get_submodule("features.4").register_forward_hook(
-                        lambda _, __, out, kept=kept: kept.append(out)
-                    )
-                    module(inputs[None])
-                    handle.remove()
-                measured[top, left] = float(kept[0][0, trial.unit.channel].double().mean())
+                measured[top, left] = float(pass_slowly(classifier, inputs, "features.4")[trial.unit.channel])
         assert sorted(trial.unit.activations) == pytest.approx(
             [min(measured.values()), max(measured.values())], rel=1e-3, abs=1e-5
         )
