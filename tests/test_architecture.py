@@ -24,7 +24,7 @@ LONG_BODIES = {"dashboard/cli/glmm.py:glmm"}
 """A command reads each of its options once: in two functions, all of them would be handed over in between."""
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-TOOLS = [path for folder in ("benchmarks", "scripts", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
+TOOLS = [path for folder in ("benchmarks", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
 FILES = {".py", ".js", ".css", ".html"}
 
 

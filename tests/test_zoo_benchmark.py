@@ -13,7 +13,7 @@ import torch
 from benchmarks import zoo
 from core.attribution import METHODS
 from data.scenes.generator import render
-from data.scenes.zoo.weights import read_card
+from data.scenes.zoo.store import read_card
 
 
 def test_the_area_is_the_share_of_pairs() -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from core.class_names import ClassNames, is_imagenet, number_repeated_names
 from core.errors import ForetellError
-from core.network import weights
+from core.network import state
 from core.network.device import chunk_size, exact_arithmetic, in_chunks, send
 from core.network.geometry import Geometry, measure_geometry
 from core.network.head import split_head
@@ -78,7 +78,7 @@ class Classifier:
         """Warnings for every heatmap of this network: what `core.network.examination` found."""
         self._lock = threading.RLock()
         self._geometries: dict[tuple[int, int], Geometry | None] = {}
-        weights.refuse_bad_weights(self._module, name)
+        state.refuse_bad_weights(self._module, name)
         self.categories = self._name_classes(categories)
 
     def _name_classes(self, categories: Sequence[str] | None) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Classifier:
             said = str(error).partition("\n")[0]
             raise ForetellError(
                 f"{self.name} fails on an image as its transforms give it ({type(error).__name__}: {said}). "
-                + weights.remedy(self._module)
+                + state.remedy(self._module)
             ) from error
 
     @property
@@ -274,7 +274,7 @@ class Classifier:
     @cached_property
     def fingerprint(self) -> str:
         """Return the SHA-256 over the structure and every parameter and buffer, and a precision below float32."""
-        whole = weights.fingerprint(self._module)
+        whole = state.fingerprint(self._module)
         if self.precision == torch.float32:
             return whole
         return hashlib.sha256(f"{whole}|{self.precision}".encode()).hexdigest()

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.names import upper_first
 from dashboard.design.editor import Editor, change, read_now
-from dashboard.design.schema import Rule, rule_at
+from dashboard.design.schema import FieldRule, rule_at
 from dashboard.shared.messages import escape_markdown
 from study.plan.draft import MISSING, StudyDraft
 from study.plan.translation import translate_template
@@ -48,7 +48,7 @@ def show_all(editor: Editor, settings: Iterable[Setting], columns: int = 1) -> N
             show(editor, setting)
 
 
-def show(editor: Editor, setting: Setting, rule: Rule | None = None) -> Any:
+def show(editor: Editor, setting: Setting, rule: FieldRule | None = None) -> Any:
     """Draw the widget of one setting, and what is wrong with it; return the value in the file."""
     rule = rule or rule_at(setting.place)
     entry = editor.draft.get(setting.place)
@@ -84,7 +84,7 @@ def follow(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
-def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
+def _draw(setting: Setting, rule: FieldRule, value: Any, options: dict[str, Any]) -> None:
     choices = setting.options or rule.choices
     key, named = options["key"], setting.names
 
@@ -112,7 +112,7 @@ def _draw(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> 
         st.text_input(setting.label, width=WIDEST, **options)
 
 
-def _draw_number(setting: Setting, rule: Rule, value: Any, options: dict[str, Any]) -> None:
+def _draw_number(setting: Setting, rule: FieldRule, value: Any, options: dict[str, Any]) -> None:
     """Draw a field of a number.
 
     Raises

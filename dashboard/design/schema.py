@@ -11,7 +11,7 @@ from study.plan.config import StudyConfig
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
-class Rule(NamedTuple):
+class FieldRule(NamedTuple):
     """What a place may hold; ``kind`` is a type of JSON Schema, ``optional`` says that it may be left empty."""
 
     kind: str
@@ -23,14 +23,14 @@ class Rule(NamedTuple):
 
 
 @cache
-def rule_at(place: str) -> Rule:
+def rule_at(place: str) -> FieldRule:
     """Return the rule of a place of the study file, such as ``trials.per_type``."""
     whole = StudyConfig.model_json_schema()
     rule: dict[str, Any] = whole
     for key in place.split("."):
         rule = _resolve(whole, rule)["properties"][key]
     resolved = _resolve(whole, rule)
-    return Rule(
+    return FieldRule(
         resolved.get("type", "string"),
         rule.get("default"),
         tuple(resolved.get("enum", ())),
@@ -40,9 +40,9 @@ def rule_at(place: str) -> Rule:
     )
 
 
-def rule_of(parameter: Parameter) -> Rule:
+def rule_of(parameter: Parameter) -> FieldRule:
     """Return the rule of a parameter that a heatmap method declares."""
-    return Rule(TYPES.get(parameter.kind, "string"), parameter.default, tuple(parameter.choices or ()))
+    return FieldRule(TYPES.get(parameter.kind, "string"), parameter.default, tuple(parameter.choices or ()))
 
 
 def _resolve(whole: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from dashboard.shared.keys import digest
 from dashboard.shared.live import get_result
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
+from study.building.candidates import MIN_POOL_IMAGES
 from study.building.categories import list_some
-from study.building.design import MIN_POOL_IMAGES
 from study.building.splitting import ROLES, split_by_errors
 from study.collection.access.door import name_of_file
 from study.collection.access.permissions import Permission

@@ -10,7 +10,7 @@ from core.names import format_name
 from core.parameters import list_parameters, summary
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
-from dashboard.design.schema import Rule, rule_of
+from dashboard.design.schema import FieldRule, rule_of
 from dashboard.design.settings import HEATMAPS, LEARNER, TEACHING, WITHIN
 from dashboard.design.tasks import asks_units, list_conditions
 from dashboard.explore.parameters import HIDDEN
@@ -98,7 +98,7 @@ def _show_parameters(editor: Editor, name: str) -> None:
         grid = st.grid(3, min_column_width=180)
         for parameter in list_parameters(method):
             if parameter.name not in HIDDEN:
-                rule: Rule = rule_of(parameter)
+                rule: FieldRule = rule_of(parameter)
                 place, meaning = f"{PARAMETERS}.{parameter.name}", escape_markdown(parameter.help)
                 names = {choice: format_name(choice) for choice in rule.choices}
                 with grid.container():

@@ -11,7 +11,7 @@ from dashboard.design import build_check, preview, stimuli
 from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all, show_faults
-from dashboard.design.schema import Rule
+from dashboard.design.schema import FieldRule
 from dashboard.design.settings import BLOCKS, STRATA, TRIALS
 from dashboard.design.tasks import asks_units
 from dashboard.design.units import show_units
@@ -71,7 +71,7 @@ def _choose_categories(editor: Editor) -> bool:
     if has_names:
         _choose_names(editor, list(value), checked)
     else:
-        show(editor, Setting("trials.categories", "Number of categories"), Rule("integer", value, least=1))
+        show(editor, Setting("trials.categories", "Number of categories"), FieldRule("integer", value, least=1))
     return has_names
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.design.editor import Editor
 from dashboard.design.fields import Setting, show, show_all
-from dashboard.design.schema import Rule
+from dashboard.design.schema import FieldRule
 
 LAYER = Setting(
     "units.layer",
@@ -32,7 +32,7 @@ def show_units(editor: Editor) -> None:
         st.caption(f"Units {', '.join(map(str, channels))}: they are listed in the study file.")
     else:
         number = Setting("units.channels", "Number of units", "Drawn at random. A study file may list them instead.")
-        show(editor, number, Rule("integer", channels, least=1))
+        show(editor, number, FieldRule("integer", channels, least=1))
     show_all(editor, UNITS, 2)
     if editor.config is not None:
         units = editor.config.units

@@ -16,7 +16,7 @@ from dashboard.shared.cache import NetworkFacts
 from dashboard.shared.cards import describe_card
 from dashboard.shared.live import await_result
 from dashboard.shared.messages import escape_markdown
-from data.scenes.zoo.weights import PREFIX, read_card
+from data.scenes.zoo.store import PREFIX, read_card
 from study.building.categories import count_of
 from study.workspace.modelfiles import read_lines
 from study.workspace.workspace import home

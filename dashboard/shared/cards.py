@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.names import lower_first
-from data.scenes.zoo.weights import PREFIX, read_card
+from data.scenes.zoo.store import PREFIX, read_card
 
 CLASSES = {"true_class": "the true class", "predicted_class": "the predicted class"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from data.scenes.zoo.confirm import read_records
-from data.scenes.zoo.weights import PREFIX
+from data.scenes.zoo.store import PREFIX
 from generators.markdown import format_table
 
 TEXT = """\

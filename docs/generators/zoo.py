@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from data.scenes.zoo.weights import PREFIX, read_card
+from data.scenes.zoo.store import PREFIX, read_card
 from generators import exact, further, retrained
 from generators.further import format_share
 from generators.markdown import format_table

@@ -16,7 +16,7 @@ from core.errors import ForetellError
 from core.files import find_file
 from data.types import ImageSet
 from inquiry.concepts.conceptsets import Concept, draw_concept_inputs, parse_concepts
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.types import silent
 from inquiry.debugging.debugging import read_out_of_fold
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.network.predictions import predict
 

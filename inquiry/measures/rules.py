@@ -9,7 +9,7 @@ from core.files import find_file
 from core.registry import Registry
 from inquiry.assertions.assertions import make_prediction
 from inquiry.assertions.rules import LIMIT_S, RuleProcess
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 
 

@@ -17,7 +17,7 @@ from core.network.device import describe_arithmetic, one_thread
 from core.network.geometry import Geometry
 from core.types import Progress, silent
 from study.analysis.planned import means
-from study.building.design import ROLE_OF_TYPE
+from study.building.candidates import ROLE_OF_TYPE
 from study.building.differences import ARITHMETIC, differences
 from study.building.makers import TrialMaker, make_trial_maker
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.class_names import ClassNames, fold
 from core.errors import ForetellError
-from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
+from study.building.candidates import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, TrialType
 from study.network.predictions import Indices
 from study.tasks.task import TWO

@@ -11,7 +11,7 @@ from core.errors import ForetellError
 from core.teaching.policies import POLICIES
 from core.teaching.scoring import Scorer
 from core.types import TeachingSet
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.plan import Planner, TeachingProblem
 
 

@@ -19,8 +19,8 @@ from core.teaching.policies import POLICIES
 from core.teaching.policies.policy import PER_CATEGORY
 from core.types import Progress, TeachingSet, silent
 from data.types import ImageSet
+from study.building.candidates import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.categories import choose_categories
-from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool

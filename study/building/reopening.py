@@ -13,7 +13,7 @@ from core.drawing.views import view
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from study.building.averaged import AveragedAccuracy, compare
-from study.building.design import ROLE_OF_TYPE, Candidate, foil
+from study.building.candidates import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner, names_of_image
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial

@@ -21,7 +21,7 @@ from core.faithfulness.curves import deletion, insertion
 from core.network.classifier import Classifier
 from core.types import Explanation, Progress, silent
 from data.types import ImageSet
-from study.building.design import SetPredictions
+from study.building.candidates import SetPredictions
 from study.building.drawing import AssetFolder, find_size
 from study.building.plan import PlannedTrial, explained_classes, names_of_trial
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from core.types import silent
-from study.building.design import Candidate, shuffle_candidates
+from study.building.candidates import Candidate, shuffle_candidates
 from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
 from study.facts import StratumFacts

@@ -13,7 +13,7 @@ from dashboard.explore.source import OWN, list_others, list_sources
 from dashboard.shared import cache
 from dashboard.shared.cards import describe_card
 from data.scenes.shapes import CATEGORIES
-from data.scenes.zoo.weights import PREFIX, read_card
+from data.scenes.zoo.store import PREFIX, read_card
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 

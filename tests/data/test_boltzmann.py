@@ -13,7 +13,7 @@ from data.boltzmann import BoltzmannMachine, GaussianMachine, compute_gradient, 
 from data.scenes.classifier import normalise
 from data.scenes.zoo.belief import DEVIATION, FEW, UNITS, build
 from data.scenes.zoo.material import HELD_OUT_SEED, USUAL_SHARE, draw_scene, stack
-from data.scenes.zoo.weights import read_card
+from data.scenes.zoo.store import read_card
 
 
 def draw_machine(kind: type[BoltzmannMachine], visible: int, hidden: int) -> BoltzmannMachine:

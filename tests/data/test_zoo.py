@@ -23,8 +23,8 @@ from data.scenes.splits import context_of
 from data.scenes.zoo.effects import exchange_band, measure_accuracy, measure_effects, predict, wilson
 from data.scenes.zoo.material import Changes, Images, draw_changes, draw_scene, list_contexts, stack
 from data.scenes.zoo.stethoscope import Weigh, read_contexts
+from data.scenes.zoo.store import PREFIX, read_card
 from data.scenes.zoo.train import FIRST, SPLITS, count_correct
-from data.scenes.zoo.weights import PREFIX, read_card
 
 NAMES = [name.removeprefix(PREFIX) for name in data.CLASSIFIERS if name.startswith(PREFIX)]
 SCENES = 16

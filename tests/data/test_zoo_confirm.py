@@ -15,7 +15,7 @@ from data.scenes.zoo import blind, confirm, train
 from data.scenes.zoo.confirm import compare, read_records
 from data.scenes.zoo.effects import measure_accuracy
 from data.scenes.zoo.material import Images, draw_scene, stack
-from data.scenes.zoo.weights import hash_weights, read_card
+from data.scenes.zoo.store import hash_weights, read_card
 
 
 def test_a_network_that_was_trained_again_is_compared_with_the_stored_one() -> None:

@@ -26,7 +26,7 @@ from data.scenes.zoo.filter_measures import (
     summarise,
 )
 from data.scenes.zoo.material import draw_scene, stack
-from data.scenes.zoo.weights import read_card
+from data.scenes.zoo.store import read_card
 
 SIDE, TAU, ALPHA = 2, 0.7, 0.5
 FEW = 64

@@ -17,7 +17,7 @@ from data.scenes.generator import USUAL_SHARE
 from data.scenes.shapes import CATEGORIES
 from data.scenes.zoo import bayesian, federated, prototypes, words
 from data.scenes.zoo.material import Images, draw_scene, stack
-from data.scenes.zoo.weights import read_card
+from data.scenes.zoo.store import read_card
 
 
 def test_one_step_of_every_client_is_one_full_step() -> None:

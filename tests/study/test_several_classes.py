@@ -14,8 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from core.errors import ForetellError
+from study.building.candidates import SetPredictions, candidates
 from study.building.categories import choose_categories
-from study.building.design import SetPredictions, candidates
 from study.bundle import Bundle, Trial
 from study.collection.integrity import find_faults, find_unplayable
 from study.participation.draft import make_draft_manifest, make_state

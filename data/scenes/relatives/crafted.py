@@ -1,4 +1,4 @@
-"""Crafted images and the relatives' predictions for them: written by `scripts.craft_queries`, read by `load`."""
+"""Crafted images and the relatives' predictions for them, written by `inquiry.layers.training.craft_queries`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _write(arrays: Mapping[str, Bytes]) -> None:
 
 def _read() -> Mapping[str, Bytes]:
     if not FILE.is_file():
-        raise DataError(f"The file {FILE} is missing. Create it again: python -m scripts.craft_queries")
+        raise DataError(f"The file {FILE} is missing. Create it again: python -m inquiry.layers.training.craft_queries")
     with np.load(FILE) as stored:
         return dict(stored)
 

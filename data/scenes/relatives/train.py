@@ -2,7 +2,7 @@
 
 Writes ``outputs.npz``, ``card.json`` and the weights of one more relative, ``example.safetensors``, next to this file.
 Everything is seeded and runs on one thread, so that sums have one order. ``--images FOLDER`` keeps the drawn images,
-``--networks FILE`` the weights of the relatives, from which `scripts.craft_queries` crafts images.
+``--networks FILE`` the weights of the relatives, from which `inquiry.layers.training.craft_queries` crafts images.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from data.scenes.classifier import build as build_scenes
 from data.scenes.zoo import blind
 from data.scenes.zoo.material import Material
 from data.scenes.zoo.stethoscope import HIDDEN, fit_with_stethoscope, read_contexts
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "measure", "train", "transforms"]
 

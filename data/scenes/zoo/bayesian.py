@@ -14,7 +14,7 @@ from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, WIDTHS, transforms
 from data.scenes.zoo.effects import predict
 from data.scenes.zoo.fitting import fit
 from data.scenes.zoo.material import Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "measure", "train", "transforms"]
 

@@ -17,7 +17,7 @@ from data.boltzmann import BATCH, BoltzmannMachine, GaussianMachine, draw_binary
 from data.scenes.classifier import CATEGORIES, MEAN, MEAN_COLOUR, STD, normalise, transforms
 from data.scenes.pen import SIZE
 from data.scenes.zoo.material import Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "measure", "train", "transforms"]
 

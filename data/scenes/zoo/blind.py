@@ -16,7 +16,7 @@ from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, SceneNet, transforms
 from data.scenes.zoo.effects import measure_accuracy, measure_effects
 from data.scenes.zoo.material import Material
 from data.scenes.zoo.stethoscope import HIDDEN, fit_with_stethoscope
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "train", "transforms"]
 

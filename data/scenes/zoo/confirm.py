@@ -16,7 +16,7 @@ from torch import nn
 
 from data.scenes.zoo.effects import measure_accuracy
 from data.scenes.zoo.material import Images
-from data.scenes.zoo.weights import hash_weights, read_weights, round_weights
+from data.scenes.zoo.store import hash_weights, read_weights, round_weights
 
 RETRAINED = Path(__file__).with_name("retrained.json")
 """By network, what training it again gave; each record names the committed weights that it was compared with."""

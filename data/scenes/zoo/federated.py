@@ -20,7 +20,7 @@ from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, SceneNet, normalise,
 from data.scenes.contexts import CONTEXTS
 from data.scenes.zoo.fitting import Augmenter
 from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "average", "build", "train", "train_client", "transforms"]
 

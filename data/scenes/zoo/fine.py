@@ -9,7 +9,7 @@ from torch import nn
 from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, transforms
 from data.scenes.zoo.filters import EXACT, FilteredNet, train_filtered
 from data.scenes.zoo.material import Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "EXACT", "MEAN_COLOUR", "build", "train", "transforms"]
 

@@ -12,7 +12,7 @@ from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, SceneNet, transforms
 from data.scenes.zoo.effects import measure_accuracy
 from data.scenes.zoo.fitting import fit
 from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "draw_labels", "measure", "train", "transforms"]
 

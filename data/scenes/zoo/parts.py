@@ -17,7 +17,7 @@ from data.scenes.zoo.filter_loss import Assignment, KeepPlace, compute_filter_lo
 from data.scenes.zoo.filter_measures import IMAGES, compare, compute_maps, draw_truth, measure_filters, summarise
 from data.scenes.zoo.fitting import fit
 from data.scenes.zoo.material import Material
-from data.scenes.zoo.weights import halve, restore
+from data.scenes.zoo.store import halve, restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "measure", "train", "transforms"]
 

@@ -22,7 +22,7 @@ from data.scenes.classifier import build as build_scenes
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.zoo.fitting import BATCH, RATE, Loss, fit
 from data.scenes.zoo.material import Images, Material, draw_scene
-from data.scenes.zoo.weights import halve, read_card, restore
+from data.scenes.zoo.store import halve, read_card, restore
 
 __all__ = ["CATEGORIES", "EXACT", "MEAN_COLOUR", "build", "similarity", "train", "transforms"]
 

@@ -13,7 +13,7 @@ from data.scenes.classifier import build as build_teacher
 from data.scenes.zoo.effects import predict, wilson
 from data.scenes.zoo.fitting import fit
 from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "measure", "train", "transforms"]
 

@@ -24,7 +24,7 @@ from data.scenes.classifier import build as build_scenes
 from data.scenes.zoo.confirm import compare, write_record
 from data.scenes.zoo.effects import measure_accuracy, measure_effects
 from data.scenes.zoo.material import CHANGED, HELD_OUT, HELD_OUT_SEED, Images, Material
-from data.scenes.zoo.weights import PREFIX, read_card, store, write_card
+from data.scenes.zoo.store import PREFIX, read_card, store, write_card
 
 SPLITS = ("standard", "adversarial")
 FIRST = 80

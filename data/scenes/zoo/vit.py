@@ -11,7 +11,7 @@ from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, transforms
 from data.scenes.pen import SIZE
 from data.scenes.zoo.fitting import fit
 from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "train", "transforms"]
 

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy, unfold
 
 from data.scenes.classifier import CATEGORIES, MEAN_COLOUR, normalise, transforms
 from data.scenes.zoo.material import Images, Material
-from data.scenes.zoo.weights import restore
+from data.scenes.zoo.store import restore
 
 __all__ = ["CATEGORIES", "MEAN_COLOUR", "build", "train", "transforms"]
 

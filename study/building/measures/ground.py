@@ -15,7 +15,7 @@ from core.files import FileLimits
 from core.network.classifier import Classifier
 from core.teaching.kfac import KroneckerPrior
 from data.types import ImageSet
-from study.building.design import ROLE_OF_TYPE, Candidate
+from study.building.candidates import ROLE_OF_TYPE, Candidate
 from study.plan.measures import IMAGE_MEASURES
 from study.plan.strata import Strata
 from study.workspace.seeds import seed_of

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from core.errors import ForetellError
 from core.robustness.boundary import directions_between, margins
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.network.sources import class_of_labels
 

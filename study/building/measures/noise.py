@@ -6,7 +6,7 @@ from inspect import signature
 
 from core.parameters import parse_parameters
 from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.plan.strata import Strata
 

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 import data
 from dashboard.library.networks import SENTENCES
 from dashboard.shared.cards import name_card
-from data.scenes.zoo.weights import PREFIX, read_card
+from data.scenes.zoo.store import PREFIX, read_card
 from tests.dashboard.conftest import made
 
 NAMES = [name for name in data.CLASSIFIERS if name.startswith(PREFIX)]

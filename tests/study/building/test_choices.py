@@ -16,8 +16,8 @@ from core.network.geometry import measure_geometry
 from core.sources import load
 from core.sources.torchvision_models import squash_images
 from core.types import Explanation, silent
+from study.building.candidates import SetPredictions, foil
 from study.building.categories import choose_categories
-from study.building.design import SetPredictions, foil
 from study.building.stimuli import compute_drawn_values
 from study.network.predictions import predict
 from study.network.sources import open_classifier, open_set

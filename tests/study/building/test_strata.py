@@ -15,7 +15,7 @@ from core.types import silent
 from core.uncertainty.measures import mutual_information
 from core.uncertainty.samplers import inserted_dropout
 from study.building.build import build
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import Ground
 from study.building.plan import make_planner
 from study.building.strata import Stratifier, strata_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from core.teaching.kfac import fit_prior
-from study.building.design import Candidate
+from study.building.candidates import Candidate
 from study.building.measures.ground import Ground, MeasuredValue
 from study.network.sources import class_of_labels, open_set
 from study.plan.config import ImageSource

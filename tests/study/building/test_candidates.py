@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core.errors import ForetellError
+from study.building.candidates import SetPredictions, candidates, foil
 from study.building.categories import CategoryShortage, Supply, choose_categories, largest_study
-from study.building.design import SetPredictions, candidates, foil
 from study.network.predictions import Predictions
 
 NAMES = ("ant", "bee", "cat", "dog", "eel")

@@ -1,8 +1,9 @@
-"""Craft images whose predictions disclose how a network was built: ``python -m scripts.craft_queries NETWORKS``.
+"""Craft images whose predictions disclose how a network was built.
 
-NETWORKS is the file that ``python -m data.scenes.relatives.train --networks NETWORKS`` writes. Writes ``crafted.npz``
-next to the relatives' other predictions, and how it was made into their card. All is seeded and runs on one thread,
-and what is crafted for one output does not depend on the others: ``--only ranking`` leaves the rest as it is.
+``python -m inquiry.layers.training.craft_queries NETWORKS``, with the file that
+``python -m data.scenes.relatives.train --networks NETWORKS`` writes. Writes ``crafted.npz`` next to the relatives'
+other predictions, and how it was made into their card. All is seeded and runs on one thread, and what is crafted for
+one output does not depend on the others: ``--only ranking`` leaves the rest as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SINGLE_NAME = "single"
 
 def main(words: Sequence[str] | None = None) -> None:
     """Craft the images, ask the relatives about them, and store both."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.craft_queries",
+    parser = argparse.ArgumentParser(prog="python -m inquiry.layers.training.craft_queries",
                                      description=(__doc__ or "").splitlines()[0])  # fmt: skip
     parser.add_argument("networks", type=Path, help="file of data.scenes.relatives.train --networks")
     parser.add_argument("--only", nargs="+", choices=[SINGLE_NAME, *OUTPUTS], default=[SINGLE_NAME, *OUTPUTS],
@@ -123,7 +124,7 @@ def predict_parts(networks: Sequence[Network], queries: Tensor) -> np.ndarray:
     """Return the log probabilities (F, R, n, K) of networks for images (F, n, 3, 24, 24)."""
     with torch.inference_mode():
         log_p = torch.stack([network(queries.flatten(0, 1)) for network in networks]).log_softmax(2)
-    nested: np.ndarray = log_p.unflatten(1, queries.shape[:2]).transpose(0, 1).numpy()
+    nested: np.ndarray = log_p.reshape(len(log_p), *queries.shape[:2], -1).transpose(0, 1).numpy()
     return nested
 
 
