@@ -92,7 +92,7 @@ def _choose_network(editor: Editor) -> None:
     st.selectbox(
         "Network",
         list(offered),
-        format_func=lambda spec: known.get(spec, spec),
+        format_func=lambda spec: cache.name_model(known[spec]) if spec in known else spec,
         key=key,
         on_change=write,
         accept_new_options=True,

@@ -13,6 +13,7 @@ from study.plan import config
 from study.plan.draft import StudyDraft
 from tests.dashboard.conftest import made
 from tests.dashboard.views.conftest import Open
+from tests.dashboard.views.library import NETWORK
 from tests.dashboard.views.test_design import named, settle
 
 
@@ -130,3 +131,12 @@ def test_one_image_set_is_divided_by_errors(open_page: Open, mine: Path, workspa
     ]
     assert sorted(listed) == sorted(f"{c}/{i}.png" for c in ("bird", "boat") for i in range(6))
     assert chooser(app).value == ONE
+
+
+def test_a_network_of_a_file_is_offered_by_its_name(open_page: Open, mine: Path, workspace: Path) -> None:
+    """Catches the path that the study file has: on the pages a network has one name."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "brightness.py").write_text(NETWORK.decode())
+    field = named(open_page(study="mine", part="Study").selectbox, "Network")
+    assert "brightness" in field.options  # type: ignore[attr-defined]
+    assert not any("models/" in one for one in field.options)  # type: ignore[attr-defined]
