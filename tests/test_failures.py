@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import PATIENCE_S, ROOT
 
 TEST = """
@@ -39,3 +41,20 @@ def test_a_failure_is_printed_before_the_run_ends(tmp_path: Path) -> None:
     finally:
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
+
+
+PAGE = """
+def test_page(chromium):
+    page = chromium.new_context().new_page()
+    page.set_content("<p>what the page showed</p>")
+    assert page.title() == "another"
+"""
+
+
+@pytest.mark.browser
+def test_a_failure_says_what_its_page_showed(tmp_path: Path) -> None:
+    """Catches a timeout of a busy machine of which nobody can say what the browser had in front of it."""
+    (tmp_path / "test_one.py").write_text(PAGE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "--rootdir", tmp_path, tmp_path]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert "-- page about:blank\nwhat the page showed" in run.stdout
