@@ -6,8 +6,6 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-from scipy.stats import binomtest
-
 Z = NormalDist().inv_cdf(0.975)
 
 
@@ -21,6 +19,8 @@ class Share(NamedTuple):
 
 def share_of(chosen: int, among: int) -> Share:
     """Return ``chosen`` images of ``among``, which are at least one."""
+    from scipy.stats import binomtest  # later: it takes half a second, for which a first heatmap need not wait
+
     limits = binomtest(chosen, among).proportion_ci(method="wilson")
     return Share(chosen / among, float(limits.low), float(limits.high))
 
@@ -41,6 +41,8 @@ def compare_paired(won: int, lost: int, among: int) -> PairedDifference:
     the plain ones are too narrow for small counts, and limits given how many things differ leave out that this number
     is random: of 200 things that differ in 10%, all in one direction, they covered the true difference in 46% of draws.
     """
+    from scipy.stats import binomtest
+
     one, other = (won + 1) / (among + 2), (lost + 1) / (among + 2)
     half = Z * math.sqrt((one + other - (one - other) ** 2) / (among + 2))
     p_value = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0

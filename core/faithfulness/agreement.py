@@ -11,9 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
-from scipy.stats import rankdata
 
 from core.types import Explanation
 
@@ -22,6 +19,8 @@ Ranks = NDArray[np.float64]
 
 def rank_pixels(explanation: Explanation) -> Ranks:
     """Rank the pixels of each heatmap by the size of the evidence, ties by their mean rank: (B, H * W)."""
+    from scipy.stats import rankdata  # later: it takes half a second, for which a first heatmap need not wait
+
     sizes = explanation.evidence.double().abs().flatten(1).numpy()
     ranks: Ranks = rankdata(sizes, axis=1)
     return ranks
@@ -54,6 +53,9 @@ def order_by_similarity(correlations: NDArray[np.float64]) -> list[int]:
     Average linkage of 1 - correlation, with the leaves in the order of the shortest path through them (Bar-Joseph,
     Gifford & Jaakkola, 2001, doi:10.1093/bioinformatics/17.suppl_1.S22). A missing correlation counts as 0.
     """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
     if len(correlations) < 3:
         return list(range(len(correlations)))
     distances = 1.0 - np.nan_to_num(correlations)

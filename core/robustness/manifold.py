@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import nnls
-from scipy.stats import chi2
+from scipy.special import chdtrc
 from torch import Tensor
 
 from core.errors import ForetellError
@@ -137,7 +136,7 @@ def find_on_manifold(
         distance,
         distance_redrawn,
         moved=float((code - start).norm()),
-        farther=float(chi2.sf(float(code.square().sum()), len(code))),
+        farther=float(chdtrc(len(code), float(code.square().sum()))),
     )
 
 
@@ -206,6 +205,8 @@ def _solve_step(jacobian: Tensor, remainder: Tensor, odds: Tensor, gradients: Te
 
 def _find_shortest(conditions: NDArray[np.float64], least: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the shortest u (L,) with ``conditions`` @ u ≥ ``least``; if there is none, that of the last condition."""
+    from scipy.optimize import nnls  # later: a first heatmap need not wait for it
+
     if (least <= 0).all():
         return np.zeros(conditions.shape[1])
     wanted = np.append(np.zeros(conditions.shape[1]), 1.0)

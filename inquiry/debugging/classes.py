@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 LEVEL = 0.95
 COLUMNS = ("class", "images", "sensitivity", "precision", "auc", "auc_low", "auc_high")
@@ -63,7 +63,7 @@ def compute_auc(positives: Floats, negatives: Floats, level: float = LEVEL) -> t
     variance = sum(float(part.var(ddof=1)) / len(part) for part in (above, below) if len(part) > 1)
     if not variance:
         return area, np.nan, np.nan
-    half = stats.norm.ppf((1 + level) / 2) * np.sqrt(variance) / (area * (1 - area))
+    half = ndtri((1 + level) / 2) * np.sqrt(variance) / (area * (1 - area))
     low, high = (1 / (1 + np.exp(-(np.log(area / (1 - area)) + side * half))) for side in (-1, 1))
     return area, float(low), float(high)
 

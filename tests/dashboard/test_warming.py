@@ -28,6 +28,13 @@ def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> No
     assert set(warming.LIBRARIES) <= with_analyses
 
 
+def test_explore_waits_for_no_statistics() -> None:
+    """Catches half a second before the first heatmap, for functions that another view calls."""
+    (page,) = imported_by("import dashboard.app, dashboard.explore.page")
+    assert "torch" in page
+    assert not {"scipy.stats", "scipy.optimize", "scipy.cluster", "sklearn", "statsmodels"} & page
+
+
 def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> None:
     """Catches a first visit of the results that waits for modules which the reading of Home had time for."""
     page = str(ROOT / "dashboard/pages.py")
