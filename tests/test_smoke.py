@@ -52,6 +52,7 @@ RUNS: dict[str, tuple[tuple[str, ...], int]] = {
     "subject-access": (("smoke", "K7QHTM2XWPAC", "--request", "letter", "--out", "person.json"), REFUSED),
     "analyze": (("responses.csv", "--plan", "missing.toml"), REFUSED),
     "glmm": (("responses.csv", "--formula", "correct ~ trial_type + (1|participant)"), 0),
+    "importance": (("smoke", "--simulated"), REFUSED),  # its participants choose a class and mark nothing
     "reliance": (("decisions.csv", "--column", "ai=advice", "--out", "reliance.csv"), 0),
     "power": (("missing.toml",), REFUSED),
     "password": ((), 1),  # without a terminal nobody types it

@@ -105,6 +105,11 @@ COMMANDS = {
     "glmm": Command(
         "dashboard.cli.glmm:glmm", "fit one mixed model to a CSV file, with means and contrasts", opens_workspace=False
     ),
+    "importance": Command(
+        "dashboard.cli.importance:importance",
+        "compare heatmap methods with what participants marked",
+        needs_workspace=True,
+    ),
     "reliance": Command(
         "dashboard.cli.reliance:reliance",
         "measure reliance on the AI from a CSV file of decisions in two steps",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from core.attribution.method import HeatmapMethod
 from core.attribution.outside.external import ImageRecord
 from core.drawing.views import view
 from core.errors import ForetellError
@@ -19,7 +20,7 @@ from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources, open_config_sources
-from study.plan.config import read_frozen
+from study.plan.config import Saliency, read_frozen
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,18 @@ class ReopenedStudy:
 
     def target_map(self, trial: Trial, progress: Progress = silent) -> Explanation:
         """Return the heatmap of a trial's target image with its standard error: the build's, or made again."""
+        return self.explain_target(trial, self.sources.method, self.sources.config.saliency, progress)
+
+    def explain_target(
+        self, trial: Trial, method: HeatmapMethod, settings: Saliency, progress: Progress = silent
+    ) -> Explanation:
+        """Return the heatmap of a trial's target image by any method, whose name and parameters are in ``settings``."""
         classifier, config = self.sources.classifier, self.sources.config
         candidate, photograph = self.candidate(trial), self.open_image(trial)
         inputs = classifier.preprocess(photograph)
         names = names_of_image(candidate.role, self.sources.sets[candidate.role], candidate.index)
         record = ImageRecord.of(view(classifier, photograph, inputs), *names)
-        maps = MapCache(classifier, config.saliency, self.cache, self.sources.method)
+        maps = MapCache(classifier, settings, self.cache, method)
         return maps.explain(inputs[None], [candidate.target], map_seed(config, trial.id), progress, [record])
 
 

@@ -77,7 +77,7 @@ ANALYSIS = ExploratoryAnalysis(
     "Importance for participants and the heatmap",
     "The importance of a cell is the share of the brushes on it; importance_maps.png shows each next to "
     "the evidence, and importance_maps.csv has its values. Spearman's correlation with the evidence over all cells; by "
-    "chance: with that of the other images.",
+    "chance: with that of the other images. Of other methods: python foretell.py importance STUDY.",
     _compute,
     needs=_has_brushes,
     conclude=lambda _, table: describe(table),

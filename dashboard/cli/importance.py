@@ -1,0 +1,62 @@
+"""``importance``: which heatmap methods agree with what participants marked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.errors import ForetellError
+from dashboard.cli.analysis import newest_version
+from dashboard.cli.terminal import Bars, say
+
+
+def importance(
+    study: Annotated[str, typer.Argument(help="The name of a study of the task 'highlight'.")],
+    method: Annotated[
+        str | None, typer.Option(help="Methods, with commas; explain --list names all. Default: the quick ones.")
+    ] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="Use the simulated participants.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.")] = None,
+) -> None:
+    """Compare heatmap methods with participants' brushes: the rank correlation over the image, and that by chance.
+
+    Heatmaps are kept: after an interruption the same command continues.
+
+    Example: python foretell.py importance highlight --method gradient,grad_cam --out agreement.csv
+    """
+    from core.names import format_name
+    from inquiry.files.chosen_methods import open_methods
+    from inquiry.participants.marked import choose_quick, compare_methods
+    from study.building.reopening import reopen
+    from study.bundle import Bundle
+    from study.service import Service
+    from study.workspace.files import shared_files
+    from study.workspace.spreadsheets import csv_text
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        frame = newest_version(service.researcher.responses(study, ("sim",) if simulated else ("live",)))
+        folders = {version.study_hash: version.folder for version in service.researcher.studies()}
+    if frame.empty:
+        whose = "simulated participants" if simulated else "participants"
+        raise ForetellError(f"The study {study!r} has no responses of {whose} yet.")
+    with Bars() as progress:
+        opened = reopen(Bundle(folders[str(frame["study_hash"].iloc[0])]), home() / "cache", progress)
+        slow: list[str] = []
+        if method is None:
+            names, slow = choose_quick(opened.sources.classifier)
+        else:
+            names = method.split(",")
+        table = compare_methods(opened, frame, open_methods(names, Path.cwd()), progress)
+    shown = table[table["rank_correlation"].notna()].drop(columns="note")
+    say(shown.assign(method=shown["method"].map(format_name)).to_string(index=False, float_format="{:.3f}".format))
+    for name, note in table[table["note"] != ""].drop_duplicates("method")[["method", "note"]].itertuples(index=False):
+        say(f"{format_name(name)}: {note}")
+    if slow:
+        say(f"Not compared, because a heatmap takes long; name them with --method: {','.join(slow)}.")
+    if out is not None:
+        with shared_files():
+            out.write_text(csv_text(table), encoding="utf-8", newline="")
+        say(str(out))

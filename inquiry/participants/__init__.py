@@ -1,0 +1,1 @@
+"""What participants marked on images, next to what the network did with them."""
