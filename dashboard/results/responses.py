@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import streamlit as st
 from dashboard.results.mapping import choose_mapping, offer_template
 from dashboard.results.values import match_values
 from dashboard.shared import links, service
+from dashboard.shared.collected import study_frames
 from dashboard.shared.keys import digest
 from dashboard.shared.unblinding import ask_reason
 from dashboard.shared.uploads import read_upload
@@ -21,17 +21,13 @@ from study.analysis.responses import reading as responses
 from study.analysis.responses.reading import Responses
 from study.bundle import Bundle
 from study.collection.access.permissions import Permission
-from study.collection.researcher import Researcher
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
-from study.service import Mode
 from study.workspace.tables import mark_missing, parse_table
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "Upload a CSV file"
 MOST_MB = 200
 """Of an uploaded file: two million responses."""
-FRESH_S = 15
-"""Responses that came in since are seen after this; people who begin or end are seen at once."""
 
 
 @dataclass(frozen=True)
@@ -57,33 +53,6 @@ class ChosenResponses:
         if not researcher.may(Permission.SEE_OUTCOMES, manifest.name):
             return None
         return researcher.load_interim_analyses(manifest.study_hash)
-
-
-def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
-    """Return the collected studies by name, as far as the account may see their responses.
-
-    Without the permission to see outcomes these are simulated ones only.
-    """
-    researcher = service.get_acting_researcher()
-    statuses = researcher.studies()
-    frames = {}
-    for name in dict.fromkeys(status.name for status in statuses if status.sessions):
-        seen = str([status.sessions for status in statuses if status.name == name])
-        if researcher.may(Permission.SEE_OUTCOMES, name):
-            modes: tuple[Mode, ...] = ("live", "sim")
-        elif researcher.may(Permission.DESIGN, name) and any("sim" in s.sessions for s in statuses if s.name == name):
-            modes = ("sim",)
-        else:
-            continue
-        # The modes are part of the key: what an owner has read is not in the cache of an editor.
-        key = digest(str(home()), name, seen, *modes)
-        frames[name] = functools.partial(_load_collected, key, name, modes, researcher)
-    return frames
-
-
-@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the responses …")
-def _load_collected(key: str, _name: str, _modes: tuple[Mode, ...], _researcher: Researcher) -> pd.DataFrame:  # noqa: ARG001
-    return _researcher.responses(_name, _modes)
 
 
 def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> ChosenResponses | None:

@@ -16,7 +16,7 @@ from core.names import format_name
 from dashboard.explore import figures
 from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmap_jobs import Faithfulness, Robustness
-from dashboard.explore.heatmaps import appearance, certificate, downloads
+from dashboard.explore.heatmaps import appearance, certificate, downloads, marks
 from dashboard.explore.heatmaps.cells import cell_of, target_box, target_of, with_robustness
 from dashboard.explore.heatmaps.predictions import TOP_HEADING, show_top_predictions
 from dashboard.explore.images import ClassifiedImage
@@ -67,6 +67,7 @@ def _draw(shown: HeatmapTable, *, measured: bool) -> None:
     ((column, cell),) = shown.cells
     seen = column.image
     _show_heatmap(seen, cell, shown.look)
+    marks.show_marks(seen, cell)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(TOP_HEADING, anchor=False)

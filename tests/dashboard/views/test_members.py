@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
-from dashboard.results.responses import study_frames
 from dashboard.shared import service
+from dashboard.shared.collected import study_frames
 from study.collection.access.permissions import ROLES
 from study.simulate import simulate
 from tests.conftest import write_bundle
