@@ -42,13 +42,13 @@ GALLERY = (
     "accept-reject",
     "reliance",
     "agreement",
-    "distinction",
     "rating",
     "localise",
     "unit-choice",
     "unit-counterfactual",
 )
-"""Names of study files, each with a task of its own; `highlight` has the trials and responses of `localise`."""
+"""Names of study files whose contrasts simulated participants can show: `highlight` has the trials of `localise`, what
+`distinction` compares is not simulated here, and `meta-predictor` has blocks."""
 MIXTURE = {"map_reader": 0.5, "bayesian_learner": 0.5}
 
 

@@ -137,6 +137,7 @@ OWN = {
     "data/sets/imagenet_a.py",
     "data/sets/scenes.py",
     "data/sets/wnids.py",
+    "inquiry/layers/training/craft_queries.py",
     "study/demo.py",
     "study/plan/typed.py",
 }
