@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
-from generators import bayes, counterfactuals, exact, ordinal, readers, reanalysis, training, zoo
+from generators import bayes, counterfactuals, exact, ordinal, readers, reanalysis, tasks, training, zoo
 from generators import benchmark_tables as tables
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
@@ -167,6 +167,17 @@ BENCHMARKS = (
         "",
         tables.tabulate_recovery,
         tables.plot_recovery,
+    ),
+    Benchmark(
+        "task_recovery",
+        "Recovery of each task's differences",
+        "Studies of the gallery are built, simulated participants whose theory is known respond to their trials, and "
+        "each of 200 studies is analysed by its own plan, with random slopes reduced where singular. The true "
+        "difference of each planned contrast is computed from the theories. Simulated participants, half of whom "
+        "read heatmaps, differ in other ways than a normal distribution.",
+        "",
+        tasks.tabulate,
+        tasks.plot,
     ),
     Benchmark(
         "reanalysis",
