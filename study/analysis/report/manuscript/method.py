@@ -113,7 +113,7 @@ def _count_trials(manifest: Manifest) -> list[str]:
     counts = {kind: sum(trial.trial_type == kind for trial in trials) for kind in TRIAL_TYPES}
     kinds = _join([f"{count} with the {TYPE_LABELS[kind]}" for kind, count in counts.items() if count])
     practice = len(manifest.practice)
-    told = " with feedback" if find_task(manifest.config).is_scored else ""
+    told = " with feedback" if find_task(manifest.config).is_scored_at_once else ""
     before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
     categories = len({trial.category for trial in trials})
     blocks = procedure_of(manifest).blocks
