@@ -158,7 +158,7 @@ def draw_place(known: SimulatedTrial, right: bool, rng: np.random.Generator) -> 
 
 
 def write_text(known: SimulatedTrial, right: bool, rng: np.random.Generator) -> str | None:
-    """Write what the unit responds to, correctly or not, by `study.names.simulated`; None where no text is asked for."""
+    """Write what the unit responds to, or something else, by `study.names.simulated`; None in other tasks."""
     unit = known.trial.unit
     return draw_text(unit.name, right, rng) if known.task.is_written and unit is not None else None
 

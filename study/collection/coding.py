@@ -15,7 +15,7 @@ from study.collection.access.door import ResearcherDoor
 from study.collection.access.permissions import Permission
 from study.names.agreement import Agreement, measure_agreement
 from study.plan.coding import coding_of
-from study.store import Connection, audit, coding
+from study.store import Connection, audit, coding, repository
 from study.store.coding import TextKey
 from study.store.rows import Mode, Row
 from study.tasks import find_task
@@ -90,6 +90,17 @@ class CodingProgress:
 class Coding(ResearcherDoor):
     """The part of the researcher's door that is about codes of texts."""
 
+    def list_coded_studies(self) -> list[str]:
+        """List the studies whose responses are texts, and that the account may code, the newest first."""
+        versions = self.workspace.store.read(repository.versions)
+        names = dict.fromkeys(version["name"] for version in reversed(versions))
+        newest = {
+            name: self.workspace.manifest_of(self.workspace.versions(name)[-1])
+            for name in names
+            if self.may(Permission.CODE, name)
+        }
+        return [name for name, manifest in newest.items() if find_task(manifest.config).is_written]
+
     def load_coding(self, study: str, modes: Sequence[Mode] = ("live",), rater: str = "") -> CodingList:
         """Return the texts of a study in the rater's own order, with their own codes alone.
 
@@ -151,6 +162,10 @@ class Coding(ResearcherDoor):
         """Count the texts of a study, and those that each rater has coded."""
         return self.workspace.store.read(lambda db: self._count(db, study, modes))
 
+    def is_agreement_open(self, study: str, modes: Sequence[Mode] = ("live",)) -> bool:
+        """Tell whether the agreement of both raters was opened."""
+        return self.workspace.store.read(lambda db: _is_opened(db, study, modes))
+
     def open_agreement(self, study: str, modes: Sequence[Mode] = ("live",)) -> tuple[Agreement, pd.DataFrame]:
         """Open the agreement of both raters; from then on, no code can be changed. The audit trail says so.
 
@@ -170,7 +185,9 @@ class Coding(ResearcherDoor):
         def work(db: Connection) -> tuple[Agreement, pd.DataFrame]:
             progress = self._count(db, study, modes)
             if not progress.is_complete:
-                raise ForetellError(f"{progress.describe()} The agreement opens once both raters have coded every text.")
+                raise ForetellError(
+                    f"{progress.describe()} The agreement opens once both raters have coded every text."
+                )
             if not _is_opened(db, study, modes):
                 detail = {"study": study, "modes": [*modes]}
                 audit.append(db, self.workspace.clock(), self.actor, OPENED, detail)

@@ -62,7 +62,9 @@ def measure_agreement(first: Sequence[str], second: Sequence[str], codes: Sequen
         return Agreement(table, None, None, None, f"{len(first)} text has the codes of both raters, and it takes more")
     if (counts.sum(0) > 0).sum() == 1 and (counts.sum(1) > 0).sum() == 1 and np.trace(counts) == len(first):
         only = str(table.index[int(counts.sum(1).argmax())]).replace("_", " ")
-        return Agreement(table, None, None, None, f"both raters gave every text the code {only!r}, so chance agrees too")
+        return Agreement(
+            table, None, None, None, f"both raters gave every text the code {only!r}, so chance agrees too"
+        )
     from statsmodels.stats.inter_rater import cohens_kappa  # takes a second to import
 
     made = cohens_kappa(counts)

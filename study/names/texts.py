@@ -29,7 +29,9 @@ def refuse_text(task: Task, text: str | None) -> None:
     if not text:
         raise ForetellError("This study asks for a text: write a few words before you respond.")
     if len(text) > MOST_CHARACTERS:
-        raise ForetellError(f"The text has {len(text):,} characters, and at most {MOST_CHARACTERS} are kept. Shorten it.")
+        raise ForetellError(
+            f"The text has {len(text):,} characters, and at most {MOST_CHARACTERS} are kept. Shorten it."
+        )
     if any(unicodedata.category(one) in ("Cc", "Cs") and one not in KEPT_BREAKS for one in text):
         raise ForetellError("The text has control characters, which cannot be stored. Type it again.")
     if all(unicodedata.category(one)[0] in "CZ" for one in text):

@@ -26,7 +26,9 @@ def list_texts(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
     planned = and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index)
     joined = response.join(trial_plan, planned).join(session, session.c.session_id == response.c.session_id)
     query = (
-        select(response.c.session_id, response.c.trial_index, response.c.text, trial_plan.c.item_id, session.c.study_hash)
+        select(
+            response.c.session_id, response.c.trial_index, response.c.text, trial_plan.c.item_id, session.c.study_hash
+        )
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
         .where(response.c.text.is_not(None), session.c.session_id.not_in(select(exclusion.c.session_id)))

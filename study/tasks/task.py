@@ -72,7 +72,7 @@ class FirstStep:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. A response is one of two options, a and b, one of several classes, a level of a scale, a place or a text.
+    """One task. A response is one of two options, a and b, one of several classes, a level, a place or a text.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ import pandas as pd
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
 from study.analysis.responses.blocks import find_wrong_blocks, leave_out_training, list_seen_columns
+from study.analysis.responses.codes import find_uncoded, list_code_columns
 from study.analysis.responses.covariates import read_covariates
 from study.analysis.responses.faults import (
     find_mixed_tasks,
@@ -194,6 +195,7 @@ def prepare(
     renamed, problems = _rename_columns(frame, columns or {}, comma, required)
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some responses first."]
+    problems = problems or list(find_uncoded(renamed))
     if problems:
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
@@ -239,6 +241,7 @@ def _rename_columns(
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
     present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
+    present |= list_code_columns(frame)
     return separate(pd.DataFrame(present).reset_index(drop=True), required), []
 
 
@@ -342,7 +345,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
-    return tidy.assign(**list_place_columns(frame))
+    return tidy.assign(**list_place_columns(frame), **list_code_columns(frame))
 
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:

@@ -134,9 +134,11 @@ DOOR: Mapping[str, AccessRule] = {
     "load_interim_analyses": AccessRule(P.SEE_OUTCOMES, "study_hash"),
     "count_exclusions": AccessRule(P.SEE_OUTCOMES, "study_hash"),
     # Codes of texts, blinded to conditions, participants and the other rater.
+    "list_coded_studies": OWN,
     "load_coding": AccessRule(P.CODE),
     "code_texts": AccessRule(P.CODE),
     "load_coding_progress": AccessRule(P.FOLLOW),
+    "is_agreement_open": AccessRule(P.FOLLOW),
     "open_agreement": AccessRule(P.SEE_OUTCOMES, simulated=P.DESIGN),
     "remove_rater": AccessRule(P.MANAGE_MEMBERS),
     # Study files. A new study belongs to the account that makes it.

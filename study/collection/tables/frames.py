@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -49,7 +49,7 @@ class StoredResponse:
     has_blocks: bool = False
     has_periods: bool = False
     permutation: Permutation | None = None
-    coding: Coding = Coding()
+    coding: Coding = field(default_factory=Coding)
     codes: tuple[str | None, str | None] = (None, None)
 
     @property
@@ -182,8 +182,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "name whether the text is correct by the codes of both raters, empty before both",
         lambda one: one.choice,
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
-        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right; correct, "
-        "incorrect",
+        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right; "
+        "correct, incorrect",
     ),
     Column(
         "correct",
@@ -376,5 +376,8 @@ def response_frame(
         ),
     )
     tasks = [task for task, *_ in asked.values()]
-    missing = {"correct": any(not task.is_scored_at_once for task in tasks), "ai_correct": any(task.of_units for task in tasks)}
+    missing = {
+        "correct": any(not task.is_scored_at_once for task in tasks),
+        "ai_correct": any(task.of_units for task in tasks),
+    }
     return made.astype({name: WHOLE for name, is_missing in missing.items() if is_missing})
