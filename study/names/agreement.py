@@ -10,6 +10,8 @@ import pandas as pd
 
 FEWEST = 2
 """Texts that both raters have to code before their agreement is estimated."""
+SMALLEST = 1e-12
+"""Variance of kappa below which it is 0 but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Agreement:
     table
         Number of texts by the code of the first rater (rows) and of the second (columns).
     kappa, low, high
-        Cohen's kappa and its 95% interval; None where ``undefined`` says why.
+        Cohen's kappa and its 95% interval; kappa is None where ``undefined`` says why, and the interval also where its
+        standard error is 0.
     """
 
     table: pd.DataFrame
@@ -47,6 +50,8 @@ class Agreement:
         same = f"The raters gave the same code to {self.share:.0%} of {self.count:,} texts"
         if self.kappa is None:
             return f"{same}; Cohen's kappa is not defined: {self.undefined}."
+        if self.low is None:
+            return f"{same}: Cohen's kappa is {self.kappa:.2f}; these codes do not vary enough for an interval."
         return f"{same}: Cohen's kappa is {self.kappa:.2f}, 95% CI [{self.low:.2f}, {self.high:.2f}]."
 
 
@@ -67,6 +72,9 @@ def measure_agreement(first: Sequence[str], second: Sequence[str], codes: Sequen
         )
     from statsmodels.stats.inter_rater import cohens_kappa  # takes a second to import
 
-    made = cohens_kappa(counts)
-    low, high = max(-1.0, float(made.kappa_low)), min(1.0, float(made.kappa_upp))
-    return Agreement(table, float(made.kappa), low, high)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        made = cohens_kappa(counts)
+    kappa, variance = float(made.kappa), float(made.var_kappa)
+    if not variance > SMALLEST:
+        return Agreement(table, kappa, None, None)
+    return Agreement(table, kappa, max(-1.0, float(made.kappa_low)), min(1.0, float(made.kappa_upp)))

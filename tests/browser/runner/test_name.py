@@ -56,9 +56,7 @@ def begin(context: BrowserContext, server: Server, condition: str) -> Page:
 
 
 @pytest.mark.parametrize("condition", ["examples", "none"])
-def test_a_text_is_written_kept_and_confirmed(
-    chromium: Browser, names: tuple[Server, Bundle], condition: str
-) -> None:
+def test_a_text_is_written_kept_and_confirmed(chromium: Browser, names: tuple[Server, Bundle], condition: str) -> None:
     """By Enter, by the button, and after a reload in the middle of a text.
 
     Catches digits that press the button, an empty or too long text that is sent, a draft that is lost or that comes
@@ -129,7 +127,6 @@ def rate(page: Page, server: Server, rater: str, keys: str) -> None:
     for number, key in enumerate(keys):
         expect(page.get_by_text(f"You have coded {number}.")).to_be_visible()
         wait_until_still(page)
-        page.locator("body").click(position={"x": 5, "y": 400})
         page.keyboard.press(key)
     expect(page.get_by_text(f"You have coded {len(keys)}.")).to_be_visible()
     wait_until_still(page)
@@ -142,6 +139,7 @@ def test_two_raters_code_by_keys_and_see_their_agreement(chromium: Browser, name
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     server.let_in(context)
     page = context.new_page()
+    context.set_default_timeout(20_000)
     page.goto(f"{server.url}/results?results_source=names")
     count = query(server, "SELECT COUNT(*) FROM response WHERE text LIKE '%-%'")[0][0]
     rate(page, server, "Ada", "1")
