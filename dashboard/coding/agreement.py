@@ -43,13 +43,16 @@ def _offer_agreement(study: str, modes: tuple[Mode, ...]) -> None:
     researcher, key = service.get_acting_researcher(), f"agreement_{study}_{modes[0]}"
     if not researcher.is_agreement_open(study, modes):
         st.caption("From the moment it is opened, no code can be changed any more. The audit trail records it.")
-        if not st.button("Open the agreement", key=key):
-            return
+        if st.button("Open the agreement", key=key):
+            with show_errors():
+                researcher.open_agreement(study, modes)
+                st.rerun()
+        return
     with show_errors():
         agreement, differences = researcher.open_agreement(study, modes)
         st.markdown(escape_markdown(agreement.describe()))
-        named = agreement.table.rename(index=format_code, columns=format_code)
         first, second = differences.columns[-2:]
+        named = agreement.table.rename(index=format_code, columns=format_code).rename_axis(index=first, columns=None)
         st.caption(escape_markdown(f"Texts by the code of {first} (rows) and of {second} (columns):"))
         st.dataframe(named, key=f"{key}_table", width="content")
         st.caption(f"Texts with different codes: {len(differences)}. A response is correct only if both codes say so.")

@@ -10,13 +10,13 @@ from dashboard.coding import agreement
 from dashboard.shared import links, service
 from dashboard.shared.messages import escape_markdown, show_errors
 from study.bundle import Bundle
-from study.collection.coding import CodingList, TextToCode
+from study.collection.coding import LONGEST_NAME, CodingList, TextToCode
 from study.plan.coding import format_code
 from study.plan.texts import texts_of
 from study.store.rows import Mode
 
-BESIDE = 420
-"""Width of the images of a unit that activate it least, or most, px."""
+WIDTH = 680
+"""Of the images of a unit, next to each other, and of the text below them, px."""
 
 
 def page() -> None:
@@ -53,12 +53,10 @@ def _choose_modes(study: str) -> tuple[Mode, ...]:
 
 def _show_coding(study: str, modes: tuple[Mode, ...]) -> None:
     """Draw the text that is open, and the codes to choose from."""
-    researcher, rater = service.get_acting_researcher(), ""
-    if researcher.account.address is None:
-        rater = st.text_input("Your name as a rater", key="coding_rater", max_chars=60, width=420)
-        if not rater.strip():
-            st.info("Write your name: your codes are kept under it, and you can go on later under the same name.")
-            return
+    researcher = service.get_acting_researcher()
+    rater = "" if researcher.account.address is not None else _choose_rater()
+    if rater is None:
+        return
     listed = researcher.load_coding(study, modes, rater)
     if not listed.texts:
         st.info("There are no texts yet.")
@@ -69,6 +67,26 @@ def _show_coding(study: str, modes: tuple[Mode, ...]) -> None:
     with st.container(horizontal=True):
         _show_codes(study, modes, listed, number, key)
     _show_position(listed, number, key)
+
+
+def _choose_rater() -> str | None:
+    """Return the name of a rater without an account; None until it is given.
+
+    The field is gone then: a key that gives a code must not be typed into it.
+    """
+    if rater := st.session_state.get("coding_as"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(escape_markdown(f"You code as {rater}."), width="content")
+            st.button("Change", key="coding_change", on_click=st.session_state.pop, args=("coding_as",))
+        return str(rater)
+    with st.form("coding_rater", border=False):
+        name = st.text_input("Your name as a rater", key="coding_name", max_chars=LONGEST_NAME, width=420)
+        st.caption("Your codes are kept under it: go on later under the same name.")
+        asked = st.form_submit_button("Start coding")
+    if asked and name.strip():
+        st.session_state["coding_as"] = name.strip()
+        st.rerun()
+    return None
 
 
 def _find_open(listed: CodingList, key: str) -> int:
@@ -87,10 +105,10 @@ def _show_text(text: TextToCode) -> None:
     legends = texts_of(bundle.manifest)
     assets = text.trial.assets
     shown = ((assets.target, legends["target_legend"]), (assets.target_map, legends["map_legend"]))
-    for place, (sha256, legend) in zip(st.columns(2, wrap=False, width=2 * BESIDE), shown, strict=True):
+    for place, (sha256, legend) in zip(st.columns(2, wrap=False, width=WIDTH), shown, strict=True):
         place.image(str(bundle.asset(sha256)), width="stretch", caption=escape_markdown(legend))
     lines = escape(text.text).replace("\n", "<br>")
-    st.html(f'<p class="coded-text" dir="auto" style="font-size:1.35rem;margin:.2rem 0">{lines}</p>')
+    st.html(f'<p class="coded-text" dir="auto" style="max-width:{WIDTH}px">{lines}</p>')
 
 
 def _show_codes(study: str, modes: tuple[Mode, ...], listed: CodingList, number: int, key: str) -> None:
@@ -138,6 +156,6 @@ def _show_position(listed: CodingList, number: int, key: str) -> None:
             disabled=number == last,
         )
         st.caption(
-            f"Text {number + 1} of {len(listed.texts)} in your order. You have coded {listed.coded}.", width="content"
+            f"Text {number + 1} of {len(listed.texts)} in your order. You have coded {listed.n_coded}.", width="content"
         )
-    st.progress(listed.coded / len(listed.texts))
+    st.progress(listed.n_coded / len(listed.texts), width=WIDTH)

@@ -59,7 +59,7 @@ class CodingList:
     is_final: bool
 
     @property
-    def coded(self) -> int:
+    def n_coded(self) -> int:
         """Number of texts that the rater has coded."""
         return sum(text.code is not None for text in self.texts)
 

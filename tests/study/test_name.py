@@ -147,8 +147,8 @@ def test_raters_are_blinded_and_a_change_of_mind_is_kept(names: Bundle, service:
         ("Ada", 1, "partly"),
         ("Ada", 2, "matches"),
     ]
-    assert researcher.load_coding(study, rater="Ada").coded == 1
-    assert researcher.load_coding(study, rater="Bo").coded == 0
+    assert researcher.load_coding(study, rater="Ada").n_coded == 1
+    assert researcher.load_coding(study, rater="Bo").n_coded == 0
     researcher.code_texts(study, {first: "does_not_match"}, rater="Bo")
     for work in (
         lambda: researcher.load_coding(study, rater="Cy"),
@@ -162,7 +162,7 @@ def test_raters_are_blinded_and_a_change_of_mind_is_kept(names: Bundle, service:
     with pytest.raises(ForetellError, match="Give the rater a name"):
         researcher.load_coding(study)
     assert researcher.remove_rater(study, "Bo", "wrong person") == 1
-    assert researcher.load_coding(study, rater="Cy").coded == 0
+    assert researcher.load_coding(study, rater="Cy").n_coded == 0
 
 
 def test_a_response_is_correct_once_both_raters_coded_a_match(service: Service, study: str, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from study.analysis.responses.blocks import find_wrong_blocks, leave_out_trainin
 from study.analysis.responses.codes import find_uncoded, list_code_columns
 from study.analysis.responses.covariates import read_covariates
 from study.analysis.responses.faults import (
+    describe_missing_column,
     find_mixed_tasks,
     find_repeats,
     list_first_columns,
@@ -195,8 +195,7 @@ def prepare(
     renamed, problems = _rename_columns(frame, columns or {}, comma, required)
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some responses first."]
-    problems = problems or list(find_uncoded(renamed))
-    if problems:
+    if problems := problems or list(find_uncoded(renamed)):
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
     renamed, trained = leave_out_training(renamed)
@@ -235,20 +234,14 @@ def _rename_columns(
     sources = {ours: columns.get(ours, ours) for ours in REQUIRED + OPTIONAL}
     for ours, theirs in sources.items():
         if theirs not in frame.columns and (ours in required or ours in columns):
-            problems.append(_describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
+            problems.append(describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
-    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
-    present |= list_code_columns(frame)
+    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
+    present |= list_place_columns(frame) | list_code_columns(frame)
     return separate(pd.DataFrame(present).reset_index(drop=True), required), []
-
-
-def _describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
-    return f"Column {theirs!r} is missing. {hint} Name yours with {ours}=NAME."
 
 
 def _problems(frame: pd.DataFrame) -> Iterator[str]:
