@@ -17,7 +17,7 @@ from study.names.agreement import Agreement, measure_agreement
 from study.plan.coding import coding_of
 from study.store import Connection, audit, coding, repository
 from study.store.coding import TextKey
-from study.store.rows import Mode, Row
+from study.store.rows import Mode, Row, VersionRow
 from study.tasks import find_task
 from study.workspace.seeds import seed_of
 
@@ -93,13 +93,18 @@ class Coding(ResearcherDoor):
     def list_coded_studies(self) -> list[str]:
         """List the studies whose responses are texts, and that the account may code, the newest first."""
         versions = self.workspace.store.read(repository.versions)
-        names = dict.fromkeys(version["name"] for version in reversed(versions))
-        newest = {
-            name: self.workspace.manifest_of(self.workspace.versions(name)[-1])
-            for name in names
-            if self.may(Permission.CODE, name)
-        }
-        return [name for name, manifest in newest.items() if find_task(manifest.config).is_written]
+        newest = {version["name"]: version for version in versions}
+        asking = [
+            name for name, version in newest.items() if self.may(Permission.CODE, name) and self._asks_text(version)
+        ]
+        return asking[::-1]
+
+    def _asks_text(self, version: VersionRow) -> bool:
+        """Tell whether responses are texts; not where the bundle is damaged, which other pages say."""
+        try:
+            return find_task(self.workspace.manifest_of(version).config).is_written
+        except ForetellError:
+            return False
 
     def load_coding(self, study: str, modes: Sequence[Mode] = ("live",), rater: str = "") -> CodingList:
         """Return the texts of a study in the rater's own order, with their own codes alone.
@@ -267,10 +272,15 @@ class Coding(ResearcherDoor):
 
 
 def read_codes(db: Connection, study: str, modes: Sequence[Mode]) -> dict[TextKey, tuple[str | None, str | None]]:
-    """Read the last code of each of the two raters by text, the rater who began first first."""
-    own = [*_last_codes(coding.list_codes(db, study, modes)).values(), {}, {}][:RATERS]
-    keys = {key for codes in own for key in codes}
-    return {key: (own[0].get(key), own[1].get(key)) for key in keys}
+    """Read the last code of each of the two raters by text, the rater who began first first.
+
+    Texts of real participants have other raters than those of simulated ones.
+    """
+    read: dict[TextKey, tuple[str | None, str | None]] = {}
+    for mode in modes:
+        first, second = [*_last_codes(coding.list_codes(db, study, [mode])).values(), {}, {}][:RATERS]
+        read |= {key: (first.get(key), second.get(key)) for key in first.keys() | second.keys()}
+    return read
 
 
 def _last_codes(rows: Sequence[Row]) -> dict[str, dict[TextKey, str]]:

@@ -281,6 +281,13 @@ def test_a_planted_effect_is_recovered_through_texts_codes_and_models(service: S
     agreement, _ = service.researcher.open_agreement(study, SIMULATED)
     assert agreement.kappa == pytest.approx(1.0)
     frame = service.researcher.responses(study, SIMULATED)
+    write_names(service, study, ["of a real participant"])
+    texts = service.researcher.load_coding(study, rater="Ada").texts
+    service.researcher.code_texts(study, {text.id: "partly" for text in texts}, rater="Ada")
+    both = service.researcher.responses(study, ("live", "sim")).set_index("mode")
+    assert both.loc["live", "code_1"].tolist() == ["partly"] * 8
+    assert both.loc["live", "code_2"].isna().all()
+    assert both.loc["sim", "code_1"].tolist() == frame["code_1"].tolist()
     gaps = [trial.unit.gap for trial in bundle.manifest.trials if trial.unit]
     expected = {"none": 0.5, "examples": float(np.mean(expit(0.5 * np.array(gaps))))}
     for condition, rows in frame.groupby("condition"):
