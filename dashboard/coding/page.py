@@ -106,7 +106,7 @@ def _show_text(text: TextToCode) -> None:
     assets = text.trial.assets
     shown = ((assets.target, legends["target_legend"]), (assets.target_map, legends["map_legend"]))
     for place, (sha256, legend) in zip(st.columns(2, wrap=False, width=WIDTH), shown, strict=True):
-        place.image(str(bundle.asset(sha256)), width="stretch", caption=escape_markdown(legend))
+        place.image(str(bundle.asset(sha256)), width="stretch", caption=escape_markdown(legend), alt=legend)
     lines = escape(text.text).replace("\n", "<br>")
     st.html(f'<p class="coded-text" dir="auto" style="max-width:{WIDTH}px">{lines}</p>')
 

@@ -64,6 +64,7 @@ def test_a_text_is_written_kept_and_confirmed(chromium: Browser, names: tuple[Se
     """
     server, bundle = names
     context = chromium.new_context(viewport=DESKTOP, has_touch=True)  # type: ignore[arg-type]
+    context.set_default_timeout(30_000)
     carried = keep_traffic(context)
     page = begin(context, server, condition)
     field, button = page.locator("#name"), page.locator("#answers button")
@@ -79,7 +80,7 @@ def test_a_text_is_written_kept_and_confirmed(chromium: Browser, names: tuple[Se
     ).to_be_hidden()
     assert grave(page) == []
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(600)
     button.click()
     expect(page.locator("#slow")).to_have_text("Please write a few words first.")
     field.fill("x" * 201)
@@ -93,17 +94,17 @@ def test_a_text_is_written_kept_and_confirmed(chromium: Browser, names: tuple[Se
     page.click("#begin")
     wait_for_trial(page, 1)
     expect(field).to_have_value(" 1 or 2 dark corners ")
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(600)
     field.press("Enter")
     page.click("#begin")
     for trial in range(1, 4):
         wait_for_trial(page, trial)
         expect(field).to_have_value("")
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(600)
         field.fill(f"{HOSTILE} {trial}")
         button.click()
     expect(page.locator("#trial")).to_be_hidden()
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(600)
     given = query(server, TEXTS, newest(server))
     assert [text for text, _ in given] == ["1 or 2 dark corners", *[f"{HOSTILE} {trial}" for trial in range(1, 4)]]
     assert [how for _, how in given] == ["key", "mouse", "mouse", "mouse"]
