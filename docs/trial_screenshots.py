@@ -64,7 +64,7 @@ def open_trial(page: Page, address: str) -> None:
     for button in STEPS:
         page.click(button, timeout=PATIENCE_MS)
     page.wait_for_selector('#trial[data-phase="shown"]')
-    if page.locator("#question").inner_text() == "What does the picture show?":
+    if page.locator("#question").inner_text().startswith("What does the"):
         page.get_by_role("group").get_by_role("button").first.click()
         page.click("#begin", timeout=PATIENCE_MS)
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
@@ -73,7 +73,7 @@ def open_trial(page: Page, address: str) -> None:
     if page.locator("#place").count():
         mark_place(page)
     if page.locator("#name").count():
-        page.fill("#name", "Dark roads with something on wheels")
+        page.fill("#name", "Dark asphalt, with cars")
 
 
 def mark_place(page: Page) -> None:
