@@ -56,7 +56,8 @@ def _offer_agreement(study: str, modes: tuple[Mode, ...]) -> None:
         st.caption(escape_markdown(f"Texts by the code of {first} (rows) and of {second} (columns):"))
         st.dataframe(named, key=f"{key}_table", width="content")
         st.caption(f"Texts with different codes: {len(differences)}. A response is correct only if both codes say so.")
-        st.dataframe(differences.rename(columns={"text": "Text", "item": "Trial"}), hide_index=True, key=f"{key}_rows")
+        shown = differences.assign(**{rater: differences[rater].map(format_code) for rater in (first, second)})
+        st.dataframe(shown.rename(columns={"text": "Text", "item": "Trial"}), hide_index=True, key=f"{key}_rows")
         links.show_link("Results", "results", results_source=study)
 
 

@@ -19,6 +19,7 @@ from study.analysis.responses import reading
 from study.bundle import Bundle
 from study.collection.export import export
 from study.collection.integrity import find_faults, find_unplayable
+from study.collection.replay import describe_response
 from study.names.agreement import measure_agreement
 from study.names.simulated import choose_code, describe_unit, draw_text
 from study.participation.payloads import TrialResponse
@@ -198,6 +199,16 @@ def test_a_response_is_correct_once_both_raters_coded_a_match(service: Service, 
     dictionary = json.loads((tmp_path / "out" / "data-dictionary.json").read_text(encoding="utf-8"))
     assert {"text", "code_1", "code_2"} <= {*dictionary}
     assert reading.prepare(frame).frame["code_2"].tolist() == frame["code_2"].tolist()
+
+
+def test_a_replay_shows_what_was_written_and_calls_it_neither_right_nor_wrong(service: Service, study: str) -> None:
+    """Catches the word on the button in the place of the text, and a text that counts as correct before it is coded."""
+    write_names(service, study, [EYES])
+    service.researcher.close_study(study)
+    participant = service.researcher.responses(study)["participant"].iloc[0]
+    replayed = service.researcher.replay(study, participant)
+    assert [(one.choice, one.correct) for one in replayed.trials] == [(EYES, None)] * 4
+    assert all(describe_response(one).startswith(f"“{EYES}”, 0.51 s") for one in replayed.trials)
 
 
 def test_a_withdrawal_erases_text_and_codes_also_on_disk(service: Service, study: str) -> None:
