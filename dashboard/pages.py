@@ -82,6 +82,7 @@ PAGES = {
         "Build, check and preview a study; open it by a link.",
     ),
     "monitor": Page("Monitor", "monitoring", "dashboard.monitor.page"),
+    "coding": Page("Coding", "rate_review", "dashboard.coding.page", hidden=True),
     "results": Page(
         "Results",
         "bar_chart",

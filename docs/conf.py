@@ -127,6 +127,7 @@ SECTIONS = {
         "choose-among-classes",
         "show-class-heatmaps",
         "ask-about-units",
+        "name-units",
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",

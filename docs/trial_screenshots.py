@@ -1,4 +1,4 @@
-"""Screenshots of a trial of each template of Design: ``python -m docs.trial_screenshots``.
+"""Screenshots of a trial of each template of Design: ``python -m docs.trial_screenshots``, or of those that it names.
 
 Builds a small study of each and takes part in its preview, in the condition that shows most, up to its first trial.
 Needs the development requirements and a Chromium, as `docs.screenshots` does.
@@ -64,7 +64,7 @@ def open_trial(page: Page, address: str) -> None:
     for button in STEPS:
         page.click(button, timeout=PATIENCE_MS)
     page.wait_for_selector('#trial[data-phase="shown"]')
-    if page.locator("#question").inner_text().startswith("What does"):
+    if page.locator("#question").inner_text().startswith("What does the"):
         page.get_by_role("group").get_by_role("button").first.click()
         page.click("#begin", timeout=PATIENCE_MS)
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')
@@ -72,6 +72,8 @@ def open_trial(page: Page, address: str) -> None:
         open_test(page)
     if page.locator("#place").count():
         mark_place(page)
+    if page.locator("#name").count():
+        page.fill("#name", "Dark asphalt, with cars")
 
 
 def mark_place(page: Page) -> None:
@@ -106,7 +108,8 @@ def main() -> None:
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
-        links = {template: make_study(home, template) for template in {one.trial for one in TEMPLATES.values()}}
+        wanted = set(sys.argv[1:]) or {one.trial for one in TEMPLATES.values()}
+        links = {template: make_study(home, template) for template in wanted}
         with serve_workspace(home) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
             login = log_in(browser, url, home)

@@ -152,7 +152,8 @@ class Trial(Record):
     (`study.building.measures`); ``region`` that of the heatmap, where responses are places.
 
     Of a trial about a ``unit``, ``options`` are the sides of two images, ``target`` the side of the one that activates
-    the unit more, and ``truth`` is empty: nothing is predicted.
+    the unit more, and ``truth`` is empty: nothing is predicted. Of a unit to name, ``options`` are the two outcomes of
+    its raters' codes.
     """
 
     id: str

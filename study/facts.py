@@ -96,8 +96,9 @@ class RegionFacts(Facts):
 class UnitFacts(Facts):
     """The unit of a trial that asks about one: a channel of a layer, and what it makes of the images shown.
 
-    ``activations`` are those of the left and of the right image, means over all places; ``gap`` is their difference
-    in standard deviations over the images that the references come from; ``least`` and ``most`` are the references.
+    ``activations`` are those of the left and of the right image, means over all places; of a unit to name the means of
+    the references that activate it least and most. ``gap`` is their difference in standard deviations over the images
+    that the references come from; ``least`` and ``most`` are the references.
     """
 
     layer: str

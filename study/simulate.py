@@ -14,6 +14,7 @@ from scipy.special import logit
 
 from core.errors import ForetellError
 from core.types import Progress, silent
+from study.names.simulated import draw_text
 from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
 from study.participation.screens import list_samples
 from study.places.simulated import draw_mark
@@ -128,7 +129,7 @@ def _respond(
         learned = ShownExplanations(known.shows_heatmaps, known.shows_examples)
         p = person.p_test(known.task, known.trial, learned, known.place.seen)
     else:
-        has_examples = bool(state["trial"]["map"] if known.task.of_units else list_samples(state["trial"]))
+        has_examples = bool(state["trial"]["target"] if known.task.of_units else list_samples(state["trial"]))
         shown = ShownExplanations(known.shows_heatmaps, has_examples)
         p = person.p_step(known.task, known.trial, shown, known.first_right)
     drawn, sure = rng.random(), abs(2 * p - 1)
@@ -137,8 +138,9 @@ def _respond(
         trial_index=index,
         step=step,
         attempt_id=str(uuid.uuid4()),
-        side=known.right[0] if place else choose_side(known, p, drawn),
+        side=known.right[0] if known.task.is_confirmed else choose_side(known, p, drawn),
         place=place,
+        text=write_text(known, drawn < p, rng),
         input="sim",
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,
@@ -153,6 +155,12 @@ def draw_place(known: SimulatedTrial, right: bool, rng: np.random.Generator) -> 
     """Draw a place on the image, correct or not, by `study.places.simulated`; None where an option is asked for."""
     kind, region = known.task.place, known.trial.region
     return None if kind is None or region is None else draw_mark(kind, region, right, rng).text
+
+
+def write_text(known: SimulatedTrial, right: bool, rng: np.random.Generator) -> str | None:
+    """Write what the unit responds to, or something else, by `study.names.simulated`; None in other tasks."""
+    unit = known.trial.unit
+    return draw_text(unit.name, right, rng) if known.task.is_written and unit is not None else None
 
 
 def choose_side(known: SimulatedTrial, p: float, drawn: float) -> Side:

@@ -41,6 +41,7 @@ RUNS: dict[str, tuple[tuple[str, ...], int]] = {
     "build": (("missing.toml",), REFUSED),
     "verify": (("missing",), REFUSED),
     "simulate": (("smoke", "--participants", "8"), 0),
+    "code": (("smoke",), REFUSED),
     "access": (("smoke", "list", "--ids", "ids.txt"), 0),
     "links": (("smoke", "ids.txt", "--address", "https://study.example.org", "--out", "links.csv"), 0),
     "members": (("smoke",), 0),

@@ -76,6 +76,7 @@ COMMANDS = {
     "verify": Command(
         "dashboard.cli.study:verify", "check a bundle or a database against its hashes", opens_workspace=True
     ),
+    "code": Command("dashboard.cli.coding:code", "let simulated raters code the texts of simulated participants"),
     "simulate": Command(
         "dashboard.cli.study:simulate", "fill a study with simulated participants", opens_workspace=True
     ),

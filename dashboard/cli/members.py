@@ -15,7 +15,7 @@ LOCAL = "http://127.0.0.1:8501"
 def members(
     study: Annotated[str, typer.Argument(help="The study's name.")],
     add: Annotated[str | None, typer.Option(help="E-mail address to add, or to give another role.")] = None,
-    role: Annotated[str, typer.Option(help="owner, editor, viewer or manager (of participants).")] = "viewer",
+    role: Annotated[str, typer.Option(help="owner, editor, viewer, rater or manager (of participants).")] = "viewer",
     remove: Annotated[str | None, typer.Option(help="E-mail address to remove.")] = None,
 ) -> None:
     """List the members of a study, after adding or removing one. The first member must be an owner.

@@ -76,6 +76,11 @@ def describe_trial(trial: Trial, worded: WordedTask) -> str:
     """Say what the AI makes of a trial, and what of it participants do not see."""
     if trial.unit is not None:
         left, right = trial.unit.activations
+        if worded.task.is_written:
+            return (
+                f"Unit {escape_markdown(trial.unit.name)}: its mean activation is {left:.3g} for the images that "
+                f"activate it least and {right:.3g} for those that activate it most. Participants do not see this."
+            )
         return (
             f"Unit {escape_markdown(trial.unit.name)}: its activation is {left:.3g} for the image on the left and "
             f"{right:.3g} for that on the right. Participants do not see this."

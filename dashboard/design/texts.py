@@ -78,7 +78,7 @@ def show_texts(editor: Editor) -> None:
 def _edit_texts(editor: Editor) -> None:
     own, task = editor.draft.get("texts"), _find_task(editor)
     texts = list_default_texts(_find_language(editor), task)
-    told = [key for key in MAIN_TEXTS if task.is_scored or key != "feedback"]
+    told = [key for key in MAIN_TEXTS if task.is_scored_at_once or key != "feedback"]
     main = [*told, *(key for key in texts if key not in DEFAULTS and not key.startswith("ui."))]
     changed = [key for key in (own if isinstance(own, dict) else {}) if key in texts]
     rest = [key for key in texts if not key.startswith("ui.") and key not in main]
@@ -153,7 +153,7 @@ def _show_page(editor: Editor) -> None:
     """Draw the participants' own page with the study's texts, in the study's language or another, in a condition."""
     st.session_state.setdefault(LANGUAGE_KEY, editor.value("language"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        pages = [one for one in PAGES if one != "feedback" or _find_task(editor).is_scored]
+        pages = [one for one in PAGES if one != "feedback" or _find_task(editor).is_scored_at_once]
         page = st.selectbox("Participant's page", pages, format_func=PAGES.__getitem__, key=PAGE_KEY, width=220)
         condition = _choose_condition(editor) if page in BY_CONDITION else ""
         language = st.segmented_control(

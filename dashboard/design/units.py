@@ -7,14 +7,15 @@ import streamlit as st
 from dashboard.design.editor import Editor
 from dashboard.design.fields import Setting, show, show_all
 from dashboard.design.schema import FieldRule
+from study.tasks import TASKS
 
 LAYER = Setting(
     "units.layer",
     "Layer",
     "The name of the layer in the network; a unit is one of its channels. The page Units lists the layers.",
 )
+PER_UNIT = Setting("units.per_unit", "Trials of each unit")
 UNITS = (
-    Setting("units.per_unit", "Trials of each unit"),
     Setting(
         "units.references",
         "References on each side",
@@ -33,7 +34,10 @@ def show_units(editor: Editor) -> None:
     else:
         number = Setting("units.channels", "Number of units", "Drawn at random. A study file may list them instead.")
         show(editor, number, FieldRule("integer", channels, least=1))
-    show_all(editor, UNITS, 2)
+    is_named = TASKS[editor.value("study.task")].is_written
+    show_all(editor, UNITS if is_named else (PER_UNIT, *UNITS), 2)
+    if is_named:
+        st.caption("Each unit has one trial. Two raters code the texts on the page Coding; [coding] sets their codes.")
     if editor.config is not None:
         units = editor.config.units
         st.markdown(

@@ -36,8 +36,10 @@ def page() -> None:
 
 def _show_study(study: str) -> None:
     """Draw the collection of a study, and what the account may do with it."""
-    participants = show_monitor(study)
     researcher = service.get_acting_researcher()
+    if study in researcher.list_coded_studies():
+        links.show_link("Code the texts", "coding", study=study)
+    participants = show_monitor(study)
     if researcher.may(Permission.MANAGE_PARTICIPANTS, study):
         watching.show_removal_form(study, participants)
         withdrawal.show_withdrawal_form(study, participants)

@@ -95,8 +95,11 @@ def draw_timeline(replay: Replay) -> go.Figure:
 def _draw_responses(figure: go.Figure, replay: Replay) -> None:
     given = [trial for trial in replay.trials if trial.choice is not None]
     at = replay.timeline[replay.timeline["event"] == RESPONDED].set_index("trial")["seconds"]
-    for label, colour, wanted in (("Correct", RIGHT, True), ("Not correct", WRONG, False)):
+    kinds = (("Correct", RIGHT, True), ("Not correct", WRONG, False), ("Response", OTHER, None))
+    for label, colour, wanted in kinds:
         mine = [trial for trial in given if trial.correct is wanted]
+        if wanted is None and not mine:
+            continue
         figure.add_bar(
             x=[(at[trial.number] - trial.response["rt_ms"] / 2000) / 60 for trial in mine],
             y=[trial.response["rt_ms"] / 1000 for trial in mine],
@@ -118,7 +121,8 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
     is_ai = "label" not in trial.screen and trial.trial.unit is None
     shown = "AI: the option that the AI predicts." if is_ai else "Correct: the right option."
-    st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
+    if trial.response["text"] is None:
+        st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
     bundle, screen = _bundle_of(replay), trial.screen
     draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
 
@@ -126,7 +130,8 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
     mark = "Correct" if "label" in trial.screen or trial.trial.unit is not None else "AI"
     badges = {name: ["Requested" if trial.phase == "catch" else mark] for name in trial.right}
-    badges.setdefault(str(trial.choice), []).append("Chosen")
+    if trial.response["text"] is None:
+        badges.setdefault(str(trial.choice), []).append("Chosen")
     return badges
 
 

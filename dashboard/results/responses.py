@@ -18,6 +18,7 @@ from dashboard.shared.unblinding import ask_reason
 from dashboard.shared.uploads import read_upload
 from study.analysis.models.records import InterimAnalysis
 from study.analysis.responses import reading as responses
+from study.analysis.responses.codes import find_uncoded
 from study.analysis.responses.reading import Responses
 from study.bundle import Bundle
 from study.collection.access.permissions import Permission
@@ -95,6 +96,11 @@ def _is_withheld(frame: pd.DataFrame, study: str) -> bool:
     """Say why there are no results yet, if so: the study still collects, or one participant has responded."""
     if "live" in set(frame.get("mode", ())) and service.get_acting_researcher().is_blinded(study):
         _offer_unblinding(study)
+        return True
+    uncoded = next(find_uncoded(frame), "")
+    if uncoded:
+        st.info(uncoded)
+        links.show_link("Code the texts", "coding", study=study)
         return True
     if frame["participant"].nunique() > 1:
         return False

@@ -87,7 +87,7 @@ def _follow(manifest: Manifest, name: str, sent: Click) -> DraftPage:
 
 def _acknowledge(manifest: Manifest, state: dict[str, Any]) -> dict[str, Any]:
     """Reply to a response: the feedback, as after a practice trial, if there is any, and the page that follows."""
-    scored = find_task(manifest.config).is_scored
+    scored = find_task(manifest.config).is_scored_at_once
     feedback = texts_of(manifest)["feedback"].replace("{name}", find_names(manifest)[0]) if scored else None
     return {"message": "Not saved.", "feedback": feedback, "state": state}
 

@@ -25,8 +25,8 @@ from dashboard.shared.service import COOKIE
 LOGIN = "/login"
 RECHECK_S = 5.0
 PAGES = {
-    *("", "explore", "library", "design", "power", "studies", "monitor", "results", "teaching", "accounts"),
-    *("help", "docs", "draft"),
+    *("", "explore", "library", "design", "power", "studies", "monitor", "coding", "results", "teaching"),
+    *("accounts", "help", "docs", "draft"),
 }
 """First parts of the addresses that a browser opens behind the login (`dashboard.pages`)."""
 ELSEWHERE = (

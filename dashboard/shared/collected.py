@@ -25,7 +25,7 @@ def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     Without the permission to see outcomes these are simulated ones only.
     """
     researcher = service.get_acting_researcher()
-    statuses = researcher.studies()
+    statuses, coded = researcher.studies(), researcher.list_coded_studies()
     frames = {}
     for name in dict.fromkeys(status.name for status in statuses if status.sessions):
         seen = str([status.sessions for status in statuses if status.name == name])
@@ -35,8 +35,9 @@ def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
             modes = ("sim",)
         else:
             continue
-        # The modes are part of the key: what an owner has read is not in the cache of an editor.
-        key = digest(str(home()), name, seen, *modes)
+        # The modes are part of the key: what an owner has read is not in the cache of an editor. So are the codes.
+        codes = str(researcher.load_coding_progress(name, modes)) if name in coded else ""
+        key = digest(str(home()), name, seen, codes, *modes)
         frames[name] = functools.partial(_load_collected, key, name, modes, researcher)
     return frames
 

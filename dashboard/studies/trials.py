@@ -79,7 +79,8 @@ def _show_question(trial: Trial) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if trial.unit is not None:
             st.markdown(f"Unit **{escape_markdown(trial.unit.name)}**", width="content")
-            st.badge(f"More active: the image on the {trial.target}", color="blue")
+            if trial.assets.examples:
+                st.badge(f"More active: the image on the {trial.target}", color="blue")
             return
         right = trial.truth == trial.target
         st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
@@ -87,16 +88,16 @@ def _show_question(trial: Trial) -> None:
 
 
 def _show_unit(bundle: Bundle, trial: Trial, unit: UnitFacts) -> None:
-    """Show the references of a unit, and beneath them the two images with their activations."""
-    shown = [
+    """Show the references of a unit, and beneath them the two images with their activations, if it has any."""
+    references = [
         (trial.assets.target, "References: least active"),
         (trial.assets.target_map, "References: most active"),
-        *(
-            (example.image, f"{example.category.capitalize()}: activation {activation:.3g}")
-            for example, activation in zip(trial.assets.examples, unit.activations, strict=True)
-        ),
     ]
-    for pair in (shown[:2], shown[2:]):
+    images = [
+        (example.image, f"{example.category.capitalize()}: activation {activation:.3g}")
+        for example, activation in zip(trial.assets.examples, unit.activations, strict=False)
+    ]
+    for pair in filter(None, (references, images)):
         for place, (name, said) in zip(st.columns(2, wrap=False), pair, strict=True):
             place.image(str(bundle.asset(name)), caption=said, width="stretch", alt=said)
 

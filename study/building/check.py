@@ -26,9 +26,10 @@ from study.analysis.models import random_effects
 from study.analysis.planned import means
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
+from study.building.names import make_unit_maker
 from study.building.plan import Planner, TrialPlan, count_unpredicted, predict_sets, refuse_uncovered
 from study.building.stimuli import STEPS
-from study.building.units import UnitMaker, count_unread
+from study.building.units import count_unread
 from study.bundle import OF_UNITS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
@@ -192,7 +193,7 @@ def _check_units(sources: Sources, cache: Path, progress: Progress, sets: tuple[
     config = sources.config
     try:
         means.check(config.analysis.means)
-        maker = UnitMaker(sources, cache / PREVIEWS, cache, progress)
+        maker = make_unit_maker(sources, cache / PREVIEWS, cache, progress)
     except ForetellError as error:
         return StudyCheck(sets, (), (str(error),), None)
     made = [(str(one.channel), OF_UNITS[0]) for one in maker.trials]

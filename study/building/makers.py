@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.types import Progress
+from study.building.names import make_unit_maker
 from study.building.predictions import PredictionMaker
-from study.building.units import UnitMaker
 from study.bundle import Trial
 from study.network.sources import Sources
 
@@ -59,7 +59,7 @@ def make_trial_maker(sources: Sources, assets: Path, cache: Path, progress: Prog
     """
     maker: TrialMaker
     if sources.config.task.of_units:
-        maker = UnitMaker(sources, assets, cache, progress)
+        maker = make_unit_maker(sources, assets, cache, progress)
     else:
         maker = PredictionMaker(sources, assets, cache, progress)
     return maker

@@ -10,9 +10,9 @@ from core.network.device import one_thread
 from core.types import Progress, silent
 from study.building.categories import CategoryShortage, Supply
 from study.building.check import PREVIEWS
+from study.building.names import make_unit_maker
 from study.building.plan import Planner, predict_sets, refuse_uncovered
 from study.building.stimuli import StimulusStudio
-from study.building.units import UnitMaker
 from study.bundle import Trial
 from study.network.sources import Sources, open_sources
 from study.plan.config import StudyConfig
@@ -49,7 +49,7 @@ def preview_trial(path: Path, home: Path, progress: Progress = silent, *, number
 @one_thread()
 def _preview(sources: Sources, cache: Path, progress: Progress, number: int) -> TrialPreview:
     if sources.config.task.of_units:
-        maker = UnitMaker(sources, cache / PREVIEWS, cache, progress)
+        maker = make_unit_maker(sources, cache / PREVIEWS, cache, progress)
         trial = maker.make(maker.trials[number % len(maker.trials)], progress)
         return TrialPreview(trial, sources.config, cache / PREVIEWS)
     material = predict_sets(sources, cache, progress)

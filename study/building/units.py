@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from math import isqrt
 from pathlib import Path
@@ -70,16 +71,21 @@ class UnitMaker:
 
     def __init__(self, sources: Sources, assets: Path, cache: Path, progress: Progress) -> None:
         self.sources, self.settings, self.seed = sources, sources.config.units, sources.config.study.seed
-        self.folder = AssetFolder(assets)
-        classifier, sets = sources.classifier, sources.sets
-        channels = find_layer_shape(classifier, Unit(0, self.settings.layer))[0]
-        self.pool, self.standard = (
-            measure_activations(classifier, sets[role], self.settings.layer, cache, progress)
-            for role in ("pool", "standard")
-        )
+        self.folder, self._cache, self._progress = AssetFolder(assets), cache, progress
+        channels = find_layer_shape(sources.classifier, Unit(0, self.settings.layer))[0]
+        self.pool = self._measure("pool")
         self.repeats: dict[str, str] = {}
         self._pairs: dict[int, list[tuple[ShownImage, ShownImage]]] = {}
         self.trials, self.practice = self._plan(channels)
+
+    @cached_property
+    def standard(self) -> Activations:
+        """Activations for the standard images, which participants choose from."""
+        return self._measure("standard")
+
+    def _measure(self, role: str) -> Activations:
+        images, layer = self.sources.sets[role], self.settings.layer
+        return measure_activations(self.sources.classifier, images, layer, self._cache, self._progress)
 
     def make(self, planned: PlannedUnitTrial, progress: Progress) -> Trial:
         """Draw one trial; its assets are on disk when it returns."""
@@ -164,14 +170,19 @@ class UnitMaker:
         return f"{2 * references} images of the pool and {of_standard}"
 
     def _is_usable(self, channel: int) -> bool:
+        """Tell whether a unit tells its references apart, and the images of each pair."""
+        return (
+            self._has_references(channel)
+            and len(pairs := self._find_pairs(channel)) == self.settings.per_unit
+            and all(low.activation < high.activation for low, high in pairs)
+        )
+
+    def _has_references(self, channel: int) -> bool:
         """Tell whether each image that activates the unit most does so more than those that activate it least."""
         least, most = self._find_references(channel)
         own = self.pool[:, channel]
-        return (
-            len({*least, *most}) == 2 * self.settings.references
-            and own[list(least)].max() < own[list(most)].min()
-            and len(pairs := self._find_pairs(channel)) == self.settings.per_unit
-            and all(low.activation < high.activation for low, high in pairs)
+        return len({*least, *most}) == 2 * self.settings.references and bool(
+            own[list(least)].max() < own[list(most)].min()
         )
 
     def _find_references(self, channel: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -264,7 +275,8 @@ def measure_activations(
 
 def count_unread(sources: Sources, cache: Path) -> int:
     """Count the images that `measure_activations` would have to pass through the network."""
-    layer, different = sources.config.units.layer, {one.digest: one for one in sources.sets.values()}
+    layer, is_named = sources.config.units.layer, sources.config.task.of_units == "names"
+    different = {one.digest: one for role, one in sources.sets.items() if role == "pool" or not is_named}
     return sum(_open_blocks(sources.classifier, one, layer, cache).count_missing() for one in different.values())
 
 

@@ -122,6 +122,8 @@ def _check_responses(
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
             yield f"{name}, trial {row['trial_index']}: the response does not match the planned trial."
+        elif find_task(manifest.config).is_written != (row["text"] is not None):
+            yield f"{name}, trial {row['trial_index']}: the response has a text where none is asked for, or has none."
         elif _find_choice(manifest, trial, row) != row["choice"]:
             yield f"{name}, trial {row['trial_index']}: the choice does not match what was pressed or marked."
 

@@ -59,7 +59,7 @@ class ReplayedTrial:
         What was on the screen, by place: ``target``, ``map``, and ``left`` and ``right`` with ``name`` and ``samples``,
         or the ``options`` of a scale.
     side, choice
-        The button pressed and what was on it; None before a response.
+        The button pressed and what was on it, or what was written; None before a response.
     right
         What was on the right buttons: in an attention check the requested option. Of a place, its right outcome.
     response
@@ -146,6 +146,8 @@ def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Ite
         shown_right = tuple(option["name"] for place, option in options.items() if letters[place] in right)
         if task.place is not None:  # the only button confirms a mark, whose outcome is the choice
             choice, shown_right = side and task.name_choice(trial, row["choice"]), (task.name_choice(trial, right),)
+        if task.is_written:  # nothing is right or wrong before its raters have coded it
+            choice, shown_right = row["text"], ()
         number = row["trial_index"] + 1
         yield ReplayedTrial(number, row["phase"], trial, screen, side, choice, shown_right, row, first)
 
@@ -187,7 +189,8 @@ def describe_response(trial: ReplayedTrial) -> str:
     """Describe a response in a few words: the class, the side, the response time, and how it was given."""
     given = trial.response
     where = _describe_mark(given["place"]) or trial.side
-    words = [f"{trial.choice} ({where})", f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
+    chosen = f"{trial.choice} ({where})" if given["text"] is None else f"“{given['text']}”"
+    words = [chosen, f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
     if trial.first is not None:
         words.append(f"first response {trial.first}")
     if given["confidence"] is not None:

@@ -15,6 +15,7 @@ from study.collection import interim, recruiting
 from study.collection.access.directory import AccountDirectory
 from study.collection.access.door import guard
 from study.collection.access.members import Members
+from study.collection.coding import Coding, read_codes
 from study.collection.designing import Designing
 from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @guard
-class Researcher(Messages, Designing, Library, Members, AccountDirectory):
+class Researcher(Messages, Coding, Designing, Library, Members, AccountDirectory):
     """The actions of the pages and the command line, each with the permission that it needs.
 
     Permissions are in `study.collection.access.permissions`; a function without one cannot be added. `Refusal` (403) is
@@ -102,9 +103,11 @@ class Researcher(Messages, Designing, Library, Members, AccountDirectory):
             No study of that name was ever opened.
         """
         self.workspace.require_study(study)
-        rows = self.workspace.store.read(lambda db: responses.list_main_responses(db, study, modes))
+        rows, codes = self.workspace.store.read(
+            lambda db: (responses.list_main_responses(db, study, modes), read_codes(db, study, modes))
+        )
         known = {row["study_hash"] for row in rows}
-        return response_frame(rows, {one: self.workspace.bundle(one).manifest for one in known})
+        return response_frame(rows, {one: self.workspace.bundle(one).manifest for one in known}, codes)
 
     def load_participants(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
         """Tabulate every participant of a study; columns are described in `study.collection.export.PARTICIPANTS`."""

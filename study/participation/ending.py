@@ -140,7 +140,7 @@ def _owe(db: Connection, session: SessionRow, manifest: Manifest) -> None:
     """Compute the bonus now: it outlasts a withdrawal."""
     pay = procedure_of(manifest).pay
     task = find_task(manifest.config)
-    if not pay.most or session["mode"] != "live" or not task.is_scored:
+    if not pay.most or session["mode"] != "live" or not task.is_scored_at_once:
         return
     chosen = responses.choices(db, session["session_id"], "main")
     right = sum(chosen[trial.id] in task.find_right(trial) for trial in manifest.trials if trial.id in chosen)

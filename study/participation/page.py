@@ -122,11 +122,13 @@ def draft_trial_state(
     samples = [PLACEHOLDERS[1]] if condition.explains_each_option else [PLACEHOLDERS[0]] * 2
     samples = samples if condition.shows_examples and page != "catch" else []
     options, texts = worded.buttons or names, texts_of(manifest)
-    own = [PLACEHOLDERS[0]] * (worded.task.of_units is not None and page != "catch") if worded.buttons else samples
+    has_own = worded.task.of_units is not None and page != "catch" and not worded.task.is_written
+    own = [PLACEHOLDERS[0]] * has_own if worded.buttons else samples
     placed = place_options([{"name": name, "samples": own} for name in options])
     shown: dict[str, Any] = {"target": PLACEHOLDERS[0], "map": PLACEHOLDERS[1] if condition.shows_saliency else None}
     if worded.task.of_units:
         shown = dict.fromkeys(("target", "map"), PLACEHOLDERS[0] if condition.shows_examples else None)
+        shown |= {"map": PLACEHOLDERS[0]} if worded.task.is_written else {}
     label = worded.write_label(names[0])
     if label is not None:
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
@@ -136,7 +138,7 @@ def draft_trial_state(
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
-    if not worded.task.is_scored:
+    if not worded.task.is_scored_at_once:
         trial |= NO_FEEDBACK
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
@@ -270,7 +272,7 @@ def _describe_step(
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
     known = hide_period(screen)
     if count_steps(task, row["phase"]) == 1:
-        unrevealed = {} if task.is_scored else NO_FEEDBACK
+        unrevealed = {} if task.is_scored_at_once else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
         return {"index": index, **known, **unrevealed, **described, **name_part(screen, manifest)}
     is_current = index == session["position"]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import canonical
+from study.names.texts import MOST_SENT
 from study.places.marks import MOST_CHARACTERS
 from study.store.rows import Side
 
@@ -53,6 +54,8 @@ class TrialResponse(_Sent):
         of the browser's clock.
     place
         Where the study asks for a place, what was marked, as `study.places.marks` writes it.
+    text
+        Where the study asks for a text, what was written, without the spaces around it.
     confidence
         The participant's confidence, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
@@ -79,6 +82,12 @@ class TrialResponse(_Sent):
     clock_ms: Duration | None = None
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     place: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = None
+    text: Annotated[str, Field(max_length=MOST_SENT)] | None = None
+
+    @field_validator("text")
+    @classmethod
+    def _trim(cls, text: str | None) -> str | None:
+        return None if text is None else text.strip()
 
     @model_validator(mode="after")
     def _agrees(self) -> TrialResponse:

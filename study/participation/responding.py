@@ -7,6 +7,7 @@ import json
 
 from core.errors import ForetellError
 from study.bundle import Manifest, canonical
+from study.names.texts import refuse_text
 from study.participation.payloads import ClientEvent, TrialResponse
 from study.participation.placing import find_choice
 from study.participation.refusals import Refusal
@@ -21,7 +22,7 @@ EVENTS_BEFORE_ALLOCATION, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
 """Second responses that are kept of a session."""
 MOST_OF_PLACE = 512
-"""Characters that are kept of a refused place: all of one that could have been right."""
+"""Characters that are kept of a refused place or text: all of one that could have been right."""
 
 
 def session_of_token(db: Connection, token: str) -> SessionRow:
@@ -79,6 +80,11 @@ def record(
         _add_conflict(db, session, response, "no such option", now)
         return 422, f"This trial has no option {response.side!r}: its options are {', '.join(letters)}."
     try:
+        refuse_text(find_task(manifest.config), response.text)
+    except ForetellError as error:
+        _add_conflict(db, session, response, "no such text", now)
+        return 422, str(error)
+    try:
         choice = find_choice(manifest, planned, response.place) or letters[response.side]
     except ForetellError as error:
         _add_conflict(db, session, response, "no such place", now)
@@ -91,7 +97,7 @@ def record(
 
 def _is_same(known: Row, response: TrialResponse) -> bool:
     """Whether a response repeats a stored one: the same attempt with the same content."""
-    return all(known[part] == getattr(response, part) for part in ("attempt_id", "side", "place"))
+    return all(known[part] == getattr(response, part) for part in ("attempt_id", "side", "place", "text"))
 
 
 def count_earlier(db: Connection, session: SessionRow, steps: int) -> int:
@@ -179,7 +185,8 @@ def _append(
 def _add_conflict(db: Connection, session: SessionRow, response: TrialResponse, reason: str, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
-    kept = response.model_copy(update={"place": response.place and response.place[:MOST_OF_PLACE]})
+    long = {"place": response.place, "text": response.text}
+    kept = response.model_copy(update={name: value and value[:MOST_OF_PLACE] for name, value in long.items()})
     row = {
         "session_id": session["session_id"],
         "trial_index": response.trial_index,

@@ -121,7 +121,7 @@ def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.
 
     It is free with several classes, where long runs of one place are rare, without sides, and where no option is right.
     """
-    if task.has_several or task.place is not None or not task.is_scored:
+    if task.has_several or task.is_confirmed or not task.is_scored:
         return [trials[i] for i in rng.permutation(len(trials))]
     first = task.order(left_is)[0]
     return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]
@@ -141,7 +141,7 @@ def lay_out_trial(
     letters = letters or LETTERS[: len(names)][:: 1 if left_is == "a" else -1]
     shown = None if is_catch else worded.task.arrange(trial, condition)
     examples: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
-    if shown is not None and not worded.task.hides_foil:
+    if shown is not None and not worded.task.hides_foil and not worded.task.is_written:
         examples = {name: shown.examples[option] for name, option in zip(names, trial.options, strict=True)}
     placed = {letter: names[LETTERS.index(letter)] for letter in letters}
     options: list[dict[str, Any]] = [

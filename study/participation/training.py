@@ -20,7 +20,7 @@ SEALED = "sealed_"
 def write_feedback(manifest: Manifest, trial: Trial) -> str | None:
     """Write what the task seals: only for a trial whose response is stored; None where none is right or wrong."""
     task, texts = find_task(manifest.config), texts_of(manifest)
-    if not task.is_scored:
+    if not task.is_scored_at_once:
         return None
     sealed = task.find_sealed(trial)
     return texts["feedback"].replace("{name}", texts.get(f"{SEALED}{sealed}", sealed))

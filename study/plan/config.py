@@ -27,6 +27,7 @@ from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.plan.coding import Coding, refuse_unwritten
 from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
@@ -58,7 +59,8 @@ class Identity(Section):
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
     a brush; or ask for a ``rating`` of it, in which nothing is right or wrong. ``unit_choice`` asks which of two images
-    activates a unit more, ``unit_counterfactual`` which of two occlusions of an image.
+    activates a unit more, ``unit_counterfactual`` which of two occlusions of an image, and ``name`` what a unit
+    responds to, in the participant's own words.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -172,6 +174,7 @@ class StudyConfig(Procedure):
     display: Display = Display()
     place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
     units: Units = Field(default=Units(), exclude_if=lambda units: units == Units())
+    coding: Coding = Field(default=Coding(), exclude_if=lambda coding: coding == Coding())
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: AnalysisPlan = AnalysisPlan()
 
@@ -196,6 +199,7 @@ class StudyConfig(Procedure):
             per_type = {str(kind): self.most // len(types) for kind in types}
             check_within(self.conditions, per_type, has_blocks=self.blocks is not None)
         refuse_unplaced(self.task, self.place, self)
+        refuse_unwritten(self.task, self.coding, self, self.analysis)
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
             require(Registry("text", known), key)

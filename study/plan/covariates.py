@@ -35,7 +35,7 @@ TRIAL_COVARIATES: Mapping[str, Covariate] = {
     "effective_samples": Covariate("effective samples of the saliency map", lambda one: one.saliency.effective_samples),
     "ai_probability": Covariate("the AI's confidence", lambda one: one.ai_probability),
     "unit_gap": Covariate(
-        "difference in the unit's activation between the two images (SDs)",
+        "difference in the unit's activation between the images shown (SDs)",
         lambda one: None if one.unit is None else one.unit.gap,
     ),
 }

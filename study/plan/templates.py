@@ -96,6 +96,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants choose which of two occlusions of an image leaves a unit more active, references shown or not.",
         "unit-counterfactual",
     ),
+    "name": Template(
+        "What would you call a unit?",
+        "Participants write what a unit responds to, and two blinded raters code it: how often both find a match.",
+        "name",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -17,16 +17,18 @@ OCCLUDED = 0.4
 """Side of the square that covers a place of an image, as a share of the image's."""
 WITHIN_RANDOM = "(examples || participant) + (examples || category) + (examples || item)"
 """Those where each participant sees every condition."""
+NAMED, NAMED_WITHIN = "(1 | participant) + (examples || category)", "(examples || participant) + (examples || category)"
+"""The same where units are named: a unit has one trial."""
 
 
 class Units(Section):
-    """``[units]``: of the tasks ``unit_choice`` and ``unit_counterfactual``, which units participants are asked about.
+    """``[units]``: of the tasks ``unit_choice``, ``unit_counterfactual`` and ``name``, which units are asked about.
 
     ``layer`` is the name of a module of the network; a unit is one of its channels, and its activation the mean over
     all places. ``channels`` are a number, drawn at random, or a list. Each has ``per_unit`` trials; in each, the two
     images are among those of the standard set that activate the unit most and least, or one of those that activate it
     most, with a square over each of two places. ``references`` are 1, 4 or 9 images of the pool that activate it most,
-    and as many that activate it least.
+    and as many that activate it least. In ``name``, a unit has one trial, which shows its references.
     """
 
     layer: str = ""
@@ -74,19 +76,24 @@ def refuse_unasked(task: Task, units: Units, unused: Sequence[str]) -> None:
             f"{unused[0]}: the task {task.name!r} asks about units, which [units] sets, and not about predictions. "
             "Remove it."
         )
+    if task.of_units == "names" and units.per_unit != 1:
+        raise ValueError(f"units.per_unit: in the task {task.name!r} a unit has one trial. Set it to 1, or remove it.")
 
 
 def plan_units(content: Any) -> Any:
-    """Plan models without trial types in a study file about units, unless it plans its own."""
+    """Plan models without trial types in a study file about units, unless it plans its own; a name needs one trial."""
     if not isinstance(content, dict) or not asks_units(content):
         return content
     allocation, plan = content.get("allocation"), content.get("analysis", {})
     if not isinstance(plan, dict):
         return content
     within = isinstance(allocation, dict) and allocation.get("within") is True
-    random = WITHIN_RANDOM if within else RANDOM
+    is_named = TASKS[content["study"]["task"]].of_units == "names"
+    random = (NAMED_WITHIN if within else NAMED) if is_named else (WITHIN_RANDOM if within else RANDOM)
     models = {"null": f"1 + {random}", "explanation": f"examples + {random}"}
-    return {**content, "analysis": {"models": models, **plan}}
+    units = content.get("units")
+    one = {"units": {"per_unit": 1, **units}} if is_named and isinstance(units, dict) else {}
+    return {**content, **one, "analysis": {"models": models, **plan}}
 
 
 def asks_units(content: Mapping[str, Any]) -> bool:

@@ -55,7 +55,7 @@ _OF_FIRST = tuple(
 )
 """Columns of the first of several responses to a trial; None where a trial has one."""
 
-LATER = ("confidence", "dropped_frames", "clock_ms", "place")
+LATER = ("confidence", "dropped_frames", "clock_ms", "place", "text")
 """Columns newer than the first responses: empty ones are not hashed."""
 
 

@@ -121,6 +121,7 @@ class ResponseRow(TypedDict):
     dropped_frames: int | None
     clock_ms: float | None
     place: str | None
+    text: str | None
 
 
 class EarlierResponseRow(ResponseRow):

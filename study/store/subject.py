@@ -24,6 +24,7 @@ from study.store.tables import (
     payment,
     questionnaire,
     response,
+    response_code,
     response_conflict,
     screen,
     session,
@@ -34,6 +35,7 @@ from study.store.tables import (
 ERASED: tuple[Table, ...] = (
     response,
     earlier_response,
+    response_code,
     response_conflict,
     page_event,
     comprehension,

@@ -54,7 +54,7 @@ _RESPONSE: dict[str, TypeEngine[Any]] = {
     "rt_ms": NUMBER, "onset_ms": NUMBER, "event_ms": NUMBER, "handler_ms": NUMBER, "time_origin_ms": NUMBER,
     "frame_hz": NUMBER, "n_exposures": WHOLE, "resumed": WHOLE, "blur_ms": NUMBER, "shown_sha256": TEXT,
     "received_at": WHOLE, "seq": WHOLE, "prev_hash": TEXT, "row_hash": TEXT, "confidence": NUMBER,
-    "dropped_frames": WHOLE, "clock_ms": NUMBER, "place": TEXT,
+    "dropped_frames": WHOLE, "clock_ms": NUMBER, "place": TEXT, "text": TEXT,
 }  # fmt: skip
 response = table("response", **_RESPONSE)
 earlier_response = table("earlier_response", step=WHOLE, **_RESPONSE)
@@ -76,6 +76,9 @@ CHAIN = (response, earlier_response, erased_response)
 """The tables whose rows, in the order of ``seq``, are one chain of hashes."""
 audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)
 invitation = table("invitation", study=TEXT, participant_id=TEXT)
+response_code = table(
+    "response_code", session_id=TEXT, trial_index=WHOLE, rater=TEXT, revision=WHOLE, code=TEXT, at=WHOLE
+)
 exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)
 study_member = table("study_member", study=TEXT, account=TEXT, role=TEXT, added_at=WHOLE, added_by=TEXT)
 key_check = table("key_check", id=WHOLE, value=TEXT)

@@ -27,7 +27,7 @@ FIRST = "first"
 FINAL = "question_final"
 """Key of the question of the second step."""
 CONFIRM = "confirm"
-"""Key of the text on the only button of a trial whose response is a place."""
+"""Key of the text on the only button of a trial whose response is a place or a text."""
 EXAMPLE = "ui.picture_label"
 """Key of the words that a screen reader has for an example of the label; ``{number}`` and ``{sample}`` are numbers."""
 
@@ -72,7 +72,7 @@ class FirstStep:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. A response is one of two options, a and b, one of several classes, a level of a scale, or a place.
+    """One task. A response is one of two options, a and b, one of several classes, a level, a place or a text.
 
     Attributes
     ----------
@@ -113,8 +113,11 @@ class Task:
         the two outcomes of a mark, correct and incorrect, and no buttons.
     of_units
         Whether a trial asks about a unit of the network instead of a prediction, and by what: which of two ``"images"``
-        activates it more, or which of two ``"occlusions"`` of one image. The ``choices`` are then the sides of the
-        images, the same for all participants. None of predictions.
+        activates it more, or which of two ``"occlusions"`` of one image, or what to call it: ``"names"``. The
+        ``choices`` of two images are their sides, the same for all participants. None of predictions.
+    is_written
+        Whether the response is a text, which two raters code after it was given. The ``choices`` are then the two
+        outcomes of the codes, correct and incorrect, and no buttons.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -138,7 +141,8 @@ class Task:
     shows_label: bool = False
     first_step: FirstStep | None = None
     place: Kind | None = None
-    of_units: Literal["images", "occlusions"] | None = None
+    of_units: Literal["images", "occlusions", "names"] | None = None
+    is_written: bool = False
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
     rescale: Callable[[int], Task] | None = None
@@ -148,7 +152,7 @@ class Task:
         most = len(LETTERS) if self.first_step is None else 2
         if self.choices is not None and not 2 <= len(self.choices) <= most:
             raise ForetellError(f"The task {self.name!r} has {len(self.choices)} choices: give it 2 to {most}.")
-        buttons = [CHOICE + name for name in self.choices or ()] if self.place is None else [CONFIRM]
+        buttons = [CONFIRM] if self.is_confirmed else [CHOICE + name for name in self.choices or ()]
         needed = buttons + ([LABEL] if self.shows_label else [])
         needed += ([EXAMPLE] if self.hides_foil else []) + ([FIRST, FINAL] if self.steps > 1 else [])
         for language, texts in self.texts.items() or [("any language", {})]:
@@ -191,16 +195,26 @@ class Task:
         return self.find_right is not find_none
 
     @property
+    def is_scored_at_once(self) -> bool:
+        """Whether a response is right or wrong when it is given: a text is so once its raters have coded it."""
+        return self.is_scored and not self.is_written
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a trial has one button, which confirms a mark or a text."""
+        return self.place is not None or self.is_written
+
+    @property
     def count(self) -> int:
         """Number of buttons of a trial; more than two are numbered from the left, and their keys are the digits."""
-        if self.place is not None:
+        if self.is_confirmed:
             return 1
         return self.options if self.choices is None else len(self.choices)
 
     @property
     def chance(self) -> float | None:
-        """Probability of a correct response by guessing: 1/k of k classes, one half of ``choices``; None of places."""
-        return 1 / self.options if self.place is None else None
+        """Probability of a correct response by guessing: 1/k of k classes, 1/2 of ``choices``; None of others."""
+        return None if self.is_confirmed else 1 / self.options
 
     def explain_chance(self) -> str:
         """Say what chance is, for a reader of accuracies; empty where it is one half, as readers expect."""
@@ -238,15 +252,16 @@ class Task:
         return OF_UNITS if self.of_units else TRIAL_TYPES
 
     def arrange(self, trial: Trial, condition: Condition) -> ShownAssets:
-        """Return the images of a trial in their places; those of a unit are the two to choose from, in all conditions.
+        """Return the images of a trial in their places; the two to choose from of a unit are so in all conditions.
 
-        The references that activate a unit least and most have the places of the image and of its heatmap.
+        The references that activate a unit least and most have the places of the image and of its heatmap. Of a unit
+        to name, all conditions show those that activate it most.
         """
         if not self.of_units:
             return condition.shown(trial)
         assets, examples = trial.assets, plain_examples(trial)
         if not condition.shows_examples:
-            return ShownAssets(None, None, examples)
+            return ShownAssets(None, assets.target_map if self.is_written else None, examples)
         return ShownAssets(assets.target, assets.target_map, examples)
 
     def order(self, left_is: Option) -> str:
@@ -284,7 +299,7 @@ class WordedTask:
     @property
     def buttons(self) -> tuple[str, ...] | None:
         """What is on the buttons of the options on every trial; None where each trial has its own."""
-        if self.task.place is not None:
+        if self.task.is_confirmed:
             return (self.texts[CONFIRM],)
         choices = self.task.choices
         return None if choices is None else tuple(self.texts[CHOICE + name] for name in choices)

@@ -42,3 +42,7 @@ def build_units(home: Path, text: str = UNITS) -> Bundle:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return build(file, home)
+
+
+NAMES = UNITS.replace('"unit_choice"', '"name"').replace("per_unit = 2\n", "").replace('"units"', '"names"')
+"""The same units, each with one trial, to be named."""

@@ -57,6 +57,7 @@ EXPLORATORY = Registry(
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "team": "study.analysis.exploratory.team:ANALYSIS",
         "places": "study.analysis.exploratory.places:ANALYSIS",
+        "raters": "study.analysis.exploratory.raters:ANALYSIS",
         "importance": "study.analysis.exploratory.importance:ANALYSIS",
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 import pandas as pd
@@ -83,3 +84,10 @@ def find_repeats(frame: pd.DataFrame) -> Iterator[str]:
             f"{len(twice)} rows repeat a participant's {name} (first: participant {first['participant']}, {name} "
             f"{first[name]}, row {twice.index[0] + 1}): keep one response per participant and {name}{remedy}."
         )
+
+
+def describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
+    """Say that a column is missing, which names are near, and how to name another one."""
+    near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
+    return f"Column {theirs!r} is missing. {hint} Name yours with {ours}=NAME."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,10 @@ import pandas as pd
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
 from study.analysis.responses.blocks import find_wrong_blocks, leave_out_training, list_seen_columns
+from study.analysis.responses.codes import find_uncoded, list_code_columns
 from study.analysis.responses.covariates import read_covariates
 from study.analysis.responses.faults import (
+    describe_missing_column,
     find_mixed_tasks,
     find_repeats,
     list_first_columns,
@@ -194,7 +195,7 @@ def prepare(
     renamed, problems = _rename_columns(frame, columns or {}, comma, required)
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some responses first."]
-    if problems:
+    if problems := problems or list(find_uncoded(renamed)):
         raise _refusal(name, problems)
     renamed, stripped = strip_names(renamed)
     renamed, trained = leave_out_training(renamed)
@@ -233,19 +234,14 @@ def _rename_columns(
     sources = {ours: columns.get(ours, ours) for ours in REQUIRED + OPTIONAL}
     for ours, theirs in sources.items():
         if theirs not in frame.columns and (ours in required or ours in columns):
-            problems.append(_describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
+            problems.append(describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
-    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None} | list_place_columns(frame)
+    present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
+    present |= list_place_columns(frame) | list_code_columns(frame)
     return separate(pd.DataFrame(present).reset_index(drop=True), required), []
-
-
-def _describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
-    return f"Column {theirs!r} is missing. {hint} Name yours with {ours}=NAME."
 
 
 def _problems(frame: pd.DataFrame) -> Iterator[str]:
@@ -342,7 +338,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
-    return tidy.assign(**list_place_columns(frame))
+    return tidy.assign(**list_place_columns(frame), **list_code_columns(frame))
 
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:

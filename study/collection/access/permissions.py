@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-Role = Literal["owner", "editor", "viewer", "manager"]
+Role = Literal["owner", "editor", "viewer", "manager", "rater"]
 """Role of a member in one study; the database stores these words."""
 
 
@@ -25,6 +25,7 @@ class Permission(StrEnum):
     MANAGE_PARTICIPANTS = "manage its participants"
     SEE_OUTCOMES = "see or export its responses and outcomes"
     MANAGE_MEMBERS = "manage its members"
+    CODE = "code its texts"
     ADMINISTER = "administer the workspace"
 
 
@@ -45,8 +46,8 @@ ROLES: Mapping[Role, RoleRights] = {
     ),
     "editor": RoleRights(
         "Editor",
-        "Design, build, preview, simulate, open, pause and close; blinded",
-        frozenset({P.FOLLOW, P.PREVIEW, P.DESIGN, P.COLLECT, P.ADMIT}),
+        "Design, build, preview, simulate, open, pause and close; code texts; blinded",
+        frozenset({P.FOLLOW, P.PREVIEW, P.DESIGN, P.COLLECT, P.ADMIT, P.CODE}),
     ),
     "viewer": RoleRights(
         "Viewer",
@@ -57,6 +58,11 @@ ROLES: Mapping[Role, RoleRights] = {
         "Participant manager",
         "Access, quota, messages, withdrawals, exclusions and pay of participants; blinded",
         frozenset({P.FOLLOW, P.PREVIEW, P.ADMIT, P.MANAGE_PARTICIPANTS}),
+    ),
+    "rater": RoleRights(
+        "Rater",
+        "The blinded monitor, and codes of participants' texts",
+        frozenset({P.FOLLOW, P.CODE}),
     ),
 }
 
@@ -127,6 +133,14 @@ DOOR: Mapping[str, AccessRule] = {
     "run_interim_analysis": AccessRule(P.SEE_OUTCOMES),
     "load_interim_analyses": AccessRule(P.SEE_OUTCOMES, "study_hash"),
     "count_exclusions": AccessRule(P.SEE_OUTCOMES, "study_hash"),
+    # Codes of texts, blinded to conditions, participants and the other rater.
+    "list_coded_studies": OWN,
+    "load_coding": AccessRule(P.CODE),
+    "code_texts": AccessRule(P.CODE),
+    "load_coding_progress": AccessRule(P.FOLLOW),
+    "is_agreement_open": AccessRule(P.FOLLOW),
+    "open_agreement": AccessRule(P.SEE_OUTCOMES, simulated=P.DESIGN),
+    "remove_rater": AccessRule(P.MANAGE_MEMBERS),
     # Study files. A new study belongs to the account that makes it.
     "save_study_file": AccessRule(P.DESIGN, "path"),
     "copy_study": OWN,

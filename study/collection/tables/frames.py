@@ -4,88 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from study.bundle import Manifest, Trial
+from study.bundle import Manifest
 from study.collection.tables.columns import Column, tabulate
-from study.collection.tables.places import SCORES, Score, open_permutation, read_scores
+from study.collection.tables.places import SCORES, Score, open_permutation
+from study.collection.tables.stored import StoredResponse, format_time
 from study.conditions import CONDITIONS
-from study.participation.blocks import BlockPlace, read_place
-from study.participation.periods import Period, read_period
 from study.participation.screens import find_order
-from study.places.chance import Permutation
+from study.plan.coding import coding_of
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
-from study.plan.orders import is_within, read_order
+from study.plan.orders import is_within
 from study.plan.procedure import procedure_of
+from study.store.coding import TextKey
 from study.tasks import find_task
-from study.tasks.task import Task
-
-
-def format_time(at: int) -> str:
-    """Write a time in nanoseconds since 1970 in ISO 8601."""
-    return datetime.fromtimestamp(at / 1e9, UTC).isoformat(timespec="milliseconds")
-
-
-@dataclass(frozen=True)
-class StoredResponse:
-    """A stored response, its frozen trial, what was asked, and whether the study has blocks or conditions within.
-
-    ``permutation`` has the other images' regions, where responses are places.
-    """
-
-    row: Mapping[str, Any]
-    trial: Trial
-    task: Task
-    has_blocks: bool = False
-    has_periods: bool = False
-    permutation: Permutation | None = None
-
-    @property
-    def received_at(self) -> str:
-        """Time of receipt, in ISO 8601."""
-        return format_time(self.row["received_at"])
-
-    @cached_property
-    def place(self) -> BlockPlace | None:
-        """The place of the trial among the blocks of the study; None without blocks."""
-        return read_place(json.loads(self.row["screen_json"])) if self.has_blocks else None
-
-    @cached_property
-    def period(self) -> Period | None:
-        """The period of the trial; None unless participants see every condition."""
-        return read_period(json.loads(self.row["screen_json"])) if self.has_periods else None
-
-    @property
-    def condition(self) -> str:
-        """The condition of the trial."""
-        return str(self.row["condition"]) if self.period is None else self.period.condition
-
-    @property
-    def previous_condition(self) -> str | None:
-        """The condition of the participant's period before."""
-        if self.period is None or self.period.number == 1:
-            return None
-        return read_order(self.row["condition"])[self.period.number - 2]
-
-    @cached_property
-    def scores(self) -> Mapping[str, Any]:
-        """The place that was marked and its scores, by column; nothing where an option was chosen."""
-        if self.permutation is None or self.task.place is None:
-            return {}
-        return read_scores(self.task.place, self.row["place"], self.trial, self.permutation)
-
-    @property
-    def first_correct(self) -> int | None:
-        """Whether the first of two responses is right; None where a trial has one."""
-        first = self.row["first_choice"]
-        return None if first is None else int(first in self.task.find_right(self.trial))
-
 
 LATER = ("unit_gap",)
 """Covariates whose columns are the last, after those that exports had before."""
@@ -158,19 +94,22 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
         "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
-        "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more",
-        lambda one: one.task.name_choice(one.trial, one.row["choice"]),
+        "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more, of "
+        "name whether the text is correct by the codes of both raters, empty before both",
+        lambda one: one.choice,
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
-        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right",
+        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right; "
+        "correct, incorrect",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
         "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside; of "
-        "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more. Empty for "
-        "rating, where nothing is right or wrong",
-        lambda one: int(one.row["choice"] in one.task.find_right(one.trial)) if one.task.is_scored else None,
+        "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more; of name, "
+        "both raters gave the text a code that the study file counts as correct, empty before both. Empty for rating, "
+        "where nothing is right or wrong",
+        lambda one: one.correct,
         values="0, 1",
     ),
     Column(
@@ -302,10 +241,22 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         dtype=WHOLE,
     ),
     *(_read_covariate(name, TRIAL_COVARIATES[name]) for name in LATER),
+    Column("text", "of name, what the participant wrote; empty in other tasks, as the next two", dtype=TEXT),
+    Column(
+        "code_1",
+        "of name, the code of the first rater, who began first: a code of the study file; empty before it was given",
+        lambda one: one.codes[0],
+        dtype=TEXT,
+    ),
+    Column("code_2", "of name, the code of the second rater", lambda one: one.codes[1], dtype=TEXT),
 )
 
 
-def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Manifest]) -> pd.DataFrame:
+def response_frame(
+    rows: Sequence[Mapping[str, Any]],
+    manifests: Mapping[str, Manifest],
+    codes: Mapping[TextKey, tuple[str | None, str | None]] = MappingProxyType({}),
+) -> pd.DataFrame:
     """Tabulate responses.
 
     Parameters
@@ -314,6 +265,8 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
         Of `study.store.responses.list_main_responses`.
     manifests
         Those of the bundles, by study hash.
+    codes
+        Of the two raters of each text.
     """
     trials = {study_hash: {trial.id: trial for trial in one.trials} for study_hash, one in manifests.items()}
     asked = {
@@ -322,13 +275,25 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
             procedure_of(one).blocks is not None,
             is_within(one),
             open_permutation(one),
+            coding_of(one),
         )
         for study_hash, one in manifests.items()
     }
     made = tabulate(
         COLUMNS,
-        (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], *asked[row["study_hash"]]) for row in rows),
+        (
+            StoredResponse(
+                row,
+                trials[row["study_hash"]][row["item_id"]],
+                *asked[row["study_hash"]],
+                codes.get(TextKey(row["session_id"], row["trial_index"]), (None, None)),
+            )
+            for row in rows
+        ),
     )
     tasks = [task for task, *_ in asked.values()]
-    missing = {"correct": any(not task.is_scored for task in tasks), "ai_correct": any(task.of_units for task in tasks)}
+    missing = {
+        "correct": any(not task.is_scored_at_once for task in tasks),
+        "ai_correct": any(task.of_units for task in tasks),
+    }
     return made.astype({name: WHOLE for name, is_missing in missing.items() if is_missing})

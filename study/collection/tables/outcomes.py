@@ -43,8 +43,9 @@ def table(responses: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
     responses = responses[responses["block"] != "training"]
     given = spread_orders(participants[participants["condition"].notna()]).groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
-    is_rated = bool(len(responses)) and bool(responses["correct"].isna().all())
-    averaged = {"mean_level": ("level", "mean")} if is_rated else {"accuracy": ("correct", "mean")}
+    is_rated = bool(len(responses)) and bool(responses["correct"].isna().all() and responses["level"].notna().any())
+    complete = ("correct", lambda correct: correct.mean(skipna=False))  # texts that are not all coded have no accuracy
+    averaged = {"mean_level": ("level", "mean")} if is_rated else {"accuracy": complete}
     summary = responses.groupby("condition").agg(
         responses=("correct", "size"), **averaged, median_rt_ms=("rt_ms", "median")
     )

@@ -22,6 +22,7 @@ from study.store.migrations import (
     v0008_steps,
     v0009_scales,
     v0010_places,
+    v0011_texts,
 )
 from study.store.migrations.translation import Migrations, Statements, translate
 
@@ -38,6 +39,7 @@ _VERSIONS = (
     v0008_steps,
     v0009_scales,
     v0010_places,
+    v0011_texts,
 )
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),

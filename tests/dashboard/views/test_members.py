@@ -117,7 +117,7 @@ def test_results_shows_responses_as_far_as_the_role_goes(collected: Path, monkey
         log_in(monkeypatch, f"{role}@example.org")
         frames = study_frames()
         seen[role] = set(frames["demo"]()["mode"]) if "demo" in frames else set()
-    assert seen == {"owner": {"live", "sim"}, "editor": {"sim"}, "viewer": set(), "manager": set()}
+    assert seen == {"owner": {"live", "sim"}, "editor": {"sim"}, "viewer": set(), "manager": set(), "rater": set()}
     assert "demo" not in find_choices(run("results"), "results_source")[0]
 
 
@@ -157,7 +157,7 @@ def test_administrators_see_and_end_every_login_and_owners_do_not(
         access.choose_password(link(address).partition("key=")[2], "correct horse battery")
     app = AppTest.from_function(accounts_script).run()
     shown = [text.value.strip("*`") for text in app.markdown if "@" in text.value]
-    assert shown == [f"{name}@example.org" for name in ("editor", "guest", "manager", "owner", "viewer")]
+    assert shown == [f"{name}@example.org" for name in ("editor", "guest", "manager", "owner", "rater", "viewer")]
     links = {one.proto.label: one.proto.query_string for one in app.get("page_link")}
     assert links["Editor of demo"] == "study=demo&section=Members"
     app.button(key="account_link_viewer@example.org").click().run()

@@ -51,7 +51,7 @@ def test_design_offers_what_goes_with_units(open_page: Open, file: Path) -> None
     assert tomllib.loads(file.read_text(encoding="utf-8"))["units"]["channels"] == 2
     first = checked(open_page(study="units"))
     task = next(box for box in first.selectbox if box.label == "Task")
-    assert task.options == ["Unit choice", "Unit counterfactual"]
+    assert task.options == ["Unit choice", "Unit counterfactual", "Name"]
     assert not [box for box in first.selectbox if box.label == "Adversarial"]
 
 

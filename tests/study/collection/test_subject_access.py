@@ -15,8 +15,10 @@ from core.errors import ForetellError
 from dashboard.cli import main as cli
 from study.participation.payloads import CheckResponses, ClientEvent, QuestionnaireResponses, Recruit
 from study.participation.refusals import Refusal
+from study.participation.responding import session_of_token
 from study.service import Service
-from study.store import audit, subject
+from study.store import audit, coding, subject
+from study.store.coding import TextKey
 from study.store.tables import METADATA
 from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, answer
@@ -61,6 +63,9 @@ def take_part(service: Service, study: str, person: str) -> str:
     participant.finish(token)
     name = service.researcher.monitor(study).participants.iloc[0]["participant"]
     service.researcher.exclude(study, str(name), "a script")
+    session = str(service.workspace.store.read(lambda db: session_of_token(db, token))["session_id"])
+    key = TextKey(session, 1)
+    service.workspace.store.write(lambda db: coding.add(db, key, "rater@example.org", "matches", 1))
     return str(participant.state(token)["withdrawal_code"])
 
 

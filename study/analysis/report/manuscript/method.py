@@ -15,7 +15,7 @@ from study.analysis.models.formula import has_slopes
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
-from study.analysis.report.manuscript.units import describe_references, describe_unit_trials
+from study.analysis.report.manuscript.units import describe_coding, describe_references, describe_unit_trials
 from study.analysis.responses.accuracies import order
 from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
@@ -113,7 +113,7 @@ def _count_trials(manifest: Manifest) -> list[str]:
     counts = {kind: sum(trial.trial_type == kind for trial in trials) for kind in TRIAL_TYPES}
     kinds = _join([f"{count} with the {TYPE_LABELS[kind]}" for kind, count in counts.items() if count])
     practice = len(manifest.practice)
-    told = " with feedback" if find_task(manifest.config).is_scored else ""
+    told = " with feedback" if find_task(manifest.config).is_scored_at_once else ""
     before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
     categories = len({trial.category for trial in trials})
     blocks = procedure_of(manifest).blocks
@@ -216,6 +216,8 @@ def _describe_task(data: Responses, manifest: Manifest) -> str:
         return (
             f"{asked}They responded on a scale of {data.task.count} levels ({levels}). No response was right or wrong."
         )
+    if data.task.is_written:
+        return f"{asked}{describe_coding(manifest)}"
     return f"{asked}A response was correct if {data.task.meaning.partition(':')[0]}. {chance}".strip()
 
 

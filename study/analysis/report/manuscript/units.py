@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from study.bundle import Manifest
+from study.names.texts import MOST_CHARACTERS
+from study.plan.coding import coding_of
 from study.plan.units import OCCLUDED
 from study.tasks import find_task
 
@@ -18,6 +20,13 @@ def describe_unit_trials(manifest: Manifest, given: int, before: str) -> Iterato
         f"Each participant responded to {given} trials about {len(units)} units, {drawn} the "
         f"{manifest.classifier['channels']} channels of its layer {settings['layer']}{before}."
     )
+    if find_task(manifest.config).of_units == "names":
+        yield (
+            "The activation of a unit was the mean over all places of its channel. A trial showed the images of the "
+            "pool that activate the unit most, which participants described in their own words, "
+            f"in at most {MOST_CHARACTERS} characters."
+        )
+        return
     standard = manifest.sets["standard"]
     shown = f"the {standard['images']:,} standard images ({standard['name']})"
     if find_task(manifest.config).of_units == "occlusions":
@@ -35,12 +44,28 @@ def describe_unit_trials(manifest: Manifest, given: int, before: str) -> Iterato
 
 
 def describe_references(manifest: Manifest) -> str:
-    """Describe the references that the condition with examples shows."""
+    """Describe the references: those of the condition with examples, and those of all conditions of a unit to name."""
     count = manifest.config["units"]["references"]
     shown = f"the {count} images" if count > 1 else "the image"
     activate = "activate" if count > 1 else "activates"
+    if find_task(manifest.config).of_units == "names":
+        return (
+            f"All participants saw {shown} of the pool ({manifest.sets['pool']['name']}, "
+            f"{manifest.sets['pool']['images']:,} images) that {activate} the unit most. Examples were {shown} that "
+            f"{activate} it least, on the left (Borowski et al., 2021)."
+        )
     return (
         f"Examples were references (Borowski et al., 2021; Zimmermann et al., 2023): {shown} of the pool "
         f"({manifest.sets['pool']['name']}, {manifest.sets['pool']['images']:,} images) that {activate} the unit "
         f"least, on the left, and {shown} that {activate} it most, on the right."
+    )
+
+
+def describe_coding(manifest: Manifest) -> str:
+    """Describe how texts were coded, and when a response is correct."""
+    coding = coding_of(manifest)
+    codes, correct = (", ".join(code.replace("_", " ") for code in names) for names in (coding.codes, coding.correct))
+    return (
+        f"Two raters, blinded to condition, participant and each other's codes, coded each text ({codes}) next to the "
+        f"images of its unit, in a random order of their own. A response was correct if both coded it as {correct}."
     )

@@ -23,6 +23,8 @@ DESIGNERS = frozenset({"owner", "editor"})
 
 RECRUITERS = frozenset({"owner", "manager"})
 
+RATERS = frozenset({"owner", "editor", "rater"})
+
 OWNER = frozenset({"owner"})
 LIBRARY = frozenset(
     {
@@ -71,6 +73,12 @@ ALLOWED: dict[str, frozenset[Role]] = {
     "run_interim_analysis": OWNER,
     "load_interim_analyses": OWNER,
     "count_exclusions": OWNER,
+    "load_coding": RATERS,
+    "code_texts": RATERS,
+    "load_coding_progress": EVERYBODY,
+    "is_agreement_open": EVERYBODY,
+    "open_agreement": OWNER,
+    "remove_rater": OWNER,
     "save_study_file": DESIGNERS,
     "copy_pilot": DESIGNERS,
     "rename_study": DESIGNERS,
@@ -118,6 +126,8 @@ def make_calls(folder: Path, study_hash: str, file: Path) -> dict[str, tuple[Any
         "replay": (study, "P0"),
         "load_interim_analyses": (study_hash,),
         "count_exclusions": (study_hash,),
+        "code_texts": (study, {"x": "matches"}),
+        "remove_rater": (study, "Bo", "why"),
         "save_study_file": (file, StudyDraft(file.read_text())),
         "copy_pilot": (file, 1),
         "rename_study": (file, "another"),
@@ -166,7 +176,16 @@ def test_every_function_of_the_door_has_a_rule_and_is_checked() -> None:
     public = {name for name, _ in inspect.getmembers(Researcher, inspect.isfunction) if not name.startswith("_")}
     assert public == set(DOOR)
     own = {name for name, rule in DOOR.items() if rule.permission is None}
-    own_account = {"studies", "may", "sees", "explain_refusal", "require", "find_role", "copy_study"}
+    own_account = {
+        "studies",
+        "may",
+        "sees",
+        "explain_refusal",
+        "require",
+        "find_role",
+        "copy_study",
+        "list_coded_studies",
+    }
     assert own == {*own_account, "explain_storage_fault", *LIBRARY}
     assert {name for name in public - own if not hasattr(getattr(Researcher, name), "__wrapped__")} == set()
     assert set(ALLOWED) == public - own

@@ -1,0 +1,1 @@
+"""Coding: two raters say whether participants' texts match what was shown."""
