@@ -16,11 +16,12 @@ from study.tasks import find_task
 def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
     """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others.
 
-    Heatmaps of several classes, and references of a unit, have their places in every condition of a study: what is
-    loaded tells no condition.
+    Heatmaps of several classes, references of a unit and attributes have their places in every condition of a study:
+    what is loaded tells no condition.
     """
-    if find_task(manifest.config).of_units:
-        return {"part": "units"}
+    task = find_task(manifest.config)
+    if task.of_units or task.of_attributes:
+        return {"part": "units" if task.of_units else "attributes"}
     parts = {MARK: "reservoir", PLACE: "place"}
     if any(CONDITIONS[name].explains_each_option for name in manifest.conditions):
         parts["options"] = "options"
@@ -30,6 +31,6 @@ def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
 def name_keys(manifest: Manifest) -> dict[str, str]:
     """Name the keys of the option on the left and of the one on the right; more than two have the digits from 1."""
     task = find_task(manifest.config)
-    if task.place is not None or task.count > len(("left", "right")):
+    if task.confirms or task.count > len(("left", "right")):
         return {"left": "1", "right": str(task.count)}
     return procedure_of(manifest).keys.model_dump()

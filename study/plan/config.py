@@ -27,6 +27,7 @@ from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.plan.attributes import Attributes, plan_attributes, refuse_unlisted
 from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
 from study.plan.orders import Allocation, check_within, plan_within
@@ -58,7 +59,8 @@ class Identity(Section):
     ``agreement`` with it in four levels, or show ``reliance`` on it: name the image alone, and again with its label and
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
     a brush; or ask for a ``rating`` of it, in which nothing is right or wrong. ``unit_choice`` asks which of two images
-    activates a unit more, ``unit_counterfactual`` which of two occlusions of an image.
+    activates a unit more, ``unit_counterfactual`` which of two occlusions of an image. ``discover`` asks which
+    attributes the AI uses.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -111,7 +113,7 @@ class ImageSource(BaseModel):
 
 
 class Sets(Section):
-    """``[sets]``: the example pool, standard images, and natural-adversarial images, which units need none of."""
+    """``[sets]``: the example pool, standard images, and natural-adversarial ones, which only predictions need."""
 
     pool: ImageSource
     standard: ImageSource
@@ -172,6 +174,7 @@ class StudyConfig(Procedure):
     display: Display = Display()
     place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
     units: Units = Field(default=Units(), exclude_if=lambda units: units == Units())
+    attributes: Attributes = Field(default=Attributes(), exclude_if=lambda attributes: attributes == Attributes())
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: AnalysisPlan = AnalysisPlan()
 
@@ -220,7 +223,7 @@ class StudyConfig(Procedure):
                 )
 
     def _check_units(self, *, to_build: bool) -> None:
-        """Refuse what does not go with units, and a study about predictions without adversarial images."""
+        """Refuse what does not go with units or attributes, and predictions without adversarial images."""
         is_set = {
             "sets.adversarial": self.sets.adversarial is not None,
             "trials": self.trials != Trials(practice=self.trials.practice),
@@ -230,7 +233,15 @@ class StudyConfig(Procedure):
             "analysis.exclusions.least_accuracy": self.analysis.exclusions.least_accuracy is not None,
         }
         refuse_unasked(self.task, self.units, [name for name, given in is_set.items() if given and to_build])
-        if not self.task.of_units and self.sets.adversarial is None:
+        del is_set["saliency"]
+        is_set |= {
+            "pacing.catch": self.pacing.catch > 0,
+            "pacing.confidence": self.pacing.confidence,
+            "keys": self.keys != Keys(),
+            "allocation.within": self.allocation.within,
+        }
+        refuse_unlisted(self.task, self.attributes, [name for name, given in is_set.items() if given])
+        if self.task.is_of_predictions and self.sets.adversarial is None:
             raise ValueError("sets.adversarial: name the natural-adversarial images.")
 
     def _check_numbered(self) -> None:
@@ -270,11 +281,13 @@ class StudyConfig(Procedure):
     @model_validator(mode="before")
     @classmethod
     def _plan_by_design(cls, content: Any) -> Any:
-        return plan_contrasts(plan_within(plan_units(content)))
+        return plan_contrasts(plan_within(plan_attributes(plan_units(content))))
 
     @property
     def most(self) -> int:
         """Number of trials if nothing is missing."""
+        if self.task.of_attributes:
+            return self.attributes.trials
         return self.units.most if self.task.of_units else self.trials.most
 
     @property

@@ -96,6 +96,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants choose which of two occlusions of an image leaves a unit more active, references shown or not.",
         "unit-counterfactual",
     ),
+    "discover": Template(
+        "What does the AI go by?",
+        "Participants choose the attributes of images that the AI uses, with and without heatmaps: hits, false alarms.",
+        "discover",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -21,6 +21,7 @@ TASKS = Registry(
         "rating": "study.tasks.rating:TASK",
         "unit_choice": "study.tasks.unit_choice:TASK",
         "unit_counterfactual": "study.tasks.unit_counterfactual:TASK",
+        "discover": "study.tasks.discover:TASK",
     },
     "foretell.tasks",
 )

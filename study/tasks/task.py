@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.errors import ForetellError
-from study.bundle import LETTERS, OF_UNITS, TRIAL_TYPES, Trial, TrialType
+from study.bundle import LETTERS, OF_ATTRIBUTES, OF_UNITS, TRIAL_TYPES, Trial, TrialType
 from study.conditions.condition import Condition, ShownAssets, plain_examples
 from study.places.marks import Kind
 from study.tasks.theory import ShownExplanations, Theory
@@ -27,7 +27,7 @@ FIRST = "first"
 FINAL = "question_final"
 """Key of the question of the second step."""
 CONFIRM = "confirm"
-"""Key of the text on the only button of a trial whose response is a place."""
+"""Key of the text on the only button of a trial whose response is a place or a set of attributes."""
 EXAMPLE = "ui.picture_label"
 """Key of the words that a screen reader has for an example of the label; ``{number}`` and ``{sample}`` are numbers."""
 
@@ -115,6 +115,9 @@ class Task:
         Whether a trial asks about a unit of the network instead of a prediction, and by what: which of two ``"images"``
         activates it more, or which of two ``"occlusions"`` of one image. The ``choices`` are then the sides of the
         images, the same for all participants. None of predictions.
+    of_attributes
+        Whether a trial asks which attributes the AI uses: the response is a set of them. The ``choices`` are then the
+        two outcomes of a set, exact and inexact, and no buttons.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -139,6 +142,7 @@ class Task:
     first_step: FirstStep | None = None
     place: Kind | None = None
     of_units: Literal["images", "occlusions"] | None = None
+    of_attributes: bool = False
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
     rescale: Callable[[int], Task] | None = None
@@ -148,7 +152,7 @@ class Task:
         most = len(LETTERS) if self.first_step is None else 2
         if self.choices is not None and not 2 <= len(self.choices) <= most:
             raise ForetellError(f"The task {self.name!r} has {len(self.choices)} choices: give it 2 to {most}.")
-        buttons = [CHOICE + name for name in self.choices or ()] if self.place is None else [CONFIRM]
+        buttons = [CONFIRM] if self.confirms else [CHOICE + name for name in self.choices or ()]
         needed = buttons + ([LABEL] if self.shows_label else [])
         needed += ([EXAMPLE] if self.hides_foil else []) + ([FIRST, FINAL] if self.steps > 1 else [])
         for language, texts in self.texts.items() or [("any language", {})]:
@@ -191,9 +195,24 @@ class Task:
         return self.find_right is not find_none
 
     @property
+    def is_of_predictions(self) -> bool:
+        """Whether a trial is about one prediction of the AI, which is right or wrong."""
+        return not (self.of_units or self.of_attributes)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the only button of a trial confirms what was marked or chosen before."""
+        return self.place is not None or self.of_attributes
+
+    @property
+    def tells(self) -> bool:
+        """Whether practice tells what is right: not where that is the same in all trials, or nothing is."""
+        return self.is_scored and not self.of_attributes
+
+    @property
     def count(self) -> int:
         """Number of buttons of a trial; more than two are numbered from the left, and their keys are the digits."""
-        if self.place is not None:
+        if self.confirms:
             return 1
         return self.options if self.choices is None else len(self.choices)
 
@@ -234,7 +253,9 @@ class Task:
 
     @property
     def types(self) -> tuple[TrialType, ...]:
-        """The types of its trials."""
+        """The types of its trials; of attributes, those of a trial's questions."""
+        if self.of_attributes:
+            return OF_ATTRIBUTES
         return OF_UNITS if self.of_units else TRIAL_TYPES
 
     def arrange(self, trial: Trial, condition: Condition) -> ShownAssets:
@@ -269,7 +290,7 @@ class Task:
         """
         if self.place is not None:
             return trial.assets.list_examples_of(trial.target)
-        if self.has_several:
+        if self.has_several or self.of_attributes:
             return trial.assets.list_without_examples()
         return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
 
@@ -284,7 +305,7 @@ class WordedTask:
     @property
     def buttons(self) -> tuple[str, ...] | None:
         """What is on the buttons of the options on every trial; None where each trial has its own."""
-        if self.task.place is not None:
+        if self.task.confirms:
             return (self.texts[CONFIRM],)
         choices = self.task.choices
         return None if choices is None else tuple(self.texts[CHOICE + name] for name in choices)

@@ -4,88 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from study.bundle import Manifest, Trial
+from study.bundle import Manifest
 from study.collection.tables.columns import Column, tabulate
-from study.collection.tables.places import SCORES, Score, open_permutation, read_scores
+from study.collection.tables.places import SCORES, Score, open_permutation
+from study.collection.tables.stored import StoredResponse, format_time, list_judgements
 from study.conditions import CONDITIONS
-from study.participation.blocks import BlockPlace, read_place
-from study.participation.periods import Period, read_period
+from study.participation.attributes import find_position
 from study.participation.screens import find_order
-from study.places.chance import Permutation
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
-from study.plan.orders import is_within, read_order
+from study.plan.orders import is_within
 from study.plan.procedure import procedure_of
 from study.tasks import find_task
-from study.tasks.task import Task
-
-
-def format_time(at: int) -> str:
-    """Write a time in nanoseconds since 1970 in ISO 8601."""
-    return datetime.fromtimestamp(at / 1e9, UTC).isoformat(timespec="milliseconds")
-
-
-@dataclass(frozen=True)
-class StoredResponse:
-    """A stored response, its frozen trial, what was asked, and whether the study has blocks or conditions within.
-
-    ``permutation`` has the other images' regions, where responses are places.
-    """
-
-    row: Mapping[str, Any]
-    trial: Trial
-    task: Task
-    has_blocks: bool = False
-    has_periods: bool = False
-    permutation: Permutation | None = None
-
-    @property
-    def received_at(self) -> str:
-        """Time of receipt, in ISO 8601."""
-        return format_time(self.row["received_at"])
-
-    @cached_property
-    def place(self) -> BlockPlace | None:
-        """The place of the trial among the blocks of the study; None without blocks."""
-        return read_place(json.loads(self.row["screen_json"])) if self.has_blocks else None
-
-    @cached_property
-    def period(self) -> Period | None:
-        """The period of the trial; None unless participants see every condition."""
-        return read_period(json.loads(self.row["screen_json"])) if self.has_periods else None
-
-    @property
-    def condition(self) -> str:
-        """The condition of the trial."""
-        return str(self.row["condition"]) if self.period is None else self.period.condition
-
-    @property
-    def previous_condition(self) -> str | None:
-        """The condition of the participant's period before."""
-        if self.period is None or self.period.number == 1:
-            return None
-        return read_order(self.row["condition"])[self.period.number - 2]
-
-    @cached_property
-    def scores(self) -> Mapping[str, Any]:
-        """The place that was marked and its scores, by column; nothing where an option was chosen."""
-        if self.permutation is None or self.task.place is None:
-            return {}
-        return read_scores(self.task.place, self.row["place"], self.trial, self.permutation)
-
-    @property
-    def first_correct(self) -> int | None:
-        """Whether the first of two responses is right; None where a trial has one."""
-        first = self.row["first_choice"]
-        return None if first is None else int(first in self.task.find_right(self.trial))
-
 
 LATER = ("unit_gap",)
 """Covariates whose columns are the last, after those that exports had before."""
@@ -139,38 +73,41 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "trial_type",
         "kind of trial",
         lambda one: one.trial.trial_type,
-        values="adv_incorrect, std_incorrect, std_correct; unit",
+        values="adv_incorrect, std_incorrect, std_correct; unit; used, unused",
     ),
     Column(
         "category",
-        "class the AI predicted (the target category); of units the unit, LAYER:CHANNEL",
+        "class the AI predicted (the target category); of units the unit, LAYER:CHANNEL; of discover the attribute",
         lambda one: one.trial.category,
     ),
     Column(
         "alternative",
         "the foil: the other option, or the first of several (the column order has all); of units the side of the "
-        "image that activates the unit less",
+        "image that activates the unit less; empty for discover",
         lambda one: one.trial.alternative,
     ),
-    Column("truth", "true class of the image; empty for units", lambda one: one.trial.truth),
+    Column("truth", "true class of the image; empty for units and attributes", lambda one: one.trial.truth),
     Column(
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
         "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
-        "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more",
-        lambda one: one.task.name_choice(one.trial, one.row["choice"]),
+        "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more, of "
+        "discover whether they chose the attribute",
+        lambda one: one.choice,
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
-        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right",
+        "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right; "
+        "selected, unselected",
     ),
     Column(
         "correct",
         "whether the response is correct: of predict, choice equals category; of accept_reject, choice is right where "
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
         "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside; of "
-        "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more. Empty for "
-        "rating, where nothing is right or wrong",
-        lambda one: int(one.row["choice"] in one.task.find_right(one.trial)) if one.task.is_scored else None,
+        "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more; of "
+        "discover, choice is selected where trial_type is used and unselected elsewhere. Empty for rating, where "
+        "nothing is right or wrong",
+        lambda one: one.correct,
         values="0, 1",
     ),
     Column(
@@ -196,8 +133,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("task", "what participants were asked: the task of the study file", lambda one: one.task.name),
     Column(
         "ai_correct",
-        "whether the AI's prediction is the true class; empty for units",
-        lambda one: int(one.trial.target == one.trial.truth) if one.trial.unit is None else None,
+        "whether the AI's prediction is the true class; empty for units and attributes",
+        lambda one: int(one.trial.target == one.trial.truth) if one.task.is_of_predictions else None,
         values="0, 1",
     ),
     Column(
@@ -302,11 +239,33 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         dtype=WHOLE,
     ),
     *(_read_covariate(name, TRIAL_COVARIATES[name]) for name in LATER),
+    Column(
+        "attribute",
+        "of discover, which has a row for each attribute of a trial, the attribute in words; empty in other tasks, as "
+        "the next three",
+        lambda one: (one.letter and one.trial.target) or None,
+        dtype=TEXT,
+    ),
+    Column(
+        "attribute_position",
+        "place of the attribute in the participant's list",
+        lambda one: find_position(json.loads(one.row["screen_json"]), one.letter) if one.letter else None,
+        unit="1 is the first",
+        dtype=WHOLE,
+    ),
+    Column("selected", "whether the participant chose it", lambda one: one.is_selected, values="0, 1", dtype=WHOLE),
+    Column(
+        "exact",
+        "whether the whole set of the trial is correct: all attributes that the AI uses and no other",
+        lambda one: int(one.row["choice"] == "a") if one.letter else None,
+        values="0, 1",
+        dtype=WHOLE,
+    ),
 )
 
 
 def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Manifest]) -> pd.DataFrame:
-    """Tabulate responses.
+    """Tabulate responses, one row each; to a trial about attributes, one for each attribute.
 
     Parameters
     ----------
@@ -325,10 +284,10 @@ def response_frame(rows: Sequence[Mapping[str, Any]], manifests: Mapping[str, Ma
         )
         for study_hash, one in manifests.items()
     }
-    made = tabulate(
-        COLUMNS,
-        (StoredResponse(row, trials[row["study_hash"]][row["item_id"]], *asked[row["study_hash"]]) for row in rows),
-    )
+    made = tabulate(COLUMNS, list_judgements(rows, trials, asked))
     tasks = [task for task, *_ in asked.values()]
-    missing = {"correct": any(not task.is_scored for task in tasks), "ai_correct": any(task.of_units for task in tasks)}
+    missing = {
+        "correct": any(not task.is_scored for task in tasks),
+        "ai_correct": any(not task.is_of_predictions for task in tasks),
+    }
     return made.astype({name: WHOLE for name, is_missing in missing.items() if is_missing})
