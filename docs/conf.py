@@ -127,6 +127,7 @@ SECTIONS = {
         "choose-among-classes",
         "show-class-heatmaps",
         "ask-about-units",
+        "discover-attributes",
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",
