@@ -128,6 +128,7 @@ SECTIONS = {
         "show-class-heatmaps",
         "ask-about-units",
         "name-units",
+        "discover-attributes",
         "train-and-test",
         "compare-conditions-within-participants",
         "ask-where",

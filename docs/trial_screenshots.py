@@ -44,7 +44,7 @@ def make_study(home: Path, template: str) -> str:
     draft = StudyDraft.read(path)
     draft.remove("check")
     draft.set("trials.practice", 0)
-    if draft.get("units") is MISSING:
+    if draft.get("units") is MISSING and draft.get("attributes") is MISSING:
         draft.set("trials.categories", 2)
     if draft.get("blocks") is not MISSING:
         draft.set("blocks", {"training": 2, "test": 1})
@@ -64,7 +64,8 @@ def open_trial(page: Page, address: str) -> None:
     for button in STEPS:
         page.click(button, timeout=PATIENCE_MS)
     page.wait_for_selector('#trial[data-phase="shown"]')
-    if page.locator("#question").inner_text().startswith("What does the"):
+    has_first_step = page.locator("#question").inner_text().startswith("What does the")
+    if has_first_step and not page.locator("#attributes").count():
         page.get_by_role("group").get_by_role("button").first.click()
         page.click("#begin", timeout=PATIENCE_MS)
         page.wait_for_selector('#trial[data-phase="shown"] #label:not([hidden])')

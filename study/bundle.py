@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from core.errors import ForetellError
-from study.facts import HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts, UnitFacts
+from study.facts import AttributeFacts, HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts, UnitFacts
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -48,14 +48,17 @@ StudyName = Annotated[str, AfterValidator(_study_name)]
 
 LETTERS = "abcdefghi"
 """The options that a trial may have: as many as there are keys from 1 to 9."""
-TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct", "unit"]
+TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct", "unit", "used", "unused"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
 """Of trials about a prediction of the AI."""
 OF_UNITS: tuple[TrialType, ...] = ("unit",)
 """Of trials about a unit of the network."""
-EVERY_TYPE: tuple[TrialType, ...] = (*TRIAL_TYPES, *OF_UNITS)
-_LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right", "Units")
-TYPE_LABELS: dict[str, str] = dict(zip(EVERY_TYPE, _LABELS, strict=True))
+GRID: Literal["grid"] = "grid"
+OF_ATTRIBUTES: tuple[TrialType, ...] = ("used", "unused")
+"""Of the rows of a trial with a `GRID` of images, which asks about several attributes at once."""
+EVERY_TYPE: tuple[TrialType, ...] = (*TRIAL_TYPES, *OF_UNITS, *OF_ATTRIBUTES)
+_LABELS = ("AI wrong (adversarial)", "AI wrong (standard)", "AI right", "Units", "Used by the AI", "Not used", "Grid")
+TYPE_LABELS: dict[str, str] = dict(zip((*EVERY_TYPE, GRID), _LABELS, strict=True))
 """In words, the same on all pages; the paper's are adversarial incorrect, standard incorrect and standard correct."""
 
 
@@ -105,7 +108,7 @@ class TrialAssets(Record):
     ``by_condition`` holds what only one condition shows, under its name ("placebos" in the JSON, as the first of them
     were). Where a study has none it is not written, and does not change the hash of an older study. Of a unit,
     ``target`` and ``target_map`` are its references, those that activate it least and most, and ``examples`` the two
-    images to choose from.
+    images to choose from; about attributes, they are the grid of images and the same with heatmaps.
     """
 
     target: str
@@ -153,11 +156,12 @@ class Trial(Record):
 
     Of a trial about a ``unit``, ``options`` are the sides of two images, ``target`` the side of the one that activates
     the unit more, and ``truth`` is empty: nothing is predicted. Of a unit to name, ``options`` are the two outcomes of
-    its raters' codes.
+    its raters' codes. Of one about ``attributes``, ``options`` are the two classes of its images, and ``truth`` is
+    empty, too.
     """
 
     id: str
-    trial_type: TrialType
+    trial_type: TrialType | Literal["grid"]
     target: str
     alternative: str
     truth: str
@@ -176,6 +180,7 @@ class Trial(Record):
     )
     region: RegionFacts | None = Field(default=None, exclude_if=lambda region: region is None)
     unit: UnitFacts | None = Field(default=None, exclude_if=lambda unit: unit is None)
+    attributes: AttributeFacts | None = Field(default=None, exclude_if=lambda attributes: attributes is None)
 
     @property
     def ai_choice(self) -> str:

@@ -112,3 +112,17 @@ class UnitFacts(Facts):
     def name(self) -> str:
         """The unit as commands name it: ``LAYER:CHANNEL``."""
         return f"{self.layer}:{self.channel}"
+
+
+class AttributeFacts(Facts):
+    """The attributes of a trial that asks which of them the AI uses, by name, and what of them is sealed.
+
+    ``used`` says of each whether the AI uses it. ``images`` are those of the grid, from the one that the AI takes most
+    for the first of the two classes to the one that it takes most for the second, and ``confidences`` its probability
+    of the second, of the two.
+    """
+
+    names: tuple[str, ...]
+    used: tuple[bool, ...]
+    images: tuple[str, ...] = ()
+    confidences: tuple[Number, ...] = ()

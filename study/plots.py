@@ -22,6 +22,8 @@ TYPE_STYLES = {
     "std_incorrect": ("#E69F00", "square"),
     "std_correct": ("#0072B2", "circle"),
     "unit": ("#0072B2", "circle"),
+    "used": ("#0072B2", "circle"),
+    "unused": ("#D55E00", "diamond"),
 }
 """Colour and mark of each trial type, the same in every figure."""
 GRID = "rgba(127,127,127,.25)"

@@ -14,6 +14,8 @@ from scipy.special import logit
 
 from core.errors import ForetellError
 from core.types import Progress, silent
+from study.attributes.sets import write_set
+from study.attributes.simulated import draw_set
 from study.names.simulated import draw_text
 from study.participation.payloads import CheckResponses, QuestionnaireResponses, TrialResponse
 from study.participation.screens import list_samples
@@ -134,6 +136,8 @@ def _respond(
         p = person.p_step(known.task, known.trial, shown, known.first_right)
     drawn, sure = rng.random(), abs(2 * p - 1)
     place = draw_place(known, drawn < p, rng)
+    if known.task.of_attributes:
+        place = write_set(draw_set(known.trial, lambda one: person.p_right(known.task, one, shown), rng))
     response = TrialResponse(
         trial_index=index,
         step=step,

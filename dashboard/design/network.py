@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from dashboard.design.editor import Editor, change
 from dashboard.design.fields import NARROWEST, WIDEST, follow, show, show_faults
 from dashboard.design.places import UP, describe_set, image_settings
 from dashboard.design.settings import RESIZE
-from dashboard.design.tasks import asks_units
+from dashboard.design.tasks import asks_predictions, asks_units
 from dashboard.shared import cache
 from study.building.splitting import ROLES, Role
 from study.workspace.workspace import home
@@ -23,10 +24,14 @@ ROLE_HELP = {
     "adversarial": "Adversarial images: targets that the network gets wrong with confidence.",
 }
 OF_UNITS: tuple[Role, ...] = ("pool", "standard")
-"""The sets of a study about units."""
+"""The sets of a study about units or attributes."""
 UNIT_HELP = {
     "pool": "Pool: the references of a unit are the images of it that activate the unit least and most.",
     "standard": "Standard images: the two images of a trial are among those that activate the unit least and most.",
+}
+GRID_HELP = {
+    "pool": "Pool: images that some heatmap methods need; grids show none of them.",
+    "standard": "Standard images: the grids are drawn from the two classes of it.",
 }
 ONE, THREE = "One image set, divided into three", "Three image sets"
 OTHER = "Another folder"
@@ -40,7 +45,7 @@ def show_sources(editor: Editor) -> None:
     with grid.container():
         show(editor, RESIZE)
     st.header("Images", anchor=False)
-    if asks_units(editor):
+    if not asks_predictions(editor):
         for role in OF_UNITS:
             _choose_role(editor, role)
     elif _choose_way(editor) == ONE:
@@ -125,11 +130,18 @@ def _choose_role(editor: Editor, role: str) -> None:
         offered,
         key=key,
         on_change=write,
-        help=(UNIT_HELP if asks_units(editor) else ROLE_HELP)[role],
+        help=_choose_help(editor)[role],
     )
     with right:
         _enter_folder(editor, place, f"{key}.path")
     show_faults(editor, place)
+
+
+def _choose_help(editor: Editor) -> Mapping[str, str]:
+    """Return what the sets are for, by role."""
+    if asks_predictions(editor):
+        return ROLE_HELP
+    return UNIT_HELP if asks_units(editor) else GRID_HELP
 
 
 def _enter_folder(editor: Editor, place: str, key: str) -> None:

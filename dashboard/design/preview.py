@@ -9,12 +9,13 @@ import streamlit as st
 from core.types import Progress
 from dashboard.design import build_check
 from dashboard.design.editor import Editor
-from dashboard.design.tasks import asks_units
+from dashboard.design.tasks import asks_attributes, asks_units
 from dashboard.shared.keys import digest
 from dashboard.shared.live import POLL_S, draw_when_ready, supersede
 from dashboard.shared.messages import escape_markdown
 from dashboard.shared.screens import draw_screen
 from dashboard.shared.tasks import Task
+from study.attributes.sets import find_used, name_set, write_set
 from study.building.check import StudyCheck
 from study.building.preview import TrialPreview, preview_trial
 from study.bundle import Trial
@@ -42,7 +43,8 @@ def show_preview(editor: Editor) -> None:
     number = int(st.session_state.get(key, 0))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("As the file would make it now; it follows every change.", width="content")
-        label = "Another unit" if asks_units(editor) else "Another category"
+        label = "Another grid" if asks_attributes(editor) else "Another category"
+        label = "Another unit" if asks_units(editor) else label
         st.button(label, key=f"{key}.next", on_click=st.session_state.update, args=({key: number + 1},))
     task = _make_task(editor, number, checked)
     supersede(task, f"{key}.making")
@@ -85,6 +87,9 @@ def describe_trial(trial: Trial, worded: WordedTask) -> str:
             f"Unit {escape_markdown(trial.unit.name)}: its activation is {left:.3g} for the image on the left and "
             f"{right:.3g} for that on the right. Participants do not see this."
         )
+    if trial.attributes is not None:
+        used = name_set(trial.attributes, write_set(find_used(trial.attributes)))
+        return f"The AI uses {escape_markdown(', '.join(used))}. Participants do not see this."
     task = worded.task
     unseen = "the heatmap" if task.place else "the true class" if task.shows_label else "this"
     return (

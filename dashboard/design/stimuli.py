@@ -12,7 +12,7 @@ from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import WIDEST, Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import FieldRule, rule_of
 from dashboard.design.settings import HEATMAPS, LEARNER, TEACHING, WITHIN
-from dashboard.design.tasks import asks_units, list_conditions
+from dashboard.design.tasks import asks_attributes, asks_units, list_conditions
 from dashboard.explore.parameters import HIDDEN
 from dashboard.shared.messages import escape_markdown
 from study.conditions import CONDITIONS, format_condition
@@ -28,6 +28,8 @@ def show_stimuli(editor: Editor) -> None:
     st.header("Heatmaps", anchor=False)
     _choose_method(editor)
     show_all(editor, HEATMAPS, 2)
+    if asks_attributes(editor):
+        return
     st.header("Examples", anchor=False)
     unused = _list_unused(editor)
     show_all(editor, [one for one in TEACHING if one.place not in unused], 2)

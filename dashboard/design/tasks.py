@@ -1,4 +1,4 @@
-"""What a study asks, and what goes with it: tasks about predictions of the AI, and tasks about units of the network."""
+"""What a study asks, and what goes with it: tasks about predictions of the AI, units of the network, or attributes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,30 @@ def asks_units(editor: Editor) -> bool:
     return name in TASKS and bool(TASKS[name].of_units)
 
 
-def offer_tasks(editor: Editor, setting: Setting) -> Setting:
-    """Return the setting of the task with those that the study can change to: of units, or of predictions.
+def asks_attributes(editor: Editor) -> bool:
+    """Say whether participants are asked about attributes."""
+    name = editor.value("study.task")
+    return name in TASKS and TASKS[name].of_attributes
 
-    The two have other trials, images and conditions, so a study about the other begins with a template.
+
+def asks_predictions(editor: Editor) -> bool:
+    """Say whether participants are asked about predictions of the AI."""
+    return not (asks_units(editor) or asks_attributes(editor))
+
+
+def offer_tasks(editor: Editor, setting: Setting) -> Setting:
+    """Return the setting of the task with those that the study can change to: of predictions, units or attributes.
+
+    They have other trials, images and conditions, so a study about something else begins with a template.
     """
-    of_units = asks_units(editor)
-    return replace(setting, options=tuple(name for name, task in TASKS.usable() if bool(task.of_units) == of_units))
+    subject = asks_units(editor), asks_attributes(editor)
+    same = (name for name, task in TASKS.usable() if (bool(task.of_units), task.of_attributes) == subject)
+    return replace(setting, options=tuple(same))
 
 
 def list_conditions(editor: Editor) -> list[str]:
-    """List the conditions that the study may have; about units, those that go with the task."""
-    if not asks_units(editor):
+    """List the conditions that the study may have; about units or attributes, those that go with the task."""
+    if asks_predictions(editor):
         return [*CONDITIONS]
     task = TASKS[editor.value("study.task")]
     return [name for name, condition in CONDITIONS.usable() if not task.refuse(condition)]

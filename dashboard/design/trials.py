@@ -8,12 +8,13 @@ from typing import Any
 import streamlit as st
 
 from dashboard.design import build_check, preview, stimuli
+from dashboard.design.attributes import show_attributes
 from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show, show_all, show_faults
 from dashboard.design.schema import FieldRule
 from dashboard.design.settings import BLOCKS, STRATA, TRIALS
-from dashboard.design.tasks import asks_units
+from dashboard.design.tasks import asks_attributes, asks_units
 from dashboard.design.units import show_units
 from study.building.check import StudyCheck
 from study.bundle import TRIAL_TYPES
@@ -31,6 +32,8 @@ def show_trials(editor: Editor) -> None:
     with settings:
         if asks_units(editor):
             show_units(editor)
+        elif asks_attributes(editor):
+            show_attributes(editor)
         else:
             _show_numbers(editor)
         stimuli.show_stimuli(editor)

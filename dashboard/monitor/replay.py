@@ -13,6 +13,7 @@ from dashboard.shared import files
 from dashboard.shared import service as door
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.shared.screens import draw_screen
+from study.attributes.sets import name_set
 from study.bundle import TYPE_LABELS, Bundle
 from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
 from study.conditions import format_condition
@@ -119,7 +120,7 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
     trial = given[numbers.index(chosen)]
     kind = PHASES.get(trial.phase) or TYPE_LABELS[trial.trial.trial_type]
     st.markdown(f"Trial {trial.number}, {kind}: {escape_markdown(describe_response(trial))}")
-    is_ai = "label" not in trial.screen and trial.trial.unit is None
+    is_ai = "label" not in trial.screen and trial.trial.unit is None and trial.trial.attributes is None
     shown = "AI: the option that the AI predicts." if is_ai else "Correct: the right option."
     if trial.response["text"] is None:
         st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
@@ -128,10 +129,22 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
 
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
+    if trial.trial.attributes is not None:
+        return _mark_attributes(trial)
     mark = "Correct" if "label" in trial.screen or trial.trial.unit is not None else "AI"
     badges = {name: ["Requested" if trial.phase == "catch" else mark] for name in trial.right}
     if trial.response["text"] is None:
         badges.setdefault(str(trial.choice), []).append("Chosen")
+    return badges
+
+
+def _mark_attributes(trial: ReplayedTrial) -> dict[str, list[str]]:
+    """Mark the attributes that the AI uses and those that were chosen."""
+    facts, badges = trial.trial.attributes, {}
+    if facts is not None:
+        badges = {name: ["AI uses it"] for name, used in zip(facts.names, facts.used, strict=True) if used}
+        for name in name_set(facts, trial.response["place"]) if trial.side else ():
+            badges.setdefault(name, []).append("Chosen")
     return badges
 
 

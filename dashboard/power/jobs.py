@@ -35,6 +35,7 @@ from study.analysis.power.truths import TABLE_1, AdditiveTruth, Theories, Truth,
 from study.analysis.power.within import put_within
 from study.analysis.responses.outcome import Outcome, choose_outcome
 from study.analysis.responses.reading import Responses
+from study.attributes.rows import ask_each, find_type
 from study.bundle import OF_UNITS, TRIAL_TYPES, TrialType
 from study.conditions import format_condition
 from study.plan.config import StudyConfig
@@ -160,7 +161,8 @@ class PowerAnalysis:
         study, conditions = self.study, self.conditions
         chosen, per_type = study.trials.categories, study.trials.per_type
         if self.mixture is not None:
-            trials = bundle_named(home(), study.study.name).manifest.trials
+            made = bundle_named(home(), study.study.name).manifest.trials
+            trials = [one for trial in made for one in ask_each(trial)]
             check_trials(study.plan.covariates, trials)
             return Theories(self.mixture, trials, conditions, study.task, study.plan.covariates)
         categories = chosen if isinstance(chosen, int) else len(chosen)
@@ -269,6 +271,9 @@ class PowerAnalysis:
     def _list_trials(self) -> list[tuple[str, TrialType]]:
         """List category and type of the trials that the study plans."""
         study = self.study
+        if study.task.of_attributes:
+            types = map(find_type, study.attributes.is_used)
+            return list(zip(study.attributes.names, types, strict=True)) * study.attributes.trials
         if study.task.of_units:
             return [(str(k), OF_UNITS[0]) for k in range(study.units.count) for _ in range(study.units.per_unit)]
         chosen = study.trials.categories

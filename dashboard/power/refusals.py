@@ -30,11 +30,11 @@ def refuse_blocks(study: StudyConfig) -> None:
 
 
 def refuse_pilot_of_units(study: StudyConfig) -> None:
-    """Refuse a pilot about units: its estimates would be of trial types, which units do not have."""
-    if study.task.of_units:
+    """Refuse a pilot about units or attributes: its estimates would be of the trial types of predictions."""
+    if not study.task.is_of_predictions:
         raise ForetellError(
-            f"A pilot gives the effects of each trial type, and the task {study.study.task!r} asks about units. Build "
-            "the study and assume simulated participants (--mixture)."
+            f"A pilot gives the effects of each trial type, and the task {study.study.task!r} "
+            f"{describe_other_than_two(study.task)}. Build the study and assume simulated participants (--mixture)."
         )
 
 
@@ -73,6 +73,8 @@ def describe_other_than_two(task: Task) -> str:
         return "asks for ratings, of which none is right or wrong"
     if task.of_units:
         return "asks about units"
+    if task.of_attributes:
+        return "asks about attributes"
     if task.place is not None:
         return "asks for a place"
     return f"has {task.options}" if task.has_several else ""

@@ -14,6 +14,7 @@ from study.bundle import TYPE_LABELS, Bundle, Trial
 from study.conditions import CONDITIONS, format_condition
 from study.conditions.condition import Condition
 from study.facts import UnitFacts
+from study.tasks.discover import find_sealed
 
 PER_PAGE = 6
 ALL = "All"
@@ -63,6 +64,8 @@ def _trial(bundle: Bundle, trial: Trial, condition: Condition | None) -> None:
     _show_question(trial)
     if trial.unit is not None:
         _show_unit(bundle, trial, trial.unit)
+    elif trial.attributes is not None:
+        _show_images(bundle, trial.assets.target, trial.assets.target_map, "Heatmaps")
     elif condition is None:
         _show_images(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
         with st.expander("Examples"):
@@ -81,6 +84,11 @@ def _show_question(trial: Trial) -> None:
             st.markdown(f"Unit **{escape_markdown(trial.unit.name)}**", width="content")
             if trial.assets.examples:
                 st.badge(f"More active: the image on the {trial.target}", color="blue")
+            return
+        if trial.attributes is not None:
+            st.markdown(
+                f"From {escape_markdown(trial.target)} to {escape_markdown(trial.alternative)}", width="content"
+            )
             return
         right = trial.truth == trial.target
         st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
@@ -142,7 +150,8 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
         ("Unit", None if unit is None else unit.name, ""),
         ("Difference in activation (SDs)", None if unit is None else unit.gap, ".2f"),
         ("True class", trial.truth or None, ""),
-        ("Prediction", None if unit else f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Prediction", trial.ai_probability and f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Attributes used", trial.attributes and find_sealed(trial), ""),
         ("Uncertainty", _format_uncertainty(trial), ""),
         ("Learner's P after the examples", teaching.p_learner, ".3f"),
         ("Learner's P before", teaching.p_prior, ".3f"),

@@ -11,6 +11,7 @@ from dashboard.studies import building
 from dashboard.studies.workspace_studies import Study, list_studies
 from dashboard.teaching import lesson
 from study.collection.access.permissions import Permission
+from study.tasks import find_task
 from study.workspace.workspace import home
 
 
@@ -40,8 +41,10 @@ def page() -> None:
 def _show_study(study: Study, place: DeltaGenerator) -> None:
     """Draw the lesson of a trial, chosen in ``place``; of a study that is not built, how to build it."""
     trial = None
-    if study.bundle is not None and study.bundle.manifest.trials[0].unit is not None:
-        st.info("This study asks about units of the network. It has no examples that teach a prediction.")
+    task = None if study.bundle is None else find_task(study.bundle.manifest.config)
+    if task is not None and not task.is_of_predictions:
+        what = "units of the network" if task.of_units else "attributes"
+        st.info(f"This study asks about {what}. It has no examples that teach a prediction.")
         return
     if study.bundle is not None:
         with place:

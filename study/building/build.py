@@ -63,7 +63,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         lambda planned: _load_trial(assets, units / f"{planned.id}.json"),
         lambda planned, beat: _make_trial(maker, planned, units / f"{planned.id}.json", beat),
         progress,
-        "making trials" if sources.config.task.of_units else "explaining trials",
+        "explaining trials" if sources.config.task.is_of_predictions else "making trials",
     )
     check_trials(sources.config.plan.covariates, made[: len(maker.trials)])
     manifest = _manifest(sources, maker, made, assets)

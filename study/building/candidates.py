@@ -19,7 +19,7 @@ from study.network.predictions import Indices, Predictions
 
 MIN_POOL_IMAGES = 2
 
-ROLE_OF_TYPE: dict[TrialType, str] = {
+ROLE_OF_TYPE: dict[str, str] = {
     "adv_incorrect": "adversarial",
     "std_incorrect": "standard",
     "std_correct": "standard",

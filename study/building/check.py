@@ -24,6 +24,8 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.analysis.models import random_effects
 from study.analysis.planned import means
+from study.building import attributes
+from study.building.attributes import AttributeMaker
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, choose_categories, count_of, describe
 from study.building.names import make_unit_maker
@@ -121,12 +123,14 @@ def check(
     """
     sources = open_sources(path, device)
     sets = tuple(_set_line(role, images, sources.classifier) for role, images in sources.sets.items())
-    unmatched = () if sources.config.task.of_units else tuple(_list_unmatched_sets(sources))
+    unmatched = tuple(_list_unmatched_sets(sources)) if sources.config.task.is_of_predictions else ()
     if unmatched:
         return StudyCheck(sets, (), unmatched, None)
     postponed = _postpone_predictions(sources, home / "cache", patience_s)
     if postponed:
         return StudyCheck(sets, (), (), None, postponed=postponed)
+    if sources.config.task.of_attributes:
+        return _check_attributes(sources, home / "cache", progress, sets)
     if sources.config.task.of_units:
         return _check_units(sources, home / "cache", progress, sets)
     return _check_plan(sources, home / "cache", progress, sets, workers, patience_s)
@@ -134,7 +138,8 @@ def check(
 
 def _postpone_predictions(sources: Sources, cache: Path, patience_s: float) -> str:
     """Say how long the network takes to predict the images, if it is longer than ``patience_s``."""
-    count = count_unread if sources.config.task.of_units else count_unpredicted
+    task = sources.config.task
+    count = attributes.count_unpredicted if task.of_attributes else count_unread if task.of_units else count_unpredicted
     missing = count(sources, cache) if patience_s < math.inf else 0
     seconds = missing * pace(sources.classifier).forward_s if missing else 0.0
     if seconds <= patience_s:
@@ -207,6 +212,26 @@ def _check_units(sources: Sources, cache: Path, progress: Progress, sets: tuple[
     warnings = tuple(filter(None, (omission, lost)))
     drawn = (len(maker.trials) + len(maker.practice)) * 2 * (1 + config.units.references)
     return StudyCheck(sets, (planned,), (), None, len(maker.trials), DRAWING_S * drawn, warnings=warnings, chosen=names)
+
+
+@one_thread()
+def _check_attributes(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...]) -> StudyCheck:
+    """Examine a study about attributes: whether there are enough images of the two classes."""
+    config = sources.config
+    try:
+        means.check(config.analysis.means)
+        maker = AttributeMaker(sources, cache / PREVIEWS, cache, progress)
+    except ForetellError as error:
+        return StudyCheck(sets, (), (str(error),), None)
+    drawn = (len(maker.trials) + len(maker.practice)) * config.attributes.images
+    one = cost_of(config.saliency.method, config.saliency.parameters, sources.classifier) or Cost()
+    seconds = drawn * (pace(sources.classifier).seconds(one) + DRAWING_S)
+    notes = (
+        f"Planned: {count_of(len(maker.trials), 'grid')} and {len(maker.practice)} for practice.",
+        f"Estimated duration of the build: {_duration(seconds)}.",
+        *_method_notes(sources),
+    )
+    return StudyCheck(sets, notes, (), None, len(maker.trials), seconds, chosen=maker.names)
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:

@@ -1,4 +1,4 @@
-"""What a build asks of those that make its trials: of predictions of the AI, or of units of the network."""
+"""What a build asks of those that make its trials: of predictions of the AI, of units, or of attributes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.types import Progress
+from study.building.attributes import AttributeMaker
 from study.building.names import make_unit_maker
 from study.building.predictions import PredictionMaker
 from study.bundle import Trial
@@ -60,6 +61,8 @@ def make_trial_maker(sources: Sources, assets: Path, cache: Path, progress: Prog
     maker: TrialMaker
     if sources.config.task.of_units:
         maker = make_unit_maker(sources, assets, cache, progress)
+    elif sources.config.task.of_attributes:
+        maker = AttributeMaker(sources, assets, cache, progress)
     else:
         maker = PredictionMaker(sources, assets, cache, progress)
     return maker

@@ -8,6 +8,7 @@ from pathlib import Path
 from core.errors import ForetellError
 from core.network.device import one_thread
 from core.types import Progress, silent
+from study.building.attributes import AttributeMaker
 from study.building.categories import CategoryShortage, Supply
 from study.building.check import PREVIEWS
 from study.building.names import make_unit_maker
@@ -35,7 +36,7 @@ def preview_trial(path: Path, home: Path, progress: Progress = silent, *, number
     """Make one trial of a study file with the images of all its conditions; nothing is frozen.
 
     It is a trial of a category of medium accuracy, by the same steps as in a build; the build may show this category
-    with other images. ``number`` chooses another category, or unit.
+    with other images. ``number`` chooses another category, unit or grid.
 
     Raises
     ------
@@ -48,6 +49,10 @@ def preview_trial(path: Path, home: Path, progress: Progress = silent, *, number
 
 @one_thread()
 def _preview(sources: Sources, cache: Path, progress: Progress, number: int) -> TrialPreview:
+    if sources.config.task.of_attributes:
+        grids = AttributeMaker(sources, cache / PREVIEWS, cache, progress)
+        trial = grids.make(grids.trials[number % len(grids.trials)], progress)
+        return TrialPreview(trial, sources.config, cache / PREVIEWS)
     if sources.config.task.of_units:
         maker = make_unit_maker(sources, cache / PREVIEWS, cache, progress)
         trial = maker.make(maker.trials[number % len(maker.trials)], progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from PIL import Image
 
@@ -17,7 +18,7 @@ from study.building.averaged import AveragedAccuracy, compare
 from study.building.candidates import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner, names_of_image
 from study.building.stimuli import map_seed
-from study.bundle import Bundle, Trial
+from study.bundle import Bundle, Trial, TrialType
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources, open_config_sources
 from study.plan.config import Saliency, read_frozen
@@ -46,7 +47,9 @@ class ReopenedStudy:
         index = list(images.ids).index(trial.source.removeprefix(f"{images.name}/"))
         truth = int(predictions.truth[index])
         other = foil(material, truth) if trial.trial_type == "std_correct" else truth
-        return Candidate(trial.trial_type, role, index, truth, int(predictions.predicted[index]), other)
+        return Candidate(
+            cast("TrialType", trial.trial_type), role, index, truth, int(predictions.predicted[index]), other
+        )
 
     def open_image(self, trial: Trial) -> Image.Image:
         """Return the target image of a trial, as it is in its set."""

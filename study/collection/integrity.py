@@ -45,6 +45,8 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
         yield from _check_assets(manifest, trial, worded)
         if worded.task.place is not None and trial.region is None:
             yield f"Trial {trial.id!r} has no region to find. Build the study again."
+        if worded.task.of_attributes and trial.attributes is None:
+            yield f"Trial {trial.id!r} has no attributes to ask about. Build the study again."
         if worded.task.of_units and trial.unit is None:
             yield f"Trial {trial.id!r} has no unit to ask about. Build the study again."
         count = worded.task.options

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from core.errors import ForetellError
+from study.attributes.sets import name_set
 from study.bundle import Manifest, Trial
 from study.collection.tables.frames import pseudonym
 from study.collection.tables.outcomes import is_blinded
@@ -144,7 +145,7 @@ def _list_trials(db: Connection, session: SessionRow, manifest: Manifest) -> Ite
         choice = options[side]["name"] if side else None
         first = options[row["first_side"]]["name"] if row["first_side"] else None
         shown_right = tuple(option["name"] for place, option in options.items() if letters[place] in right)
-        if task.place is not None:  # the only button confirms a mark, whose outcome is the choice
+        if task.is_confirmed:  # the only button confirms a mark or a set, whose outcome is the choice
             choice, shown_right = side and task.name_choice(trial, row["choice"]), (task.name_choice(trial, right),)
         if task.is_written:  # nothing is right or wrong before its raters have coded it
             choice, shown_right = row["text"], ()
@@ -188,7 +189,7 @@ def _list_happenings(db: Connection, session: SessionRow, trials: tuple[Replayed
 def describe_response(trial: ReplayedTrial) -> str:
     """Describe a response in a few words: the class, the side, the response time, and how it was given."""
     given = trial.response
-    where = _describe_mark(given["place"]) or trial.side
+    where = _describe_set(trial.trial, given["place"]) or _describe_mark(given["place"]) or trial.side
     chosen = f"{trial.choice} ({where})" if given["text"] is None else f"“{given['text']}”"
     words = [chosen, f"{given['rt_ms'] / 1000:.2f} s", given["input"]]
     if trial.first is not None:
@@ -200,6 +201,13 @@ def describe_response(trial: ReplayedTrial) -> str:
     if given["n_exposures"] and given["n_exposures"] > 1:
         words.append(f"shown {given['n_exposures']} times")
     return ", ".join(words)
+
+
+def _describe_set(trial: Trial, text: str | None) -> str:
+    """Describe which attributes were chosen; empty where a trial does not ask about them."""
+    if trial.attributes is None or text is None:
+        return ""
+    return f"chosen: {', '.join(name_set(trial.attributes, text)) or 'none of them'}"
 
 
 def _describe_mark(place: str | None) -> str:

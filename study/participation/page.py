@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from study.bundle import Manifest
 from study.conditions.condition import Condition
+from study.participation.attributes import draft_attributes
 from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
 from study.participation.parts import name_keys, name_part
 from study.participation.periods import (
@@ -51,7 +52,10 @@ NO_FEEDBACK = {"reveals": False}
 """Of a trial after which nothing is told, in practice too."""
 PLACEHOLDERS = ("picture", "heatmap")
 """Names of the drawings that take the place of a trial's images before there are any."""
-_TRIAL_TEXTS = ("question", "map_legend", "target_legend", "examples_legend", "catch", "confidence")
+_TRIAL_TEXTS = (
+    "question", "map_legend", "target_legend", "examples_legend", "catch", "confidence",
+    "end_first", "end_second", "none_of_these",
+)  # fmt: skip
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
     "consent": ("consent",),
     "instructions": ("instructions",),
@@ -134,11 +138,12 @@ def draft_trial_state(
         shown["label"] = {"name": names[0], "text": label, "samples": samples if worded.task.hides_foil else []}
     asked = {"target": None, "map": None, "asked": options[0]}
     placed |= {} if worded.task.place is None else {PLACE: worded.task.place}
+    placed |= draft_attributes(manifest.config, names) if worded.task.of_attributes else {}
     placed |= name_part(placed, manifest)
     trial = {"index": index, **(asked if page == "catch" else shown), **placed}
     if page == "main":
         trial |= draft_opening(manifest, texts)
-    if not worded.task.is_scored_at_once:
+    if not worded.task.tells:
         trial |= NO_FEEDBACK
     if worded.task.steps > 1 and page != "catch":
         step = step or (1 if page == stage else 2)
@@ -272,7 +277,7 @@ def _describe_step(
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
     known = hide_period(screen)
     if count_steps(task, row["phase"]) == 1:
-        unrevealed = {} if task.is_scored_at_once else NO_FEEDBACK
+        unrevealed = {} if task.tells else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
         return {"index": index, **known, **unrevealed, **described, **name_part(screen, manifest)}
     is_current = index == session["position"]

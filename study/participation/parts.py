@@ -16,10 +16,12 @@ from study.tasks import find_task
 def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
     """Name the file of the page, in ``dashboard/runner``, that only such trials load; nothing of others.
 
-    Heatmaps of several classes, and references of a unit, have their places in every condition of a study: what is
-    loaded tells no condition.
+    Heatmaps of several classes, references of a unit and attributes have their places in every condition of a study:
+    what is loaded tells no condition.
     """
     task = find_task(manifest.config)
+    if task.of_attributes:
+        return {"part": "attributes"}
     if task.of_units:
         return {"part": "name" if task.is_written else "units"}
     parts = {MARK: "reservoir", PLACE: "place"}

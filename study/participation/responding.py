@@ -87,7 +87,8 @@ def record(
     try:
         choice = find_choice(manifest, planned, response.place) or letters[response.side]
     except ForetellError as error:
-        _add_conflict(db, session, response, "no such place", now)
+        kind = "set" if find_task(manifest.config).of_attributes else "place"
+        _add_conflict(db, session, response, f"no such {kind}", now)
         return 422, str(error)
     _append(db, session, response, planned, choice, steps, now)
     progress = _read_progress(session, manifest)

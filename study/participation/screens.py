@@ -13,6 +13,7 @@ import numpy as np
 from study.bundle import LETTERS, Manifest, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
+from study.participation.attributes import list_attributes, order_attributes
 from study.participation.blocks import MARK, draw_blocks
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
@@ -46,8 +47,9 @@ class PresentedTrial:
     screen
         What the page is told: assets and names by place, ``label`` where the task shows it, and in place of ``left``
         and ``right`` the ``options`` of more than two, from left to right, several classes each with its ``letter`` in
-        the bundle's order; its ``block``, if any. Nothing here depends on which option is right. A trial of two steps
-        begins with what `hide_explanation` leaves of it. Of its ``period``, if any, the page is told nothing.
+        the bundle's order; the ``attributes`` to choose from, in the participant's order; its ``block``, if any.
+        Nothing here depends on which option is right. A trial of two steps begins with what `hide_explanation` leaves
+        of it. Of its ``period``, if any, the page is told nothing.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -82,7 +84,9 @@ def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> lis
             side = left_is if trial.options == worded.buttons else _OTHER[left_is]
         letters = _draw_letters(worded.task, rng)
         main.insert(before, lay_out_trial("catch", trial, condition, side, worded, letters))
-    return practice + main
+    laid = practice + main
+    screens = order_attributes([one.screen for one in laid], order_seed)
+    return [replace(one, screen=screen) for one, screen in zip(laid, screens, strict=True)]
 
 
 def choose_left(task: Task, side_flip: int | None) -> Choice:
@@ -141,7 +145,7 @@ def lay_out_trial(
     letters = letters or LETTERS[: len(names)][:: 1 if left_is == "a" else -1]
     shown = None if is_catch else worded.task.arrange(trial, condition)
     examples: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
-    if shown is not None and not worded.task.hides_foil and not worded.task.is_written:
+    if shown is not None and not (worded.task.hides_foil or worded.task.is_written or worded.task.of_attributes):
         examples = {name: shown.examples[option] for name, option in zip(names, trial.options, strict=True)}
     placed = {letter: names[LETTERS.index(letter)] for letter in letters}
     options: list[dict[str, Any]] = [
@@ -153,6 +157,7 @@ def lay_out_trial(
         "map": shown and shown.target_map,
         **place_options(options),
         **({} if worded.task.place is None else {PLACE: worded.task.place}),
+        **list_attributes(trial),
     }
     if shown is None:
         screen["asked"] = trial.target

@@ -18,9 +18,9 @@ SEALED = "sealed_"
 
 
 def write_feedback(manifest: Manifest, trial: Trial) -> str | None:
-    """Write what the task seals: only for a trial whose response is stored; None where none is right or wrong."""
+    """Write what the task seals: only for a trial whose response is stored; None where the task does not tell it."""
     task, texts = find_task(manifest.config), texts_of(manifest)
-    if not task.is_scored_at_once:
+    if not task.tells:
         return None
     sealed = task.find_sealed(trial)
     return texts["feedback"].replace("{name}", texts.get(f"{SEALED}{sealed}", sealed))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from study.bundle import TRIAL_TYPES
+from study.bundle import OF_ATTRIBUTES, TRIAL_TYPES
 from study.conditions import CONDITIONS, list_separate_conditions
+from study.plan.attributes import asks_attributes
 from study.plan.preregistration import FACTORIAL_CONDITIONS
 from study.plan.units import asks_units
 
@@ -34,7 +35,7 @@ def list_separate_comparisons(conditions: Collection[str]) -> list[tuple[str, st
 def plan_contrasts(content: Any) -> Any:
     """Plan the contrasts of the conditions that a study file has, unless it plans its own.
 
-    Those of predictions are of each trial type.
+    Those of predictions are of each trial type, and those of attributes of used and of unused ones.
     """
     if not isinstance(content, dict):
         return content
@@ -43,6 +44,7 @@ def plan_contrasts(content: Any) -> Any:
         return content
     names = [name for name in conditions if isinstance(name, str)]
     pairs = list_factorial_comparisons(names) + list_separate_comparisons(names)
-    kinds = [{}] if asks_units(content) else [{"trial_types": [kind]} for kind in TRIAL_TYPES]
+    types = OF_ATTRIBUTES if asks_attributes(content) else TRIAL_TYPES
+    kinds = [{}] if asks_units(content) else [{"trial_types": [kind]} for kind in types]
     planned = [{"more": more, "less": less, **kind} for kind in kinds for more, less in pairs]
     return {**content, "analysis": {**plan, "contrasts": planned}} if planned else content

@@ -27,6 +27,7 @@ from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.plan.attributes import Attributes, plan_attributes, refuse_unlisted
 from study.plan.coding import Coding, refuse_unwritten
 from study.plan.comparisons import plan_contrasts
 from study.plan.former import PRESENT_NAMES
@@ -60,7 +61,7 @@ class Identity(Section):
     explanation (``reliance_one_step``: once); ``localise`` the evidence for its label by a mark, or ``highlight`` it by
     a brush; or ask for a ``rating`` of it, in which nothing is right or wrong. ``unit_choice`` asks which of two images
     activates a unit more, ``unit_counterfactual`` which of two occlusions of an image, and ``name`` what a unit
-    responds to, in the participant's own words.
+    responds to, in the participant's own words. ``discover`` asks which attributes the AI uses.
     ``colours`` of the participants' page: ``light`` for all, so that every image has the same surround, or those of
     each participant's ``system``.
     """
@@ -113,7 +114,7 @@ class ImageSource(BaseModel):
 
 
 class Sets(Section):
-    """``[sets]``: the example pool, standard images, and natural-adversarial images, which units need none of."""
+    """``[sets]``: the example pool, standard images, and natural-adversarial ones, which only predictions need."""
 
     pool: ImageSource
     standard: ImageSource
@@ -175,6 +176,7 @@ class StudyConfig(Procedure):
     place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
     units: Units = Field(default=Units(), exclude_if=lambda units: units == Units())
     coding: Coding = Field(default=Coding(), exclude_if=lambda coding: coding == Coding())
+    attributes: Attributes = Field(default=Attributes(), exclude_if=lambda attributes: attributes == Attributes())
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: AnalysisPlan = AnalysisPlan()
 
@@ -224,7 +226,7 @@ class StudyConfig(Procedure):
                 )
 
     def _check_units(self, *, to_build: bool) -> None:
-        """Refuse what does not go with units, and a study about predictions without adversarial images."""
+        """Refuse what does not go with units or attributes, and predictions without adversarial images."""
         is_set = {
             "sets.adversarial": self.sets.adversarial is not None,
             "trials": self.trials != Trials(practice=self.trials.practice),
@@ -234,7 +236,15 @@ class StudyConfig(Procedure):
             "analysis.exclusions.least_accuracy": self.analysis.exclusions.least_accuracy is not None,
         }
         refuse_unasked(self.task, self.units, [name for name, given in is_set.items() if given and to_build])
-        if not self.task.of_units and self.sets.adversarial is None:
+        del is_set["saliency"]
+        is_set |= {
+            "pacing.catch": self.pacing.catch > 0,
+            "pacing.confidence": self.pacing.confidence,
+            "keys": self.keys != Keys(),
+            "allocation.within": self.allocation.within,
+        }
+        refuse_unlisted(self.task, self.attributes, [name for name, given in is_set.items() if given])
+        if self.task.is_of_predictions and self.sets.adversarial is None:
             raise ValueError("sets.adversarial: name the natural-adversarial images.")
 
     def _check_numbered(self) -> None:
@@ -274,11 +284,13 @@ class StudyConfig(Procedure):
     @model_validator(mode="before")
     @classmethod
     def _plan_by_design(cls, content: Any) -> Any:
-        return plan_contrasts(plan_within(plan_units(content)))
+        return plan_contrasts(plan_within(plan_attributes(plan_units(content))))
 
     @property
     def most(self) -> int:
         """Number of trials if nothing is missing."""
+        if self.task.of_attributes:
+            return self.attributes.trials
         return self.units.most if self.task.of_units else self.trials.most
 
     @property

@@ -147,7 +147,7 @@ def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
     inner = {part for group in groups for part in group[1:]}
     if (
         not words <= {*PREDICTORS, *COVARIATES}
-        or not inner <= set(PREDICTORS)
+        or not inner <= {*PREDICTORS, *GROUPS}
         or not {group[0] for group in groups} <= set(GROUPS)
     ):
         raise ValueError(

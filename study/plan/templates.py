@@ -101,6 +101,11 @@ TEMPLATES: Mapping[str, Template] = {
         "Participants write what a unit responds to, and two blinded raters code it: how often both find a match.",
         "name",
     ),
+    "discover": Template(
+        "What does the AI go by?",
+        "Participants choose the attributes of images that the AI uses, with and without heatmaps: hits, false alarms.",
+        "discover",
+    ),
     "folke2021": Template(
         "The paper's study: ResNet-50 and ImageNet",
         "The demo's task with photographs: 90 trials in the design of Folke et al. (2021).",

@@ -22,6 +22,7 @@ TASKS = Registry(
         "unit_choice": "study.tasks.unit_choice:TASK",
         "unit_counterfactual": "study.tasks.unit_counterfactual:TASK",
         "name": "study.tasks.name:TASK",
+        "discover": "study.tasks.discover:TASK",
     },
     "foretell.tasks",
 )

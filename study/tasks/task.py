@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.errors import ForetellError
-from study.bundle import LETTERS, OF_UNITS, TRIAL_TYPES, Trial, TrialType
+from study.bundle import LETTERS, OF_ATTRIBUTES, OF_UNITS, TRIAL_TYPES, Trial, TrialType
 from study.conditions.condition import Condition, ShownAssets, plain_examples
 from study.places.marks import Kind
 from study.tasks.theory import ShownExplanations, Theory
@@ -27,7 +27,7 @@ FIRST = "first"
 FINAL = "question_final"
 """Key of the question of the second step."""
 CONFIRM = "confirm"
-"""Key of the text on the only button of a trial whose response is a place or a text."""
+"""Key of the text on the only button of a trial whose response is a place, a text or a set of attributes."""
 EXAMPLE = "ui.picture_label"
 """Key of the words that a screen reader has for an example of the label; ``{number}`` and ``{sample}`` are numbers."""
 
@@ -118,6 +118,9 @@ class Task:
     is_written
         Whether the response is a text, which two raters code after it was given. The ``choices`` are then the two
         outcomes of the codes, correct and incorrect, and no buttons.
+    of_attributes
+        Whether a trial asks which attributes the AI uses: the response is a set of them. The ``choices`` are then the
+        two outcomes of a set, exact and inexact, and no buttons.
     texts
         By language: the texts that it has instead of the catalogue's, and those that only it has.
     refuse
@@ -143,6 +146,7 @@ class Task:
     place: Kind | None = None
     of_units: Literal["images", "occlusions", "names"] | None = None
     is_written: bool = False
+    of_attributes: bool = False
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refuse: Callable[[Condition], str] = accept_every_condition
     rescale: Callable[[int], Task] | None = None
@@ -200,9 +204,19 @@ class Task:
         return self.is_scored and not self.is_written
 
     @property
+    def is_of_predictions(self) -> bool:
+        """Whether a trial is about one prediction of the AI, which is right or wrong."""
+        return not (self.of_units or self.of_attributes)
+
+    @property
     def is_confirmed(self) -> bool:
-        """Whether a trial has one button, which confirms a mark or a text."""
-        return self.place is not None or self.is_written
+        """Whether a trial has one button, which confirms a mark, a text or a set."""
+        return self.place is not None or self.is_written or self.of_attributes
+
+    @property
+    def tells(self) -> bool:
+        """Whether practice tells what is right: not where that is the same in all trials, or nothing is yet."""
+        return self.is_scored_at_once and not self.of_attributes
 
     @property
     def count(self) -> int:
@@ -248,7 +262,9 @@ class Task:
 
     @property
     def types(self) -> tuple[TrialType, ...]:
-        """The types of its trials."""
+        """The types of its trials; of attributes, those of a trial's questions."""
+        if self.of_attributes:
+            return OF_ATTRIBUTES
         return OF_UNITS if self.of_units else TRIAL_TYPES
 
     def arrange(self, trial: Trial, condition: Condition) -> ShownAssets:
@@ -284,7 +300,7 @@ class Task:
         """
         if self.place is not None:
             return trial.assets.list_examples_of(trial.target)
-        if self.has_several:
+        if self.has_several or self.of_attributes:
             return trial.assets.list_without_examples()
         return trial.assets.list_of_option(trial.target) if self.hides_foil else trial.assets.every
 

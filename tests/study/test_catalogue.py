@@ -22,6 +22,7 @@ OF_PLACES = ("place.js", "place.css")
 OF_OPTIONS = ("options.js", "options.css")
 OF_UNITS = ("units.js", "units.css")
 OF_NAMES = ("name.js", "name.css")
+OF_ATTRIBUTES = ("attributes.js", "attributes.css")
 ELSEWHERE = (
     "login.html",
     "login.css",
@@ -33,6 +34,7 @@ ELSEWHERE = (
     *OF_OPTIONS,
     *OF_UNITS,
     *OF_NAMES,
+    *OF_ATTRIBUTES,
 )
 """Files that only researchers' browsers load."""
 
@@ -88,7 +90,7 @@ def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
         "unsaved",
         "resending",
     }  # by name
-    of_tasks = {key for name in ("localise", "highlight", "name") for key in TASK_TEXTS[name]["en"]}
+    of_tasks = {key for task in ("localise", "highlight", "name", "discover") for key in TASK_TEXTS[task]["en"]}
     known = {key.removeprefix("ui.") for key in {*ENGLISH, *of_tasks} if key.startswith("ui.")}
     assert asked == known - {"picture_label"}  # by name, too
     assert re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]+>|&nbsp;|\{\{.*?\}\}", " ", page)) == []
@@ -102,6 +104,7 @@ def test_the_page_is_small() -> None:
     assert sum((RUNNER / name).stat().st_size for name in OF_OPTIONS) < 3_500
     assert sum((RUNNER / name).stat().st_size for name in OF_UNITS) < 3_000
     assert sum((RUNNER / name).stat().st_size for name in OF_NAMES) < 6_000
+    assert sum((RUNNER / name).stat().st_size for name in OF_ATTRIBUTES) < 8_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

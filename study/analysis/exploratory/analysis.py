@@ -62,6 +62,7 @@ EXPLORATORY = Registry(
         "levels": "study.analysis.exploratory.levels:ANALYSIS",
         "ordinal": "study.analysis.exploratory.ordinal:ANALYSIS",
         "proportional_odds": "study.analysis.exploratory.proportional_odds:ANALYSIS",
+        "attributes": "study.analysis.exploratory.attributes:ANALYSIS",
         "calibration": "study.analysis.exploratory.calibration:ANALYSIS",
         "calibration_scores": "study.analysis.exploratory.calibration:SCORES",
         "metacognition": "study.analysis.exploratory.metacognition:BY_CONDITION",
@@ -173,7 +174,9 @@ def asks_prediction_of_trials(study: AnalysedStudy) -> bool:
 
 
 def has_times(study: AnalysedStudy) -> bool:
-    """Say whether the responses have response times."""
+    """Say whether the responses have response times, each of its own; the attributes of a trial share one."""
+    if study.data.task.of_attributes:
+        return False
     return "rt_ms" in study.frame and bool((study.frame["rt_ms"] > 0).any())
 
 
@@ -208,7 +211,7 @@ class ExploratoryAnalysis:
     is_of_levels
         Whether it applies where no response is right or wrong, too.
     is_of_predictions
-        Whether it needs trials in which the AI is right or wrong: trials about units have no such types.
+        Whether it needs trials in which the AI is right or wrong: those about units or attributes are neither.
     is_drawn
         Whether it is of the draws of a Bayesian fit (`AnalysedStudy.draws`).
     """
@@ -252,7 +255,7 @@ def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
     offered = {
         name: one
         for name, one in EXPLORATORY.items()
-        if (task.is_scored or one.is_of_levels) and not (task.of_units and one.is_of_predictions)
+        if (task.is_scored or one.is_of_levels) and (task.is_of_predictions or not one.is_of_predictions)
     }
     return {name: analysis for name, analysis in offered.items() if analysis.needs(study)}
 

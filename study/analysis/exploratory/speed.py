@@ -62,4 +62,5 @@ ANALYSIS = ExploratoryAnalysis(
     "Response times",
     "Median and quartiles of each participant's correct responses, averaged over participants.",
     lambda study: with_figure(table(study.frame), figure),
+    lambda study: not study.data.task.of_attributes,
 )

@@ -267,7 +267,7 @@ def _pieces(columns: str) -> list[str]:
 def _without(term: RandomTerm, zero: set[tuple[str, str]], every: set[tuple[str, str]]) -> str | None:
     """Return the term without the effects that have no variance in any of their columns; None where nothing is left."""
     if ":" in term.group:
-        return None if (term.group, "(Intercept)") in zero else f"({term.columns}||{term.group})"
+        return None if (term.group, "(Intercept)") in zero else _write(term)
     left = [name for group, name in every - zero if group == term.group]
     kept = [piece for piece in _pieces(term.columns) if any(_is_column(name, piece) for name in left)]
     if not term.has_intercept:

@@ -68,7 +68,7 @@ def _count_participants(data: Responses) -> str:
 
 
 def _count_responses(data: Responses) -> str:
-    what = "units" if data.task.of_units else "predicted classes"
+    what = "attributes" if data.task.of_attributes else "units" if data.task.of_units else "predicted classes"
     return f"{len(data.frame):,}, to {data.frame['category'].nunique():,} {what}; {data.dropped:,} rows left out"
 
 

@@ -21,7 +21,9 @@ TITLES = {
     False: "Figure 1: mean level by condition and trial type",
 }
 """By whether responses are right or wrong."""
-SIDES: Mapping[str, str] = {kind: "middle left" if kind == "adv_incorrect" else "middle right" for kind in EVERY_TYPE}
+SIDES: Mapping[str, str] = {
+    kind: "middle left" if kind in ("adv_incorrect", "used") else "middle right" for kind in EVERY_TYPE
+}
 SPREAD = 0.2
 HOVERED = ["condition", "low", "high", "participants", "responses"]
 
@@ -39,7 +41,7 @@ def draw(numbers: pd.DataFrame, task: Task = PREDICT, *, simulated: bool = False
     """
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
-    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD, 0.0), EVERY_TYPE, strict=True):
+    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD, 0.0, -SPREAD, SPREAD), EVERY_TYPE, strict=True):
         cell = numbers[numbers["trial_type"] == trial_type]
         if len(cell):
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))

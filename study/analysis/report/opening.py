@@ -22,18 +22,24 @@ from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_contrast
-from study.bundle import TRIAL_TYPES
+from study.bundle import OF_ATTRIBUTES, TRIAL_TYPES
 from study.conditions import format_condition
 from study.tasks.task import Task
 
 _WHERE: dict[str, str] = dict(
     zip(
-        TRIAL_TYPES,
-        ("was wrong on adversarial images", "was wrong on standard images", "was right"),
+        (*TRIAL_TYPES, *OF_ATTRIBUTES),
+        (
+            "was wrong on adversarial images",
+            "was wrong on standard images",
+            "was right",
+            "uses them",
+            "does not use them",
+        ),
         strict=True,
     )
 )
-"""What the AI did on trials of each type."""
+"""What the AI did on trials of each type, or does with the attributes."""
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,11 @@ def _find_wrong_classes(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def find_repeats(frame: pd.DataFrame) -> Iterator[str]:
-    """Report responses of a participant to one trial, or one item, twice."""
-    name = next((name for name in ("trial", "item") if name in frame), None)
+    """Report responses of a participant to one trial, or one item, twice; a trial of attributes has several items."""
+    named = {*frame[TASK].dropna().astype(str)} if TASK in frame else set()
+    has_attributes = any(name in TASKS and TASKS[name].of_attributes for name in named)
+    numbers = ("item",) if has_attributes else ("trial", "item")
+    name = next((name for name in numbers if name in frame), None)
     if name is None:
         return
     twice = frame[frame[name].notna() & frame.duplicated(["participant", name])]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from study.analysis.models.sentences import words
 from study.analysis.responses.periods import has_periods
-from study.bundle import OF_UNITS, TRIAL_TYPES
+from study.bundle import OF_ATTRIBUTES, OF_UNITS, TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.workspace.tables import MISSING
 
@@ -82,7 +82,8 @@ def list_notices(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
             "condition."
         )
     kinds = set(complete["trial_type"].astype(str))
-    absent = [t for t in TRIAL_TYPES if t not in kinds]
+    expected = OF_ATTRIBUTES if kinds & {*OF_ATTRIBUTES} else TRIAL_TYPES
+    absent = [t for t in expected if t not in kinds]
     if absent and not kinds & {*OF_UNITS}:
         yield f"No responses to trials of type {', '.join(words(f'trial_type{kind}') for kind in absent)}."
 

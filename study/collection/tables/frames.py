@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ import pandas as pd
 from study.bundle import Manifest
 from study.collection.tables.columns import Column, tabulate
 from study.collection.tables.places import SCORES, Score, open_permutation
-from study.collection.tables.stored import StoredResponse, format_time
+from study.collection.tables.stored import NO_CODES, Codes, StoredResponse, format_time, list_judgements
 from study.conditions import CONDITIONS
+from study.participation.attributes import find_position
 from study.participation.screens import find_order
 from study.plan.coding import coding_of
 from study.plan.covariates import TRIAL_COVARIATES, Covariate
 from study.plan.orders import is_within
 from study.plan.procedure import procedure_of
-from study.store.coding import TextKey
 from study.tasks import find_task
 
 LATER = ("unit_gap",)
@@ -75,31 +74,32 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "trial_type",
         "kind of trial",
         lambda one: one.trial.trial_type,
-        values="adv_incorrect, std_incorrect, std_correct; unit",
+        values="adv_incorrect, std_incorrect, std_correct; unit; used, unused",
     ),
     Column(
         "category",
-        "class the AI predicted (the target category); of units the unit, LAYER:CHANNEL",
+        "class the AI predicted (the target category); of units the unit, LAYER:CHANNEL; of discover the attribute",
         lambda one: one.trial.category,
     ),
     Column(
         "alternative",
         "the foil: the other option, or the first of several (the column order has all); of units the side of the "
-        "image that activates the unit less",
+        "image that activates the unit less; empty for discover",
         lambda one: one.trial.alternative,
     ),
-    Column("truth", "true class of the image; empty for units", lambda one: one.trial.truth),
+    Column("truth", "true class of the image; empty for units and attributes", lambda one: one.trial.truth),
     Column(
         "choice",
         "option the participant chose: of predict a class, of accept_reject whether the AI is right, of reliance the "
         "class of the final response, of agreement how confident they are that the AI is right or wrong, of localise "
         "and highlight whether the marked place is in the region of the heatmap, of rating how much they agree with "
         "the statement, of unit_choice and unit_counterfactual the side of the image that activates the unit more, of "
-        "name whether the text is correct by the codes of both raters, empty before both",
+        "name whether the text is correct by the codes of both raters, empty before both; of discover whether they "
+        "chose the attribute",
         lambda one: one.choice,
         values="a class; right, wrong; fairly_wrong, somewhat_wrong, somewhat_right, fairly_right; inside, outside; "
         "strongly_disagree, disagree, somewhat_disagree, neither, somewhat_agree, agree, strongly_agree; left, right; "
-        "correct, incorrect",
+        "correct, incorrect; selected, unselected",
     ),
     Column(
         "correct",
@@ -107,8 +107,9 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         "category equals truth and wrong elsewhere; of reliance, choice equals truth; of agreement, level is 3 or 4 "
         "where category equals truth and 1 or 2 elsewhere; of localise and highlight, choice is inside; of "
         "unit_choice and unit_counterfactual, choice is the side of the image that activates the unit more; of name, "
-        "both raters gave the text a code that the study file counts as correct, empty before both. Empty for rating, "
-        "where nothing is right or wrong",
+        "both raters gave the text a code that the study file counts as correct, empty before both; of discover, "
+        "choice is selected where trial_type is used and unselected elsewhere. Empty for rating, where nothing is "
+        "right or wrong",
         lambda one: one.correct,
         values="0, 1",
     ),
@@ -135,8 +136,8 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
     Column("task", "what participants were asked: the task of the study file", lambda one: one.task.name),
     Column(
         "ai_correct",
-        "whether the AI's prediction is the true class; empty for units",
-        lambda one: int(one.trial.target == one.trial.truth) if one.trial.unit is None else None,
+        "whether the AI's prediction is the true class; empty for units and attributes",
+        lambda one: int(one.trial.target == one.trial.truth) if one.task.is_of_predictions else None,
         values="0, 1",
     ),
     Column(
@@ -249,15 +250,37 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         dtype=TEXT,
     ),
     Column("code_2", "of name, the code of the second rater", lambda one: one.codes[1], dtype=TEXT),
+    Column(
+        "attribute",
+        "of discover, which has a row for each attribute of a trial, the attribute in words; empty in other tasks, as "
+        "the next three",
+        lambda one: (one.letter and one.trial.target) or None,
+        dtype=TEXT,
+    ),
+    Column(
+        "attribute_position",
+        "place of the attribute in the participant's list",
+        lambda one: find_position(json.loads(one.row["screen_json"]), one.letter) if one.letter else None,
+        unit="1 is the first",
+        dtype=WHOLE,
+    ),
+    Column("selected", "whether the participant chose it", lambda one: one.is_selected, values="0, 1", dtype=WHOLE),
+    Column(
+        "exact",
+        "whether the whole set of the trial is correct: all attributes that the AI uses and no other",
+        lambda one: int(one.row["choice"] == "a") if one.letter else None,
+        values="0, 1",
+        dtype=WHOLE,
+    ),
 )
 
 
 def response_frame(
     rows: Sequence[Mapping[str, Any]],
     manifests: Mapping[str, Manifest],
-    codes: Mapping[TextKey, tuple[str | None, str | None]] = MappingProxyType({}),
+    codes: Codes = NO_CODES,
 ) -> pd.DataFrame:
-    """Tabulate responses.
+    """Tabulate responses, one row each; to a trial about attributes, one for each attribute.
 
     Parameters
     ----------
@@ -279,21 +302,10 @@ def response_frame(
         )
         for study_hash, one in manifests.items()
     }
-    made = tabulate(
-        COLUMNS,
-        (
-            StoredResponse(
-                row,
-                trials[row["study_hash"]][row["item_id"]],
-                *asked[row["study_hash"]],
-                codes.get(TextKey(row["session_id"], row["trial_index"]), (None, None)),
-            )
-            for row in rows
-        ),
-    )
+    made = tabulate(COLUMNS, list_judgements(rows, trials, asked, codes))
     tasks = [task for task, *_ in asked.values()]
     missing = {
         "correct": any(not task.is_scored_at_once for task in tasks),
-        "ai_correct": any(task.of_units for task in tasks),
+        "ai_correct": any(not task.is_of_predictions for task in tasks),
     }
     return made.astype({name: WHOLE for name, is_missing in missing.items() if is_missing})

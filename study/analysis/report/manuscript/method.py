@@ -15,6 +15,7 @@ from study.analysis.models.formula import has_slopes
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report.manuscript.attributes import describe_grids
 from study.analysis.report.manuscript.units import describe_coding, describe_references, describe_unit_trials
 from study.analysis.responses.accuracies import order
 from study.analysis.responses.outcome import LEVEL
@@ -113,12 +114,15 @@ def _count_trials(manifest: Manifest) -> list[str]:
     counts = {kind: sum(trial.trial_type == kind for trial in trials) for kind in TRIAL_TYPES}
     kinds = _join([f"{count} with the {TYPE_LABELS[kind]}" for kind, count in counts.items() if count])
     practice = len(manifest.practice)
-    told = " with feedback" if find_task(manifest.config).is_scored_at_once else ""
+    task = find_task(manifest.config)
+    told = " with feedback" if task.tells else ""
     before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
     categories = len({trial.category for trial in trials})
     blocks = procedure_of(manifest).blocks
     number = count_within(manifest) if is_within(manifest) else len(trials)
-    if find_task(manifest.config).of_units:
+    if task.of_attributes:
+        return [*describe_grids(manifest, before)]
+    if task.of_units:
         return [*describe_unit_trials(manifest, number, before)]
     if number < len(trials):
         return [
