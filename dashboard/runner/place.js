@@ -14,7 +14,7 @@ export async function offer(trial, stretch) {
   pad ??= new Pad();
   if (!trial.label?.samples.length) delete $("trial").dataset.explained; // after practice's heatmap
   openAfterwards(stretch);
-  pad.begin(trial.place ?? "");
+  await pad.begin(trial.place ?? "", trial.index, stretch.net);
   return trial.place && (() => ({ place: pad.text }));
 }
 
@@ -39,10 +39,12 @@ class Pad {
     this.listen();
   }
 
-  begin(kind) {
-    Object.assign(this, { kind, x: 0.5, y: 0.5, placed: false, pressed: false, history: [] });
+  // A mark that was not confirmed survives a reload.
+  async begin(kind, index, net) {
+    const kept = this.net ? {} : await net.kept("place", {});
+    Object.assign(this, { kind, index, net, x: 0.5, y: 0.5, placed: false, pressed: false, history: [],
+      cells: new Uint8Array(SIDE * SIDE) }, kept.index === index && kept);
     $("trial").dataset.place = kind;
-    this.restore(new Uint8Array(SIDE * SIDE));
     this.status.textContent = "";
     if (document.body.dataset.api) this.mark(); // a draft goes on without a hand
     this.draw();
@@ -57,6 +59,11 @@ class Pad {
     if (!this.brushes) return `${this.x.toFixed(5)},${this.y.toFixed(5)}`;
     const digit = (i) => parseInt(this.cells.subarray(4 * i, 4 * i + 4).join(""), 2).toString(16);
     return Array.from({ length: this.cells.length / 4 }, (_, i) => digit(i)).join("");
+  }
+
+  keep() {
+    const { index, x, y, placed, cells } = this;
+    this.net.keep("place", { index, x, y, placed, cells });
   }
 
   // The surface covers the image itself, not the square around it.
@@ -83,7 +90,7 @@ class Pad {
       for (const one of event.getCoalescedEvents?.() ?? []) follow(one);
       follow(event);
     };
-    this.surface.onpointerup = this.surface.onpointercancel = () => { this.pressed = false; };
+    this.surface.onpointerup = this.surface.onpointercancel = () => { this.pressed = false; this.keep(); };
   }
 
   // Moves the mark or the brush; a brush that is down covers the way.
@@ -112,6 +119,7 @@ class Pad {
 
   restore(cells) {
     if (cells) this.cells = cells;
+    this.keep();
     this.draw();
   }
 
@@ -142,6 +150,7 @@ class Pad {
       const [right, down] = ARROWS[key], step = event.shiftKey ? SMALL : STEP;
       this.go(this.x + right * step, this.y + down * step, !this.brushes);
     }
+    this.keep();
     this.tell();
   }
 

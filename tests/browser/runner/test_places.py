@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,17 @@ from tests.server import Server
 pytestmark = pytest.mark.browser
 
 TRIALS = 2
+EARLIEST_MS = 500
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
+IS_KEPT = """() => new Promise((resolve) => {
+  const opening = indexedDB.open("foretell", 1);
+  opening.onsuccess = () => {
+    const reading = opening.result.transaction("kept").objectStore("kept").getAllKeys();
+    reading.onsuccess = () => resolve(reading.result.some((key) => key.endsWith("place")));
+  };
+})"""
+READ_PAD = """() => [document.querySelector("#place canvas").toDataURL(),
+  document.querySelector(".place-mark").style.left, document.querySelector(".place-mark").style.top]"""
 SQL = "SELECT place, choice, input FROM response WHERE session_id = ? ORDER BY trial_index"
 
 
@@ -97,6 +108,38 @@ def test_a_point_is_stored_where_it_was_clicked(chromium: Browser, localising: S
     assert [row[2] for row in stored] == ["mouse", "mouse", "touch"]
     points = [tuple(map(float, row[0].split(","))) for row in stored]
     assert points == [pytest.approx(point, abs=0.004) for point in ((0.25, 0.75), (0.5, 0.5), (0.75, 0.25))]
+
+
+@pytest.mark.parametrize("task", ["highlight", "localise"])
+def test_a_mark_that_is_not_confirmed_survives_a_reload(chromium: Browser, tmp_path: Path, task: str) -> None:
+    """The stored mark is the one before the reload; the next trial begins without one.
+
+    Catches a mark that has to be made again, and one that comes back in the next trial.
+    """
+    with serve_task(tmp_path, task, trials=TRIALS, practice=0, conditions=("none",)) as server:
+        context = chromium.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
+        page = context.new_page()
+        begin_trials(page, server)
+        click_at(page, 0.2, 0.7)
+        marked = page.evaluate(READ_PAD)
+        page.wait_for_function(IS_KEPT)
+        page.reload()
+        page.click("#begin")
+        wait_for_trial(page, 1)
+        expect(page.locator("#trial")).to_have_attribute("data-marked", "")
+        assert page.evaluate(READ_PAD) == marked
+        page.wait_for_timeout(EARLIEST_MS)  # until then a press does not count
+        page.click("#answers button")
+        wait_for_trial(page, 2)
+        expect(page.locator("#trial")).not_to_have_attribute("data-marked", "")
+        context.close()
+        ((text, *_), *_) = query(server, SQL, newest(server))
+    if task == "localise":
+        assert tuple(map(float, text.split(","))) == pytest.approx((0.2, 0.7), abs=0.004)
+    else:
+        rows, columns = np.nonzero(decode_cells(text))
+        assert (columns.mean() + 0.5, rows.mean() + 0.5) == pytest.approx((0.2 * SIDE, 0.7 * SIDE), abs=0.5)
+        assert 4 < len(rows) < 4 * (RADIUS + 1) ** 2
 
 
 def test_a_brush_is_painted_by_keys_alone(chromium: Browser, highlighting: Server) -> None:
