@@ -173,8 +173,10 @@ BENCHMARKS = (
         "Recovery of each task's differences",
         "Studies of the gallery are built, simulated participants whose theory is known respond to their trials, and "
         "each of 200 studies is analysed by its own plan, with random slopes reduced where singular. The true "
-        "difference of each planned contrast is computed from the theories. Simulated participants, half of whom "
-        "read heatmaps, differ in other ways than a normal distribution.",
+        "difference of each planned contrast is computed from the theories. Half of the simulated participants read "
+        "heatmaps, and these change ratings by two levels on a few images and hardly at all on others. Normal random "
+        "slopes of images describe that badly: the estimated differences of `rating` are off by up to 0.16 levels, "
+        "and the intervals of the largest cover 92%. Compare the estimates of such studies with the means of images.",
         "",
         tasks.tabulate,
         tasks.plot,
