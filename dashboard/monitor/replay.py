@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
+from PIL import Image
 
+from dashboard.monitor import marks
 from dashboard.monitor.choosing import choose_participant, require_chosen
 from dashboard.monitor.watching import PAGES
 from dashboard.shared import files
@@ -17,11 +19,15 @@ from study.attributes.sets import name_set
 from study.bundle import TYPE_LABELS, Bundle
 from study.collection.replay import RESPONDED, Replay, ReplayedTrial, describe_response
 from study.conditions import format_condition
+from study.places.region import open_region
 from study.plan.texts import texts_of
+from study.tasks import find_task
 from study.workspace.spreadsheets import csv_text
 
 PLAIN = {"displaylogo": False, "displayModeBar": False}
 PHASES = {"practice": "Practice", "catch": "Attention check"}
+MARK_WIDTH = 320
+"""Of an image with a participant's mark, px."""
 RIGHT, WRONG, OTHER = "#2b8a6b", "#c4561e", "#8a90a0"
 
 
@@ -126,6 +132,16 @@ def _draw_trial(replay: Replay, given: list[ReplayedTrial], key: str) -> None:
         st.caption(f"{shown if trial.right else ''} Chosen: the participant's response.".strip())
     bundle, screen = _bundle_of(replay), trial.screen
     draw_screen(screen, bundle.asset, texts_of(bundle.manifest), _badges(trial))
+    _draw_mark(trial, bundle)
+
+
+def _draw_mark(trial: ReplayedTrial, bundle: Bundle) -> None:
+    """Draw what the participant marked on the image, where that was asked."""
+    kind, text, facts = find_task(bundle.manifest.config).place, trial.response["place"], trial.trial.region
+    if kind is not None and text and facts is not None:
+        with Image.open(bundle.asset(trial.trial.assets.target)) as image:
+            drawn = marks.draw_mark(image, kind, text, open_region(facts))
+        st.image(drawn, caption=marks.WORDS, width=MARK_WIDTH, alt=marks.WORDS)
 
 
 def _badges(trial: ReplayedTrial) -> dict[str, list[str]]:
