@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def importance(
-    study: Annotated[str, typer.Argument(help="The name of a study of the task 'highlight'.")],
+    study: Annotated[str, typer.Argument(help="The name of a study of the tasks 'localise' or 'highlight'.")],
     method: Annotated[
         str | None, typer.Option(help="Methods, with commas; explain --list names all. Default: the quick ones.")
     ] = None,
     simulated: Annotated[bool, typer.Option("--simulated", help="Use the simulated participants.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.")] = None,
 ) -> None:
-    """Compare heatmap methods with participants' brushes: the rank correlation over the image, and that by chance.
+    """Compare heatmap methods with participants' marks: the rank correlation over the image, and that by chance.
 
     Heatmaps are kept: after an interruption the same command continues.
 

@@ -3,7 +3,7 @@
 import { $, make, pictureUrl, word } from "./dom.js";
 
 const SIDE = 32; // cells along each side of the image, as study/places/grid.py
-const RADIUS = 1.6; // cells, as study/places/simulated.py
+const RADIUS = 1.6; // cells, as study/places/grid.py
 const STEP = 1 / SIDE, SMALL = 1 / 200; // of an arrow key, and with Shift
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 

@@ -1,8 +1,9 @@
-"""How far heatmap methods agree with participants, who brushed over what they think the AI used.
+"""How far heatmap methods agree with participants, who marked what they think the AI used.
 
-The importance of a cell of an image is the share of the brushes on it (Linsley et al., 2019, arXiv:1805.08819). A
-method's agreement is Spearman's rank correlation over cells with its positive evidence for the AI's prediction; by
-chance it is that with the method's evidence for the other images, which is above 0 where both prefer the middle.
+The importance of a cell of an image is the share of the brushes on it (Linsley et al., 2019, arXiv:1805.08819); a
+point counts as the brush that covers it. A method's agreement is Spearman's rank correlation over cells with its
+positive evidence for the AI's prediction; by chance it is that with the method's evidence for the other images, which
+is above 0 where both prefer the middle.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from core.attribution.records import cost_of
 from core.errors import ForetellError
 from core.network.classifier import Classifier
 from core.types import Progress, silent
-from study.analysis.exploratory.importance import average
+from study.analysis.exploratory.importance import average, spread_points
 from study.building.reopening import ReopenedStudy
 from study.bundle import Trial
 from study.places.grid import Floats, pool
@@ -49,12 +50,12 @@ def choose_quick(classifier: Classifier) -> tuple[list[str], list[str]]:
 def compare_methods(
     study: ReopenedStudy, frame: pd.DataFrame, methods: Mapping[str, HeatmapMethod], progress: Progress = silent
 ) -> pd.DataFrame:
-    """Compare methods with participants' brushes, in each condition.
+    """Compare methods with participants' marks, in each condition.
 
     Parameters
     ----------
     frame
-        Responses with item, condition and ``cells``.
+        Responses with item, condition, and ``cells`` or ``x`` and ``y``.
     methods
         Opened, by name. The study's own has the study's parameters, others their defaults.
 
@@ -70,10 +71,12 @@ def compare_methods(
     ForetellError
         No response is a brush.
     """
-    importance = average(frame) if "cells" in frame else {}
+    marked = spread_points(frame)
+    importance = average(marked) if "cells" in marked else {}
     if not importance:
         raise ForetellError(
-            "No response is a brush: methods are compared with participants in studies of the task 'highlight'."
+            "No response is a mark: methods are compared with participants in studies of the tasks 'localise' and "
+            "'highlight'."
         )
     items = {item for item, _ in importance}
     trials = [trial for trial in study.bundle.manifest.trials if trial.id in items]
@@ -135,4 +138,4 @@ def _summarise(pairs: Floats) -> tuple[float, float, float, float, float]:
 def _note(pairs: Sequence[object], drawn: Mapping[str, Floats]) -> str:
     """Say of how many images a correlation is not defined."""
     lost = len(drawn) - len(pairs)
-    return f"of {lost} images brush or evidence is the same in all cells, or there is no other" if lost else ""
+    return f"of {lost} images the marks or the evidence are the same in all cells, or there is no other" if lost else ""

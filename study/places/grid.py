@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ SIDE = 32
 CELLS = SIDE * SIDE
 DIGITS = CELLS // 4
 """Hexadecimal digits of a set of cells."""
+RADIUS = 1.6
+"""Of a brush, in cells, as in `dashboard/runner/place.js`."""
 LARGEST = 60_000
 """The largest value as written in 16 bits: its halves, thirds, quarters and fifths are whole numbers, too."""
 Floats = NDArray[np.float64]
@@ -61,3 +64,10 @@ def decode_cells(text: str) -> Mask:
             f"The brushed area is {len(text):,} characters, not {DIGITS} hexadecimal digits for {CELLS:,} cells."
         )
     return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8)).astype(bool).reshape(SIDE, SIDE)
+
+
+def cover(places: Sequence[Sequence[float]]) -> Mask:
+    """Return the cells (SIDE, SIDE) whose middle a brush covers at some places (x, y)."""
+    rows, columns = np.mgrid[:SIDE, :SIDE] + 0.5
+    covered = [np.hypot(columns - x * SIDE, rows - y * SIDE) <= RADIUS for x, y in places]
+    return np.asarray(np.any(covered, axis=0))

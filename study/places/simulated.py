@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from study.facts import RegionFacts
-from study.places.grid import CELLS, SIDE, Floats, Mask
+from study.places.grid import CELLS, SIDE, Floats, cover
 from study.places.marks import Brush, Kind, Mark, Point, is_right
 from study.places.region import Region, open_region
 
 SPREAD = 0.2
 """Standard deviation of marks around the middle, in widths and heights of the image."""
-DABS, RADIUS = 6, 1.6
-"""Places that a brush goes over, and its radius in cells (that of `dashboard/runner/place.js`)."""
+DABS = 6
+"""Places that a brush goes over."""
 DRIFT = 0.05
 """Standard deviation of the places of one brush around its middle, in widths and heights of the image."""
 TRIES = 200
@@ -48,9 +48,9 @@ def _try_mark(kind: Kind, region: Region, right: bool, rng: np.random.Generator)
         return _pick_point(weights, rng)
     if right:
         places = [_pick_point(weights, rng) for _ in range(DABS)]
-        return Brush(_dab([(place.x, place.y) for place in places]))
+        return Brush(cover([(place.x, place.y) for place in places]))
     middle = _pick_point(weights, rng)
-    return Brush(_dab(rng.normal((middle.x, middle.y), DRIFT, (DABS, 2)).clip(0, 1).tolist()))
+    return Brush(cover(rng.normal((middle.x, middle.y), DRIFT, (DABS, 2)).clip(0, 1).tolist()))
 
 
 def _pick_point(weights: Floats, rng: np.random.Generator) -> Point:
@@ -58,10 +58,3 @@ def _pick_point(weights: Floats, rng: np.random.Generator) -> Point:
     row, column = divmod(int(rng.choice(CELLS, p=weights.ravel() / weights.sum())), SIDE)
     x, y = (np.array([column, row]) + rng.uniform(0.01, 0.99, 2)) / SIDE
     return Point(round(float(x), 5), round(float(y), 5))
-
-
-def _dab(places: list[tuple[float, float]]) -> Mask:
-    """Return the cells (SIDE, SIDE) whose middle a brush covers at some places."""
-    rows, columns = np.mgrid[:SIDE, :SIDE] + 0.5
-    covered = [np.hypot(columns - x * SIDE, rows - y * SIDE) <= RADIUS for x, y in places]
-    return np.asarray(np.any(covered, axis=0))

@@ -87,7 +87,7 @@ def test_a_method_that_does_not_apply_takes_nothing_else_with_it(study: Reopened
 def test_responses_without_brushes_are_refused(study: ReopenedStudy) -> None:
     frame = brush(explain(study), 0.1)
     for wrong in (frame.drop(columns="cells"), frame.assign(cells=None)):
-        with pytest.raises(ForetellError, match=r"No response is a brush: .* 'highlight'"):
+        with pytest.raises(ForetellError, match=r"No response is a mark: .* 'highlight'"):
             compare_methods(study, wrong, {})
 
 

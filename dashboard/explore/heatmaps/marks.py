@@ -31,12 +31,12 @@ from study.workspace.workspace import bundles, home, study_name
 HUE = (255, 196, 0)
 """Of the brush on the participants' page."""
 STRONGEST = 0.8
-"""Opacity of the place that most participants brushed over."""
+"""Opacity of the place that most participants marked."""
 
 
 @dataclass(frozen=True)
 class MarkedStudy:
-    """The images of a study that participants brush over.
+    """The images of a study that participants mark.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class MarkedStudy:
 
 
 def show_marks(seen: ClassifiedImage, cell: Cell) -> None:
-    """Draw what participants brushed over on this image, by condition, with its agreement with the heatmap; if any."""
+    """Draw what participants marked on this image, by condition, with its agreement with the heatmap; if any."""
     for study in _list_marked_studies(str(home()), tuple(path.name for path in bundles(home()))):
         if study.fingerprint == seen.classifier.fingerprint and (item := study.items.get(_name_drawing(seen, study))):
             _show_study(study, *item, seen, cell)
@@ -64,14 +64,14 @@ def show_marks(seen: ClassifiedImage, cell: Cell) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _list_marked_studies(where: str, folders: tuple[str, ...]) -> list[MarkedStudy]:  # noqa: ARG001
-    """List the newest version of each study whose responses are brushes."""
+    """List the newest version of each study whose responses are marks."""
     newest = {study_name(path): path for path in reversed(bundles(home()))}
     return [study for path in newest.values() if (study := _read_study(Bundle(path))) is not None]
 
 
 def _read_study(bundle: Bundle) -> MarkedStudy | None:
     manifest = bundle.manifest
-    if not manifest.trials or find_task(manifest.config).place != "cells":
+    if not manifest.trials or find_task(manifest.config).place is None:
         return None
     items = {trial.assets.target: (trial.id, trial.target) for trial in manifest.trials}
     with Image.open(bundle.asset(manifest.trials[0].assets.target)) as first:
@@ -89,20 +89,20 @@ def _name_drawing(seen: ClassifiedImage, study: MarkedStudy) -> str:
 
 
 def _show_study(study: MarkedStudy, item: str, label: str, seen: ClassifiedImage, cell: Cell) -> None:
-    from study.analysis.exploratory.importance import average
+    from study.analysis.exploratory.importance import average, spread_points
 
     frame = _read_responses(study)
     if frame is None:
         return
-    importance = average(frame)
+    importance = average(spread_points(frame))
     conditions = [name for marked, name in importance if marked == item]
     if not conditions:
         return
     st.subheader("What participants marked", anchor=False)
     simulated = " Simulated participants." if set(frame["mode"]) == {"sim"} else ""
     st.caption(
-        f"Study {escape_markdown(study.name)}: participants brushed over the evidence for {escape_markdown(label)}. "
-        f"The stronger the yellow, the more of them brushed over the place.{simulated}"
+        f"Study {escape_markdown(study.name)}: participants marked the evidence for {escape_markdown(label)}. "
+        f"The stronger the yellow, the more of them marked the place.{simulated}"
     )
     evidence = None
     if cell.explanation is not None and cell.request.class_name == label:
@@ -115,13 +115,13 @@ def _show_study(study: MarkedStudy, item: str, label: str, seen: ClassifiedImage
 
 
 def _read_responses(study: MarkedStudy) -> pd.DataFrame | None:
-    """Return the brushes of people, else of simulated participants; None where there are none to be seen."""
+    """Return the marks of people, else of simulated participants; None where there are none to be seen."""
     if (read := study_frames().get(study.name)) is None:
         return None
     frame = read()
-    if frame.empty or "cells" not in frame:
+    if frame.empty:
         return None
-    frame = frame[(frame["study_hash"] == study.study_hash) & frame["cells"].notna()]
+    frame = frame[(frame["study_hash"] == study.study_hash) & (frame["cells"].notna() | frame["x"].notna())]
     live = frame[frame["mode"] == "live"]
     if len(live) and not service.get_acting_researcher().is_blinded(study.name):
         return live
@@ -132,7 +132,7 @@ def _read_responses(study: MarkedStudy) -> pd.DataFrame | None:
 def _compare(
     importance: Mapping[tuple[str, str], tuple[Floats, int]], item: str, condition: str, evidence: Floats | None
 ) -> str:
-    """Say how far the brushes agree with the evidence, and those on the other images."""
+    """Say how far the marks agree with the evidence, and those on the other images."""
     if evidence is None:
         return ""
     each = {
@@ -141,7 +141,7 @@ def _compare(
     own, others = each.pop(item), [one for one in each.values() if one is not None]
     if own is None:
         return ""
-    chance = f"; of the brushes on other images {np.mean(others):.2f}" if others else ""
+    chance = f"; of the marks on other images {np.mean(others):.2f}" if others else ""
     return f". Rank correlation with this heatmap {own:.2f}{chance}"
 
 

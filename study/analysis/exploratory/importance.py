@@ -19,7 +19,7 @@ from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalys
 from study.analysis.responses import accuracies
 from study.analysis.responses.places import CELLS
 from study.conditions import format_condition
-from study.places.grid import SIDE, Floats, decode_cells
+from study.places.grid import SIDE, Floats, cover, decode_cells, encode_cells
 from study.places.marks import correlate_ranks
 from study.places.region import open_region
 
@@ -38,6 +38,15 @@ def average(frame: pd.DataFrame) -> dict[tuple[str, str], tuple[Floats, int]]:
                 masks = [decode_cells(str(text)) for text in own]
                 maps[item, condition] = np.mean(masks, axis=0), len(masks)
     return maps
+
+
+def spread_points(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return responses in which a point, of `localise`, is the cells that a brush covers there; brushes stay."""
+    if not {"x", "y"} <= {*frame}:
+        return frame
+    brushes = frame[CELLS] if CELLS in frame else pd.Series(None, index=frame.index, dtype=object)
+    points = zip(frame["x"], frame["y"], brushes, strict=True)
+    return frame.assign(**{CELLS: [given if pd.isna(x) else encode_cells(cover([(x, y)])) for x, y, given in points]})
 
 
 def read_evidence(study: AnalysedStudy) -> dict[str, Floats]:

@@ -11,8 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.bundle import Bundle
-from study.places.grid import SIDE, decode_cells
-from study.places.simulated import RADIUS
+from study.places.grid import RADIUS, SIDE, decode_cells
 from tests.browser.participation import keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import begin_trials, serve_task
 from tests.server import Server

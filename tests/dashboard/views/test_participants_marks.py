@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from scipy.stats import spearmanr
@@ -16,12 +17,12 @@ from dashboard.explore.images import ChosenImage, ClassifiedImage
 from dashboard.shared import service
 from study.building.build import build
 from study.building.reopening import ReopenedStudy, reopen
-from study.places.grid import SIDE, decode_cells, pool
+from study.places.grid import RADIUS, SIDE, decode_cells, pool
 from study.simulate import simulate
 from tests.dashboard.views.conftest import settled
 from tests.study.studies import SMALL
 
-FILE = SMALL.replace('title = "A tiny study"', 'title = "Brushes"\ntask = "highlight"').replace("tiny", "marked")
+FILE = SMALL.replace('title = "A tiny study"', 'title = "Marks"\ntask = "TASK"').replace("tiny", "marked")
 FILE = FILE.replace("parameters = { samples = 8 }", 'method = "grad_cam"').replace(
     "[study]", 'conditions = ["none"]\n[study]'
 )
@@ -43,16 +44,28 @@ def open_image(image: Image.Image) -> AppTest:
     return settled(app.run())
 
 
-@pytest.fixture
-def study(workspace: Path) -> ReopenedStudy:
-    """A built study whose six participants have brushed, simulated."""
+@pytest.fixture(params=["highlight", "localise"])
+def study(workspace: Path, request: pytest.FixtureRequest) -> ReopenedStudy:
+    """A built study whose six participants have marked its images, simulated."""
     (workspace / "studies").mkdir()
     file = workspace / "studies" / "marked.toml"
-    file.write_text(FILE)
+    file.write_text(FILE.replace("TASK", request.param))
     bundle = build(file, workspace)
     study = service.get_service().researcher.open_study(bundle.folder, per_condition=6)
     simulate(service.get_service(), study, 6, {"map_reader": 1.0}, seed=3)
     return reopen(bundle, workspace / "cache")
+
+
+def list_masks(own: pd.DataFrame) -> list[np.ndarray]:
+    """The cells of each mark: a brush's own, or those around a point, one by one."""
+    if own["cells"].notna().all():
+        return [decode_cells(text) for text in own["cells"]]
+    return [
+        np.array(
+            [[np.hypot(c + 0.5 - x * SIDE, r + 0.5 - y * SIDE) <= RADIUS for c in range(SIDE)] for r in range(SIDE)]
+        )
+        for x, y in zip(own["x"], own["y"], strict=True)
+    ]
 
 
 def test_marks_are_next_to_the_heatmap_of_their_image_with_their_agreement(study: ReopenedStudy) -> None:
@@ -61,9 +74,7 @@ def test_marks_are_next_to_the_heatmap_of_their_image_with_their_agreement(study
     Catches the marks of another trial, a heatmap of another class, and a chance level with the image's own marks.
     """
     frame = service.get_service().researcher.responses("marked", ("sim",))
-    importance = {
-        item: np.mean([decode_cells(text) for text in own["cells"]], axis=0) for item, own in frame.groupby("item")
-    }
+    importance = {item: np.mean(list_masks(own), axis=0) for item, own in frame.groupby("item")}
     trial = next(one for one in study.bundle.manifest.trials if one.id in importance)
     app = open_image(study.open_image(trial))
     assert "What participants marked" in [one.value for one in app.subheader]
@@ -76,7 +87,7 @@ def test_marks_are_next_to_the_heatmap_of_their_image_with_their_agreement(study
     own = each.pop(trial.id)
     said = [str(one.proto) for one in [*app.get("imgs"), *app.get("image")]]
     wanted = (
-        f"Rank correlation with this heatmap {own:.2f}; of the brushes on other images {np.mean([*each.values()]):.2f}"
+        f"Rank correlation with this heatmap {own:.2f}; of the marks on other images {np.mean([*each.values()]):.2f}"
     )
     assert any(f"No explanation: at most {importance[trial.id].max():.0%} of 6 participants" in one for one in said)
     assert any(wanted in one for one in said)

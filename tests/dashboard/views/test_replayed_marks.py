@@ -68,9 +68,7 @@ def test_the_replay_of_a_trial_shows_its_mark(workspace: Path, task: str, mark: 
     participant.consent(token, True)
     participant.ready(token)
     participant.ready(token, "example")
-    sent = TrialResponse(
-        trial_index=0, attempt_id=str(uuid.uuid4()), side="1", place=mark, input="mouse", rt_ms=1500.0
-    )
+    sent = TrialResponse(trial_index=0, attempt_id=str(uuid.uuid4()), side="1", place=mark, input="mouse", rt_ms=1500.0)
     assert participant.record(token, sent).code in (200, 201)
     researcher.close_study("r")
     app = AppTest.from_function(script).run()
