@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import pandas as pd
 import streamlit as st
 from PIL import Image
 
+from core.errors import ForetellError
 from dashboard.explore import figures
 from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.table import Cell
@@ -66,7 +68,11 @@ def show_marks(seen: ClassifiedImage, cell: Cell) -> None:
 def _list_marked_studies(where: str, folders: tuple[str, ...]) -> list[MarkedStudy]:  # noqa: ARG001
     """List the newest version of each study whose responses are marks."""
     newest = {study_name(path): path for path in reversed(bundles(home()))}
-    return [study for path in newest.values() if (study := _read_study(Bundle(path))) is not None]
+    found = []
+    for path in newest.values():
+        with suppress(ForetellError, OSError):  # a bundle that cannot be read: pages of studies say so
+            found.append(_read_study(Bundle(path)))
+    return [study for study in found if study is not None]
 
 
 def _read_study(bundle: Bundle) -> MarkedStudy | None:

@@ -19,6 +19,7 @@ from study.building.build import build
 from study.building.reopening import ReopenedStudy, reopen
 from study.places.grid import RADIUS, SIDE, decode_cells, pool
 from study.simulate import simulate
+from tests.dashboard.conftest import open_scenes
 from tests.dashboard.views.conftest import settled
 from tests.study.studies import SMALL
 
@@ -98,6 +99,17 @@ def test_an_image_of_no_trial_has_no_marks(study: ReopenedStudy) -> None:
     """Catches marks by the place of an image in its set, which another set has too."""
     pool_image = study.sources.sets["pool"].open(0)
     assert "What participants marked" not in [one.value for one in open_image(pool_image).subheader]
+
+
+def test_a_bundle_that_cannot_be_read_leaves_the_heatmap_as_it_is(workspace: Path) -> None:
+    """Catches Explore without any heatmap because one study of the workspace is damaged."""
+    for name, manifest in (("cut", "{"), ("empty", "{}")):
+        folder = workspace / "bundles" / f"{name}-0123456789ab"
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(manifest)
+    app = open_image(open_scenes("standard", 400).open(0))
+    assert not [*app.exception, *app.error]
+    assert "Reliability of this heatmap" in [one.value for one in app.subheader]
 
 
 def test_where_most_participants_brushed_is_yellow_and_the_rest_grey() -> None:
