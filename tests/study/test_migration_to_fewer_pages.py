@@ -82,7 +82,7 @@ def test_everything_recorded_is_there_and_the_chain_holds(url: str) -> None:
     store = Store(url)
     assert store.read(lambda db: list(responses.find_broken_links(db))) == []
     kept = store.read(lambda db: [row for who in "su" for row in responses.of_session(db, who)])
-    expected = [{**row, "dropped_frames": None, "clock_ms": None, "place": None} for row in chain()]
+    expected = [{**row, "dropped_frames": None, "clock_ms": None, "place": None, "text": None} for row in chain()]
     assert sorted(kept, key=lambda row: row["seq"]) == expected
     assert sorted(store.read(lambda db: list(map(tuple, db.exec_driver_sql(EVENTS)))), key=repr) == events
     plans = store.read(lambda db: [row for who in "su" for row in repository.list_planned_trials(db, who, 0, 9)])
