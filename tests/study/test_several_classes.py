@@ -26,7 +26,7 @@ from study.service import Service, SimulatedTrial
 from study.simulate import choose_side, simulate
 from study.tasks import open_task
 from study.tasks.theory import ShownExplanations
-from tests.study.building.test_design import NAMES, POOL, material
+from tests.study.building.test_candidates import NAMES, POOL, material
 from tests.study.participants import MakeBundle, answer, query, to_trials
 
 FOUR = {"trials": {"options": 4}}

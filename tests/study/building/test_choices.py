@@ -22,7 +22,7 @@ from study.building.stimuli import compute_drawn_values
 from study.network.predictions import predict
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource, read
-from tests.study.building.test_design import POOL, SHIFTED, K, answers, material
+from tests.study.building.test_candidates import POOL, SHIFTED, K, answers, material
 from tests.study.studies import TINY
 
 
