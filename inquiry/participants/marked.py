@@ -25,7 +25,7 @@ from study.analysis.exploratory.importance import average, spread_points
 from study.building.reopening import ReopenedStudy
 from study.bundle import Trial
 from study.places.grid import Floats, pool
-from study.places.marks import correlate_ranks
+from study.places.marks import correlate_with_each
 from study.plan.config import Saliency
 
 MOST_PASSES = 256
@@ -110,17 +110,10 @@ def _compare(name: str, evidence: Mapping[str, Floats] | str, importance: Import
             rows.append((name, condition, 0, *[math.nan] * 5, evidence))
             continue
         drawn = {item: values for (item, of), (values, _) in importance.items() if of == condition}
-        pairs = [pair for item, values in drawn.items() if (pair := _correlate(values, item, evidence)) is not None]
+        each = [correlate_with_each(values, item, evidence) for item, values in drawn.items()]
+        pairs = [pair for pair in each if None not in pair]
         rows.append((name, condition, len(pairs), *_summarise(np.array(pairs).reshape(-1, 2)), _note(pairs, drawn)))
     return rows
-
-
-def _correlate(drawn: Floats, item: str, evidence: Mapping[str, Floats]) -> tuple[float, float] | None:
-    """Return the correlation with the evidence for an image, and the mean with that for the others; None if unknown."""
-    own = correlate_ranks(drawn, evidence[item]) if item in evidence else None
-    others = [correlate_ranks(drawn, values) for other, values in evidence.items() if other != item]
-    known = [one for one in others if one is not None]
-    return (own, float(np.mean(known))) if own is not None and known else None
 
 
 def _summarise(pairs: Floats) -> tuple[float, float, float, float, float]:

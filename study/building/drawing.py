@@ -23,14 +23,19 @@ class AssetFolder:
 
     def write(self, image: Image.Image) -> str:
         """Write an image and return its SHA-256."""
-        buffer = io.BytesIO()
-        image.save(buffer, "WEBP", **WEBP)
-        content = buffer.getvalue()
-        name = hashlib.sha256(content).hexdigest()
+        name, content = encode_asset(image)
         path = self.path / f"{name}.webp"
         if not path.is_file():
             write_whole(path, content)
         return name
+
+
+def encode_asset(image: Image.Image) -> tuple[str, bytes]:
+    """Return the name of an image as an asset, the SHA-256 of its bytes, and the bytes."""
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", **WEBP)
+    content = buffer.getvalue()
+    return hashlib.sha256(content).hexdigest(), content
 
 
 def find_size(sources: Sources) -> tuple[int, int]:

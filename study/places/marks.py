@@ -7,6 +7,7 @@ height; `study.places.grid.encode_cells` writes a brush.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -164,6 +165,17 @@ def correlate_ranks(one: Floats, other: Floats) -> float | None:
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / scale if scale > 0 else None
+
+
+def correlate_with_each(one: Floats, item: str, each: Mapping[str, Floats]) -> tuple[float | None, float | None]:
+    """Correlate an array with that of its item, and with those of the others: the latter's mean is what chance gives.
+
+    None where a correlation is not defined, or there is no array to correlate with.
+    """
+    others = [correlate_ranks(one, values) for name, values in each.items() if name != item]
+    known = [value for value in others if value is not None]
+    own = correlate_ranks(one, each[item]) if item in each else None
+    return own, float(np.mean(known)) if known else None
 
 
 def is_right(mark: Mark, region: Region) -> bool:

@@ -5,8 +5,6 @@ An image is the same if the study's network is, and what it sees, drawn as parti
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,12 +19,12 @@ from dashboard.explore import figures
 from dashboard.explore.images import ClassifiedImage
 from dashboard.explore.table import Cell
 from dashboard.shared import service
-from dashboard.shared.collected import study_frames
+from dashboard.shared.collected import FRESH_S, study_frames
 from dashboard.shared.messages import escape_markdown
 from study.bundle import Bundle
 from study.conditions import format_condition
 from study.places.grid import Floats, pool
-from study.places.marks import correlate_ranks
+from study.places.marks import correlate_with_each
 from study.tasks import find_task
 from study.workspace.workspace import bundles, home, study_name
 
@@ -68,11 +66,11 @@ def show_marks(seen: ClassifiedImage, cell: Cell) -> None:
 def _list_marked_studies(where: str, folders: tuple[str, ...]) -> list[MarkedStudy]:  # noqa: ARG001
     """List the newest version of each study whose responses are marks."""
     newest = {study_name(path): path for path in reversed(bundles(home()))}
-    found = []
+    known = []
     for path in newest.values():
         with suppress(ForetellError, OSError):  # a bundle that cannot be read: pages of studies say so
-            found.append(_read_study(Bundle(path)))
-    return [study for study in found if study is not None]
+            known.append(_read_study(Bundle(path)))
+    return [study for study in known if study is not None]
 
 
 def _read_study(bundle: Bundle) -> MarkedStudy | None:
@@ -87,20 +85,16 @@ def _read_study(bundle: Bundle) -> MarkedStudy | None:
 
 def _name_drawing(seen: ClassifiedImage, study: MarkedStudy) -> str:
     """Return the SHA-256 that the image has as an asset of a study."""
-    from study.building.drawing import WEBP
+    from study.building.drawing import encode_asset
 
-    buffer = io.BytesIO()
-    seen.view.draw(study.size).save(buffer, "WEBP", **WEBP)
-    return hashlib.sha256(buffer.getvalue()).hexdigest()
+    return encode_asset(seen.view.draw(study.size))[0]
 
 
 def _show_study(study: MarkedStudy, item: str, label: str, seen: ClassifiedImage, cell: Cell) -> None:
-    from study.analysis.exploratory.importance import average, spread_points
-
     frame = _read_responses(study)
     if frame is None:
         return
-    importance = average(spread_points(frame))
+    importance = _average_marks(f"{study.study_hash} {len(frame)} {set(frame['mode'])}", frame)
     conditions = [name for marked, name in importance if marked == item]
     if not conditions:
         return
@@ -118,6 +112,13 @@ def _show_study(study: MarkedStudy, item: str, label: str, seen: ClassifiedImage
         most = f"at most {drawn.max():.0%} of {people} participants at one place"
         caption = f"{format_condition(name)}: {most}{_compare(importance, item, name, evidence)}"
         place.image(draw_importance(seen, drawn), caption=caption, width="stretch", alt=caption)
+
+
+@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner=False)
+def _average_marks(key: str, _frame: pd.DataFrame) -> dict[tuple[str, str], tuple[Floats, int]]:  # noqa: ARG001
+    from study.analysis.exploratory.importance import average, spread_points
+
+    return average(spread_points(_frame))
 
 
 def _read_responses(study: MarkedStudy) -> pd.DataFrame | None:
@@ -141,13 +142,12 @@ def _compare(
     """Say how far the marks agree with the evidence, and those on the other images."""
     if evidence is None:
         return ""
-    each = {
-        of: correlate_ranks(values, evidence) for (of, name), (values, _) in importance.items() if name == condition
-    }
-    own, others = each.pop(item), [one for one in each.values() if one is not None]
+    own, others = correlate_with_each(
+        evidence, item, {of: values for (of, name), (values, _) in importance.items() if name == condition}
+    )
     if own is None:
         return ""
-    chance = f"; of the marks on other images {np.mean(others):.2f}" if others else ""
+    chance = "" if others is None else f"; of the marks on other images {others:.2f}"
     return f". Rank correlation with this heatmap {own:.2f}{chance}"
 
 

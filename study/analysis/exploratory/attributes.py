@@ -13,7 +13,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.stats import norm
 
-from study import plots
 from study.analysis.exploratory import groups
 from study.analysis.exploratory.analysis import ExploratoryAnalysis, with_figure
 from study.analysis.responses import accuracies
@@ -67,15 +66,8 @@ def _measure_each(judged: pd.DataFrame) -> pd.DataFrame:
 
 def figure(table: pd.DataFrame) -> go.Figure:
     """Plot hits and false alarms by condition, from `tabulate`."""
-    parts = [
-        table[["condition"]].assign(
-            measure=words, value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"]
-        )
-        for name, words in (("hits", "hits"), ("false_alarms", "false alarms"))
-    ]
-    return plots.intervals(
-        pd.concat(parts), x="condition", y="value", by="measure", title="Share of attributes chosen", line=0.5
-    )
+    words = {"hits": "hits", "false_alarms": "false alarms"}
+    return groups.plot_measures(table, words, title="Share of attributes chosen", line=0.5)
 
 
 def conclude(table: pd.DataFrame) -> str:

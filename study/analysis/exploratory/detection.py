@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from scipy.stats import t
 
 from core.errors import ForetellError
-from study import plots
+from study.analysis.exploratory import groups
 from study.analysis.exploratory.analysis import AnalysedStudy, ExploratoryAnalysis, with_figure
 from study.analysis.means.adjustment import holm
 from study.analysis.models import denominators, estimability, random_effects, reduction
@@ -108,15 +108,8 @@ def _find_df(model: MixedModel, weights: Floats) -> float:
 
 def figure(table: pd.DataFrame) -> go.Figure:
     """Plot the sensitivity and criterion by condition, from `conditions`."""
-    parts = [
-        table[["condition"]].assign(
-            measure=words, value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"]
-        )
-        for name, words in (("dprime", "sensitivity d'"), ("criterion", "criterion c"))
-    ]
-    return plots.intervals(
-        pd.concat(parts), x="condition", y="value", by="measure", title="d' and c, in SDs (z)", line=0.0
-    )
+    words = {"dprime": "sensitivity d'", "criterion": "criterion c"}
+    return groups.plot_measures(table, words, title="d' and c, in SDs (z)", line=0.0)
 
 
 def describe_absent(frame: pd.DataFrame) -> str:

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.stats import t
 
 from core.errors import ForetellError
 from core.names import lower_first
+from study import plots
 from study.analysis.means.adjustment import holm
 from study.analysis.models.sentences import alpha_text, describe_p
 from study.analysis.responses import accuracies
@@ -133,3 +135,14 @@ def _name_side(contrast: str, side: int) -> str:
 
 def _find_quantile(df: float, level: float) -> float:
     return float(t.ppf((1 + level) / 2, df)) if df > 0 else np.nan
+
+
+def plot_measures(table: pd.DataFrame, words: Mapping[str, str], *, title: str, line: float) -> go.Figure:
+    """Plot measures by condition with their intervals, from their columns; ``words`` name each in the legend."""
+    parts = [
+        table[["condition"]].assign(
+            measure=said, value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"]
+        )
+        for name, said in words.items()
+    ]
+    return plots.intervals(pd.concat(parts), x="condition", y="value", by="measure", title=title, line=line)

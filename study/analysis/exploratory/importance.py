@@ -20,7 +20,7 @@ from study.analysis.responses import accuracies
 from study.analysis.responses.places import CELLS
 from study.conditions import format_condition
 from study.places.grid import SIDE, Floats, cover, decode_cells, encode_cells
-from study.places.marks import correlate_ranks
+from study.places.marks import correlate_with_each
 from study.places.region import open_region
 
 TILE, MARGIN, TEXT = 96, 8, 16
@@ -58,10 +58,7 @@ def tabulate(study: AnalysedStudy) -> pd.DataFrame:
     """Tabulate item, condition, participants, rank_correlation and permuted (with the other images' evidence)."""
     evidence, rows = read_evidence(study), []
     for (item, condition), (drawn, people) in average(study.data.every).items():
-        others = [correlate_ranks(drawn, one) for name, one in evidence.items() if name != item]
-        known = [one for one in others if one is not None]
-        own = correlate_ranks(drawn, evidence[item]) if item in evidence else None
-        rows.append((item, condition, people, own, float(np.mean(known)) if known else None))
+        rows.append((item, condition, people, *correlate_with_each(drawn, item, evidence)))
     return pd.DataFrame(rows, columns=["item", "condition", "participants", "rank_correlation", "permuted"])
 
 
