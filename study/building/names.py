@@ -8,8 +8,8 @@ from pathlib import Path
 
 from core.types import Progress
 from study.building.units import UnitMaker
-from study.bundle import Trial, TrialAssets, significant
-from study.facts import HeatmapFacts, TeachingFacts, UnitFacts
+from study.bundle import Trial, TrialAssets
+from study.facts import HeatmapFacts, TeachingFacts
 from study.network.sources import Sources
 
 
@@ -47,14 +47,7 @@ class NameMaker(UnitMaker):
             ),
             teaching=TeachingFacts(),
             saliency=HeatmapFacts(),
-            unit=UnitFacts(
-                layer=self.settings.layer,
-                channel=planned.channel,
-                activations=(significant(low), significant(high)),
-                gap=significant((high - low) / float(own.std())),
-                least=tuple(pool.ids[index] for index in planned.least),
-                most=tuple(pool.ids[index] for index in planned.most),
-            ),
+            unit=self._describe_unit(planned.channel, (low, high), planned.least, planned.most),
         )
 
     def _plan(self, channels: int) -> tuple[tuple[PlannedName, ...], tuple[PlannedName, ...]]:  # type: ignore[override]

@@ -90,7 +90,7 @@ class UnitMaker:
     def make(self, planned: PlannedUnitTrial, progress: Progress) -> Trial:
         """Draw one trial; its assets are on disk when it returns."""
         del progress
-        standard, pool = self.sources.sets["standard"], self.sources.sets["pool"]
+        standard = self.sources.sets["standard"]
         left, right = (shown.activation for shown in planned.pair)
         target, other = SIDES if left > right else SIDES[::-1]
         drawn = [self.folder.write(self._draw_shown(shown)) for shown in planned.pair]
@@ -113,14 +113,21 @@ class UnitMaker:
             ),
             teaching=TeachingFacts(),
             saliency=HeatmapFacts(),
-            unit=UnitFacts(
-                layer=self.settings.layer,
-                channel=planned.channel,
-                activations=(significant(left), significant(right)),
-                gap=significant(abs(left - right) / float(self.pool[:, planned.channel].std())),
-                least=tuple(pool.ids[index] for index in planned.least),
-                most=tuple(pool.ids[index] for index in planned.most),
-            ),
+            unit=self._describe_unit(planned.channel, (left, right), planned.least, planned.most),
+        )
+
+    def _describe_unit(
+        self, channel: int, activations: tuple[float, float], least: Sequence[int], most: Sequence[int]
+    ) -> UnitFacts:
+        """Describe a unit with two activations, their difference in standard deviations, and its references."""
+        pool, (one, other) = self.sources.sets["pool"], activations
+        return UnitFacts(
+            layer=self.settings.layer,
+            channel=channel,
+            activations=(significant(one), significant(other)),
+            gap=significant(abs(one - other) / float(self.pool[:, channel].std())),
+            least=tuple(pool.ids[index] for index in least),
+            most=tuple(pool.ids[index] for index in most),
         )
 
     def describe(self) -> dict[str, Any]:
