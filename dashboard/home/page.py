@@ -26,10 +26,6 @@ def page(linked: Mapping[str, StreamlitPage], steps: Mapping[str, tuple[str, str
     What needs no network and no study file comes first: reading study files imports torch.
     """
     st.title("Do explanations help people predict an AI?", anchor=False)
-    st.markdown(
-        "Foretell explains an image classifier, shows the explanations to participants in a browser experiment, "
-        "and fits the mixed models that test whether they helped."
-    )
     st.html(_draw_overview())
     with show_errors():
         if service.get_acting_researcher().may(Permission.PREVIEW, DEMO):

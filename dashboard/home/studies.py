@@ -35,13 +35,14 @@ def show(linked: Mapping[str, StreamlitPage]) -> None:
     for study in own:
         _show_study(study, _find_action(researcher, study), linked)
     if not own:
-        st.caption("None yet. Design one from your own network and images, or begin with an example.")
-        st.page_link(
-            linked["design"],
-            label=":primary[**Design a study**]",
-            icon=":material/arrow_forward:",
-            icon_position="right",
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("None yet.", width="content")
+            st.page_link(
+                linked["design"],
+                label=":primary[**Design a study**]",
+                icon=":material/arrow_forward:",
+                icon_position="right",
+            )
     if len(own) < len(studies):
         st.header("Examples", anchor=False)
     for study in studies:

@@ -16,8 +16,8 @@ def page() -> None:
     """Draw the page."""
     st.title("Power", anchor=False)
     st.caption(
-        "How many participants does a study need? Studies are simulated and analysed as planned. Power is only as "
-        "good as the assumed effects: check half the effect as well."
+        "Simulated studies, analysed as planned. Power is only as good as the assumed effects: check half the effect "
+        "as well."
     )
     with show_errors():
         researcher = service.get_acting_researcher()

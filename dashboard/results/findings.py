@@ -102,11 +102,13 @@ def _draw_result(result: AnalysisResult, compared: pd.DataFrame | None = None, a
 
 
 def _draw_tests(result: AnalysisResult, compared: pd.DataFrame | None) -> None:
-    """Draw what each test says, and beneath it the same test as in the paper, from the table of `slopes`."""
-    for verdict in verdicts.list_verdicts(result.analysis, result.data, compared, result.level):
-        st.markdown("  \n".join(map(_write, filter(None, [verdict.main, verdict.beneath]))))
-    if compared is not None and (counted := slopes.describe_contrasts(compared, result.level)):
-        st.markdown(_write(counted))
+    """Draw what each test says, next to the same test as in the paper, from the table of `slopes`."""
+    said = verdicts.tabulate_verdicts(result.analysis, result.data, compared, result.level)
+    lines = [said.cells.columns, ["---"] * said.cells.shape[1], *said.cells.itertuples(index=False)]
+    first, rule, *rows = (" | ".join(cells if cells[0] == "---" else map(_write, cells)) for cells in lines)
+    st.markdown("\n".join(f"| {line} |" for line in (first, rule, *rows)))
+    for note in said.notes:
+        st.caption(_write(note))
 
 
 def _draw_differences(result: AnalysisResult, contrasts: pd.DataFrame) -> None:

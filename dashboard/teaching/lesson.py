@@ -78,7 +78,7 @@ def _show_facts(teaching: TeachingFacts) -> None:
         label, written, says = format_rank(teaching)
         grid.metric(label, written, help=says)
     policy = format_name(teaching.policy) if teaching.policy else "not known"
-    st.caption(f"These values were frozen with the study. Policy that chose the examples: {policy}.")
+    st.caption(f"Frozen with the study. Policy that chose the examples: {policy}.")
 
 
 def format_rank(teaching: TeachingFacts) -> tuple[str, str, str]:
@@ -103,7 +103,7 @@ def _show_prior(prior: AveragedAccuracy | None, study: Study) -> None:
     """Show how accurate the learner's prior is as a classifier."""
     if prior is None:
         return
-    st.caption(f"**The learner's prior.** {escape_markdown(prior.facts)}")
+    st.caption(f"**The learner's prior:** {escape_markdown(prior.summary)}", help=escape_markdown(prior.facts))
     if prior.warning:
         st.warning(format_message(prior.warning))
         if study.file is not None:

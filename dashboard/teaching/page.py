@@ -19,8 +19,8 @@ def page() -> None:
     """Draw the page."""
     st.title("Teaching", anchor=False)
     st.caption(
-        "The examples of a trial, and what a Bayesian model of a participant, the learner, infers from them. P is the "
-        "probability that it gives to the AI's prediction."
+        "What a Bayesian model of a participant, the learner, infers from a trial's examples. P: its probability of "
+        "the AI's prediction."
     )
     with show_errors():
         building.take_done()

@@ -85,15 +85,18 @@ class AveragedAccuracy:
     def facts(self) -> str:
         """Both accuracies, and their difference with its interval."""
         plain, fifth, learner, learner_fifth = (f"{value:.1%}" for value in (*self.plain, *self.averaged))
-        _, low, high = self.gap
-        limits = (low, high) if self.lost >= self.won else (-high, -low)
-        start, end = (write_rounded(100 * limit, 1) for limit in limits)
         return (
             f"Among the classes of these {self.images:,} images, the network is correct on {plain} of them (top 5: "
             f"{fifth}), and the learner, which has only its prior before it sees any example, on {learner} (top 5: "
-            f"{learner_fifth}): {self._distance} (95% interval {start} to {end}; it covers the choice of images and of "
+            f"{learner_fifth}): {self._distance} (95% interval {self._interval}; it covers the choice of images and of "
             f"{DRAWS:,} draws from the prior)."
         )
+
+    @property
+    def summary(self) -> str:
+        """The top-1 accuracies and their difference: what `facts` begins with."""
+        plain, learner = f"{self.plain[0]:.1%}", f"{self.averaged[0]:.1%}"
+        return f"{learner} correct, the network {plain}: {self._distance} (95% interval {self._interval})."
 
     @property
     def warning(self) -> str:
@@ -107,6 +110,12 @@ class AveragedAccuracy:
             f"knows these classes {well}. To bring the two together, increase the damping of the prior (now "
             f"{self.damping:.3g}; try {tried:.3g}), or estimate the prior from more images."
         )
+
+    @property
+    def _interval(self) -> str:
+        _, low, high = self.gap
+        limits = (low, high) if self.lost >= self.won else (-high, -low)
+        return " to ".join(write_rounded(100 * limit, 1) for limit in limits)
 
     @property
     def _distance(self) -> str:

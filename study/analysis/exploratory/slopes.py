@@ -82,8 +82,12 @@ def list_contrasts(table: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates("result", keep="first").rename(columns={"result": "contrast"}).reset_index(drop=True)
 
 
-def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
-    """Count the contrasts with p below `level` with random slopes and without; None where there is none."""
+def count_contrasts(table: pd.DataFrame, level: float) -> tuple[str, str] | None:
+    """Count the contrasts with p below `level`, with random slopes and without; None where there is none.
+
+    With random slopes they are named, where they are few: ``("1 of 9: saliency maps vs no explanation, AI right", "4 of
+    9")``.
+    """
     rows = table[table["points"].notna()]
     with_slopes, without = (
         rows.drop_duplicates("result", keep=which).set_index("result")["p_holm"] < level for which in ("first", "last")
@@ -91,10 +95,20 @@ def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     if not (without | with_slopes).any():
         return None
     left = with_slopes.index[with_slopes]
-    named = f" ({'; '.join(map(write_whole_contrast, left))})" if 0 < len(left) <= MOST_NAMED else ""
+    named = f": {'; '.join(map(write_whole_contrast, left))}" if 0 < len(left) <= MOST_NAMED else ""
+    return f"{len(left)} of {len(with_slopes)}{named}", f"{without.sum()} of {len(without)}"
+
+
+def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
+    """Say in a sentence what `count_contrasts` counts; None where there is no such contrast."""
+    counted = count_contrasts(table, level)
+    if counted is None:
+        return None
+    with_slopes, without = counted
+    number, _, named = with_slopes.partition(": ")
     return (
-        f"Contrasts with p (Holm) below {alpha_text(level)}: {len(left)} with random slopes{named}; with random "
-        f"intercepts only, as in the paper, {without.sum()}."
+        f"Contrasts with p (Holm) below {alpha_text(level)}: {number} with random slopes"
+        f"{f' ({named})' if named else ''}; with random intercepts only, as in the paper, {without}."
     )
 
 

@@ -33,6 +33,11 @@ _HYPOTHESES = {
     ),
 }
 
+_TESTS = {
+    ("null", "explanation"): "Effect of explanations",
+    ("explanation", "interaction"): "Dependence on trial type or the other explanation",
+}
+
 
 def alpha_text(level: float) -> str:
     """Format a significance level as articles print it: ``".05"``, ``".0146"``."""
@@ -53,6 +58,11 @@ def describe_hypothesis(smaller: str, larger: str, *, act: str) -> str:
     act = act if act.startswith("how ") else f"how often participants {act}"
     known = _HYPOTHESES.get((smaller, larger), f"the {larger} model fits better than the {smaller} model")
     return known.replace("{act}", act)
+
+
+def name_test(smaller: str, larger: str) -> str:
+    """Name what a test of two nested models is of, for a table: ``"Effect of explanations"``."""
+    return _TESTS.get((smaller, larger), f"{larger} vs {smaller}")
 
 
 def p_text(p: float | None) -> str:

@@ -17,9 +17,9 @@ from study.analysis.responses.outcome import find_outcome
 from study.analysis.words.cells import write_rounded
 from study.analysis.words.wording import write_whole_contrast
 
-TITLES = {True: "Difference in accuracy<br>(percentage points)", False: "Difference in mean level<br>(levels)"}
-ROW = 36
-"""Height of one line of the forest plot, px."""
+TITLES = {True: "Difference in accuracy{}<br>(percentage points)", False: "Difference in mean level{}<br>(levels)"}
+ROW = {True: 28, False: 36}
+"""Height of a row of the forest plot, px, by whether all contrasts are with the same condition: names have one line."""
 
 
 def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
@@ -50,15 +50,17 @@ def _float(value: object) -> float:
 def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
     """Plot each contrast in percentage points, or in levels, with its interval, grouped by trial types.
 
-    Left of the dotted line explanations lower accuracy or levels. Names have two lines, so that a phone has room for
-    both names and intervals; simulated data are marked as such.
+    Left of the dotted line explanations lower accuracy or levels. A condition that all are compared with is named once,
+    by the axis; otherwise names have two lines, so that a phone has room for both names and intervals. Simulated data
+    are marked as such.
     """
     outcome = find_outcome(contrasts)
     shown = contrasts[contrasts[outcome.difference].notna()]
     bars = pd.DataFrame({"points": shown[outcome.difference], "low": shown[outcome.low], "high": shown[outcome.high]})
     unit, form = ("points", ".1f") if outcome.is_scored else ("levels", ".2f")
     names = [write_whole_contrast(str(name)) for name in shown["contrast"]]
-    places, ticks = _place_rows(names)
+    reference = _find_reference(names)
+    places, ticks = _place_rows(names, reference)
     color = plots.PALETTE[0]
     figure = go.Figure(
         go.Scatter(
@@ -77,10 +79,11 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
     )
     figure.add_vline(x=0, line=plots.DOTTED, layer="below")
     plots.apply_layout(figure, "", percent=False)
-    figure.update_layout(height=100 + ROW * len(ticks), margin={"l": 10, "r": 20, "t": 20, "b": 50})
+    figure.update_layout(height=100 + ROW[bool(reference)] * len(ticks), margin={"l": 10, "r": 20, "t": 20, "b": 70})
     if simulated:
         plots.mark(figure, MODES["sim"])
-    figure.update_xaxes(title=TITLES[outcome.is_scored], gridcolor=plots.GRID, nticks=6, tickangle=0)
+    title = TITLES[outcome.is_scored].format(f"<br>from {reference}" if reference else "")
+    figure.update_xaxes(title=title, gridcolor=plots.GRID, nticks=6, tickangle=0)
     return figure.update_yaxes(
         tickvals=list(ticks),
         ticktext=list(ticks.values()),
@@ -91,7 +94,13 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
     )
 
 
-def _place_rows(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
+def _find_reference(names: Sequence[str]) -> str:
+    """Return the condition that all contrasts compare with; an empty string where there are several."""
+    compared = {name.partition(", ")[0].partition(" vs ")[2] for name in names}
+    return compared.pop() if len(compared) == 1 else ""
+
+
+def _place_rows(names: Sequence[str], reference: str) -> tuple[list[int], dict[int, str]]:
     """Place contrasts from the top, under a heading for each group of trial types: heights, and labels by height."""
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -104,5 +113,6 @@ def _place_rows(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
         ticks[top - len(ticks)] = f"<b>{kinds.replace(' (', '<br>(')}</b>"
         for name in group:
             heights[name] = top - len(ticks)
-            ticks[heights[name]] = name.partition(", ")[0].replace(" vs ", "<br>vs ")
+            compared = name.partition(", ")[0]
+            ticks[heights[name]] = compared.partition(" vs ")[0] if reference else compared.replace(" vs ", "<br>vs ")
     return [heights[name] for name in names], ticks

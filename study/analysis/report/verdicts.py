@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from study.analysis.exploratory import slopes
-from study.analysis.models.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p
+from study.analysis.models.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p, name_test
 from study.analysis.planned.nested import NestedAnalysis, RatioTest
 from study.analysis.responses.reading import Responses
 from study.tasks.predict import TASK as PREDICT
 
+PAPER = "Intercepts only, as in the paper"
 UNPLANNED = "by the default analysis with random slopes, which was not planned"
 _PHRASES = {
     (True, True): "there is evidence without random slopes too",
@@ -37,6 +38,22 @@ class Verdict:
     def text(self) -> str:
         """Both sentences."""
         return " ".join(filter(None, [self.main, self.beneath]))
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """The tests in a table, and in sentences what it leaves open.
+
+    Attributes
+    ----------
+    cells
+        A row for each test, and one that counts contrasts; a column for its name and for each choice of random effects.
+    notes
+        Another alpha than .05, and each test whose verdicts differ.
+    """
+
+    cells: pd.DataFrame
+    notes: list[str]
 
 
 def describe_test(test: RatioTest, level: float = LEVEL, *, by: str = "", act: str = PREDICT.act) -> str:
@@ -92,3 +109,43 @@ def _state(main: RatioTest, paper: RatioTest, level: float, act: str, *, planned
     said = "" if planned_without else " (exploratory)"
     phrase = _PHRASES[main.decisive_p < level, paper.decisive_p < level]
     return Verdict(line, f"{label} random intercepts only, as in the paper: {describe_numbers(paper)}{said}: {phrase}.")
+
+
+def tabulate_verdicts(
+    analysis: NestedAnalysis, data: Responses, compared: pd.DataFrame | None, level: float = LEVEL
+) -> VerdictTable:
+    """Tabulate what `list_verdicts` says in sentences."""
+    against = [] if level == LEVEL else [f"Tested at alpha = {alpha_text(level)}."]
+    if compared is None:
+        heading = f"As planned: {PAPER[0].lower()}{PAPER[1:]}" if slopes.are_left_out(data, analysis) else "Verdict"
+        rows = [(name_test(test.smaller, test.larger), _conclude(test, level)) for test in analysis.tests]
+        return VerdictTable(pd.DataFrame(rows, columns=["Test", heading]), against)
+    pairs = list(zip(slopes.list_tests(compared, with_slopes=True), slopes.list_tests(compared), strict=True))
+    both = [(name_test(main.smaller, main.larger), _conclude(main, level), _number(paper)) for main, paper in pairs]
+    if (counted := slopes.count_contrasts(compared, level)) is not None:
+        both.append((f"Contrasts with p (Holm) below {alpha_text(level)}", *counted))
+    cells = pd.DataFrame(both, columns=["Test", *_head_columns(data, analysis)])
+    return VerdictTable(cells, against + [note for pair in pairs if (note := _note_difference(*pair, level))])
+
+
+def _head_columns(data: Responses, analysis: NestedAnalysis) -> tuple[str, str]:
+    if slopes.are_left_out(data, analysis):
+        return "Random slopes, not planned", f"{PAPER} (planned)"
+    return "Random slopes", f"{PAPER} (exploratory)"
+
+
+def _conclude(test: RatioTest, level: float) -> str:
+    if test.decisive_p is None:
+        return "Cannot be tested: both models have the same parameters"
+    return f"{'Evidence' if test.decisive_p < level else 'No clear evidence'}: {describe_numbers(test)}"
+
+
+def _number(test: RatioTest) -> str:
+    return "–" if test.decisive_p is None else describe_numbers(test)
+
+
+def _note_difference(main: RatioTest, paper: RatioTest, level: float) -> str | None:
+    if main.decisive_p is None or paper.decisive_p is None:
+        return None
+    evidence = (main.decisive_p < level, paper.decisive_p < level)
+    return None if evidence[0] == evidence[1] else f"{name_test(main.smaller, main.larger)}: {_PHRASES[evidence]}."

@@ -120,7 +120,8 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     assert told.is_far  # a prior over so few images
     assert told.warning in [box.value for box in app.warning]
     captions_now = [box.value for box in app.caption]
-    assert f"**The learner's prior.** {told.facts}" in captions_now
+    (prior,) = [box for box in app.caption if box.value == f"**The learner's prior:** {told.summary}"]
+    assert prior.proto.help == told.facts
     assert any("None of the 19 other random sets gives a higher P" in text for text in captions_now)
     assert any(text.startswith(sign_of("bayesian_teaching", {}).words(own.target)) for text in captions_now)
     (key,) = [one.proto.body for one in app.get("html") if "Colour key" in one.proto.body]

@@ -64,7 +64,7 @@ def test_the_first_condition_is_not_struck_through() -> None:
 
 def test_a_forest_plot_has_a_whole_zero_line_and_its_names_outside() -> None:
     """Catches names that lie over the intervals and cut the line of no difference into pieces."""
-    names = ["saliency - none, std_correct", "both - none", "both - none, std_correct"]
+    names = ["saliency - none, std_correct", "both - examples", "both - none, std_correct"]
     rows = pd.DataFrame({"contrast": names, "points": [1.0, 2.0, 3.0], "points_low": -1.0, "points_high": 5.0})
     forest = headline.forest(rows)
     assert [(shape.x0, shape.yref) for shape in forest.layout.shapes] == [(0, "y domain")]
@@ -72,10 +72,19 @@ def test_a_forest_plot_has_a_whole_zero_line_and_its_names_outside() -> None:
     labels = dict(zip(forest.layout.yaxis.tickvals, forest.layout.yaxis.ticktext, strict=True))
     assert [labels[height] for height in sorted(labels, reverse=True)] == [
         *("<b>AI right</b>", "Saliency maps<br>vs no explanation", "Both explanations<br>vs no explanation"),
-        *("<b>All trials</b>", "Both explanations<br>vs no explanation"),
+        *("<b>All trials</b>", "Both explanations<br>vs examples"),
     ]
     assert list(forest.data[0].y) == [3, 0, 2]
     assert forest.layout.yaxis.automargin
+    assert forest.layout.xaxis.title.text == "Difference in accuracy<br>(percentage points)"
+
+
+def test_a_forest_plot_names_the_condition_of_all_its_contrasts_once() -> None:
+    """Catches "vs no explanation" in each of nine rows, and a reference that no row and no axis names."""
+    rows = pd.DataFrame({"contrast": ["saliency - none", "both - none"], "points": [1.0, 2.0]})
+    forest = headline.forest(rows.assign(points_low=-1.0, points_high=5.0))
+    assert list(forest.layout.yaxis.ticktext) == ["<b>All trials</b>", "Saliency maps", "Both explanations"]
+    assert forest.layout.xaxis.title.text == "Difference in accuracy<br>from no explanation<br>(percentage points)"
 
 
 @pytest.mark.parametrize("background", ["#FFFFFF", "#000000"])

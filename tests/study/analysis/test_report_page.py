@@ -125,13 +125,35 @@ def test_four_cases_of_a_verdict(with_slopes: float, paper: float, said: str) ->
     assert said in verdict.beneath
 
 
+def test_a_table_of_verdicts_notes_the_test_that_slopes_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches evidence without slopes that nothing takes back, and a note on tests that agree."""
+    data = responses.prepare(study_with_images(5, people=24))
+    analysis = nested.analyze(data)
+    ours = [RatioTest("null", "explanation", 4.69, 2, 0.05, 30.0, 0.096, 2.3), RatioTest("a", "b", 1.0, 1, 0.5)]
+    theirs = [RatioTest("null", "explanation", 9.0, 2, 0.011), RatioTest("a", "b", 1.0, 1, 0.5)]
+    monkeypatch.setattr(slopes, "list_tests", lambda _, with_slopes=False: ours if with_slopes else theirs)
+    monkeypatch.setattr(slopes, "count_contrasts", lambda *_: None)
+    made = verdicts.tabulate_verdicts(analysis, data, pd.DataFrame(), 0.05)
+    assert made.cells.iloc[0].tolist() == [
+        "Effect of explanations",
+        "No clear evidence: F(2, 30) = 2.30, Holm-corrected p = .096",
+        "χ²(2) = 9.00, p = .011",
+    ]
+    assert made.notes == [
+        "Effect of explanations: there is evidence only if participants, categories and images do not differ in these "
+        "effects."
+    ]
+    noted = verdicts.tabulate_verdicts(analysis, data, pd.DataFrame(), 0.0146).notes
+    assert noted[0] == "Tested at alpha = .0146."
+
+
 def test_contrasts_are_counted_with_and_without_random_slopes() -> None:
     """Catches a contrast that is counted with slopes alone, and a test that is counted as a contrast."""
     p = {"a - none": (0.01, 0.2), "b - none": (0.01, 0.03), "c - none": (0.2, 0.01), "d - none": (float("nan"), 0.01)}
     rows = [(name, value, 5.0) for name, pair in p.items() for value in pair] + [("explanation vs null", 0.01, None)]
     table = pd.DataFrame(rows, columns=["result", "p_holm", "points"])
-    said = "Contrasts with p (Holm) below .05: 2 with random slopes (A vs no explanation, all trials; B vs no "
-    said += "explanation, all trials); with random intercepts only, as in the paper, 3."
+    said = "Contrasts with p (Holm) below .05: 2 of 4 with random slopes (A vs no explanation, all trials; B vs no "
+    said += "explanation, all trials); with random intercepts only, as in the paper, 3 of 4."
     assert slopes.describe_contrasts(table, 0.05) == said
     assert slopes.describe_contrasts(table, 0.005) is None
 

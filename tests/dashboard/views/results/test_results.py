@@ -67,8 +67,8 @@ def test_the_answer_comes_first_and_then_the_data(app: AppTest) -> None:
         findings._write(opening.verdict),
         findings._write(opening.size),
     ]
-    said = [line.value for line in app.markdown if "χ²" in line.value]
-    assert ["F(2, " in said[0], "F(7, " in said[1]] == [True, True]
+    (tests,) = [line.value.splitlines()[2:] for line in app.markdown if "χ²" in line.value]
+    assert ["F(2, " in tests[0], "F(7, " in tests[1]] == [True, True]
     assert [chart.key for chart in app.get("plotly_chart")] == ["figure_contrasts", "figure_figure1"]
     (effects,) = [line.value for line in app.markdown if line.value.count("percentage points (95% CI") > 1]
     assert effects.count("- ") >= 9  # each explanation against none, for each trial type, before the tests

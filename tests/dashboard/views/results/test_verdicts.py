@@ -22,10 +22,13 @@ def test_a_verdict_is_followed_by_the_same_test_as_in_the_paper(app: AppTest, mo
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = nested.analyze(data)
     table = slopes.compare(data, analysis)
-    said = [line.value.split("  \n") for line in app.markdown if "χ²" in line.value]
-    for (main, beneath), verdict in zip(said, verdicts.list_verdicts(analysis, data, table), strict=True):
-        assert main == findings._write(verdict.main)
-        assert beneath == findings._write(verdict.beneath)
+    (said,) = (line.value for line in app.markdown if "χ²" in line.value)
+    for row, verdict in zip(said.splitlines()[2:4], verdicts.list_verdicts(analysis, data, table), strict=True):
+        main, paper = row.strip("| ").split(" | ")[1:]
+        conclusion, numbers = main.split(": ")
+        assert f"{conclusion} that" in verdict.main.removeprefix("There is ").capitalize()
+        assert numbers in findings._write(verdict.main)
+        assert paper in findings._write(verdict.beneath)
     made(app.button(key="see_checks").click().run())
     assert app.session_state["section"] == "Checks"
     shown = tables(app)
