@@ -155,6 +155,7 @@ SECTIONS = {
         "architecture",
     ],
     "docs/results/README": [
+        "interruptions",
         "reanalysis",
         "rules",
         "modes",

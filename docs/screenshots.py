@@ -74,12 +74,12 @@ MADE = {
 
 
 @contextmanager
-def serve_workspace(home: Path) -> Iterator[str]:
-    """Start a server over a workspace; yield its address."""
+def serve_workspace(home: Path, *options: str) -> Iterator[str]:
+    """Start a server over a workspace, with options of ``serve``; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port), "--no-browser"]
+    command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port), "--no-browser", *options]
     with subprocess.Popen(command, cwd=ROOT, env=make_environment(home)) as server:
         try:
             _wait(server, f"http://127.0.0.1:{port}")

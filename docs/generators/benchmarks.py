@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generators import architecture_tables as architectures
-from generators import bayes, counterfactuals, exact, ordinal, readers, reanalysis, tasks, training, zoo
+from generators import bayes, counterfactuals, exact, interruptions, ordinal, readers, reanalysis, tasks, training, zoo
 from generators import benchmark_tables as tables
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
@@ -262,6 +262,15 @@ BENCHMARKS = (
         "--people 200,1000",
         study.tabulate_participants,
         study.plot_participants,
+    ),
+    Benchmark(
+        "interruptions",
+        "Interrupted participants",
+        "What is stored of six trials that are interrupted after three, in Foretell and in jsPsych "
+        "([details](../docs/results/interruptions.md)).",
+        "",
+        interruptions.tabulate,
+        interruptions.plot,
     ),
     Benchmark(
         "timing",

@@ -1,4 +1,7 @@
-"""The contrast of words that a figure draws: axe reads the colour of HTML, and not that of a drawing."""
+"""The contrast of words that axe does not judge: those that a figure draws, and those in the colour of their ground.
+
+axe takes a contrast of 1 for text that is meant to be hidden.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,33 @@ READ_WORDS = """() => [...document.querySelectorAll(".js-plotly-plot text")].fil
   return [text.textContent, getComputedStyle(text).fill, ground];
 })"""
 
+READ_BUTTONS = """() => [...document.querySelectorAll(".stApp button:enabled")].filter((button) => {
+  const { width, height } = button.getBoundingClientRect();
+  return button.innerText.trim() && width > 1 && height > 1;
+}).map((button) => {
+  let ground = button;
+  const isClear = () => !/^rgb\\(/.test(getComputedStyle(ground).backgroundColor);
+  while (ground.parentElement && isClear()) ground = ground.parentElement;
+  const words = button.querySelector("p") ?? button;
+  return [button.innerText, getComputedStyle(words).color, getComputedStyle(ground).backgroundColor];
+})"""
+UNSEEN = 1.5
+"""A contrast at which words are not seen; what is faint and seen is for axe."""
+
 
 def find_faint_words(page: Page) -> list[str]:
-    """List the words of figures whose contrast with what is behind them, the page or their own bar, is too low."""
+    """List the words of figures and buttons whose contrast with what is behind them is too low."""
     return find_lasting_faults(page, lambda: _read_faint_words(page))
 
 
 def _read_faint_words(page: Page) -> list[str]:
-    read: list[list[str]] = page.evaluate(READ_WORDS)
-    return [f"{words}: {ink} on {ground}" for words, ink, ground in read if measure_contrast(ink, ground) < LEAST]
+    figures: list[list[str]] = page.evaluate(READ_WORDS)
+    buttons: list[list[str]] = page.evaluate(READ_BUTTONS)
+    buttons = [words for words in buttons if words[1].startswith("rgb(")]  # what is half transparent is seen
+    read = [(*words, least) for kind, least in ((figures, LEAST), (buttons, UNSEEN)) for words in kind]
+    return [
+        f"{words}: {ink} on {ground}" for words, ink, ground, least in read if measure_contrast(ink, ground) < least
+    ]
 
 
 READ_ERROR_BARS = """() => [...document.querySelectorAll(".js-plotly-plot .barlayer .errorbar path")].map((line) => [
