@@ -212,7 +212,7 @@ BENCHMARKS = (
     Benchmark(
         "adaptive_studies",
         "Where responses choose the trials",
-        "The share of simulated studies in which a test of explanations rejects at .05, without an effect and with one, "
+        "The share of simulated studies in which a test of explanations rejects at .05, with or without an effect, "
         "by the planned models, which have the difficulty of trials, by the same models without it, by participants' "
         "thresholds (staircase) or abilities (information), and by their plain accuracy "
         "([why](../docs/decisions/0098-adaptive-choice.md)).",
