@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -64,15 +65,10 @@ def _find_faults(adaptive: Adaptive, trials: Sequence[Trial], values: Sequence[N
             "that every trial has, such as ai_probability."
         )
     yield adaptive.find_shortage(len(trials))
+    yield adaptive.find_few(Counter(trial.trial_type for trial in trials))
     levels = adaptive.levels or LEAST_PER_LEVEL
     for kind in sorted({trial.trial_type for trial in trials}):
         own = [value for trial, value in zip(trials, values, strict=True) if trial.trial_type == kind]
-        if len(own) < LEAST_PER_LEVEL * levels:
-            yield (
-                f"adaptive.levels: {levels} levels need {LEAST_PER_LEVEL * levels} trials of each type, and "
-                f"{len(own)} are of the type {TYPE_LABELS[kind]}. Raise trials.categories or trials.per_type, or lower "
-                "adaptive.levels."
-            )
         if len({*own}) < levels:
             yield (
                 f"adaptive.by: the {len(own)} trials of the type {TYPE_LABELS[kind]} have {len({*own})} different "

@@ -321,7 +321,7 @@ def find_shortage(plan: TrialPlan, config: StudyConfig) -> str:
     if not plan.trials:
         return plan.refusal
     if config.adaptive is not None:
-        return config.adaptive.find_shortage(len(plan.trials))
+        return config.adaptive.find_shortage(len(plan.trials)) or config.adaptive.find_few(_count_types(plan))
     if config.blocks is not None:
         return config.blocks.find_shortage(len(plan.trials))
     return orders.find_shortage(_count_types(plan), config.conditions) if config.allocation.within else ""

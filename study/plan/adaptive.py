@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from study.bundle import Manifest
+from study.bundle import TYPE_LABELS, Manifest
 from study.plan.covariates import TRIAL_COVARIATES
 from study.plan.preregistration import DEFAULT, AnalysisPlan
 from study.plan.procedure import Procedure, Section
@@ -101,6 +101,18 @@ class Adaptive(Section):
             f"adaptive.trials: {self.trials} of the study's {trials} trials leave little to choose from; a participant "
             f"may have at most half of them. Set trials to {trials // SHARE} or fewer, or raise trials.categories or "
             "trials.per_type."
+        )
+
+    def find_few(self, counts: Mapping[str, int]) -> str:
+        """Say that a type (trials by type) has too few trials for the levels, with the remedy; empty where none has."""
+        levels = self.levels or LEAST_PER_LEVEL
+        least = LEAST_PER_LEVEL * levels
+        short = next((kind for kind, count in sorted(counts.items()) if count < least), None)
+        if short is None:
+            return ""
+        return (
+            f"adaptive.levels: {levels} levels need {least} trials of each type, and {counts[short]} are of the type "
+            f"{TYPE_LABELS[short]}. Raise trials.categories or trials.per_type, or lower adaptive.levels."
         )
 
 
