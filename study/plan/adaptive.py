@@ -180,7 +180,7 @@ def _find_unfit(task: Task, procedure: Procedure, plan: AnalysisPlan, *, within:
         )
     if plan.exclusions.least_accuracy is not None:
         yield (
-            "analysis.exclusions.least_accuracy: [adaptive] drives the accuracy of all participants to the same value, "
+            "analysis.exclusions.least_accuracy: [adaptive] drives the accuracy of all participants towards one value, "
             "so it does not tell who paid attention. Remove it, and use pacing.catch."
         )
     if lost := next((name for name, model in plan.models.items() if DIFFICULTY not in model), ""):

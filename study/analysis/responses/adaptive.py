@@ -10,8 +10,8 @@ ABILITY, ABILITY_SD, CHOSEN_BY = "ability", "ability_sd", "chosen_by"
 LEVEL, AIMED, TARGET = "difficulty_level", "aimed_level", "target_share"
 NUMBERS = (ABILITY, ABILITY_SD, LEVEL, AIMED, TARGET)
 NOT_COMPARED = (
-    "Trials were chosen by each participant's responses, harder after correct ones. This drives accuracy to the same "
-    "value in all conditions, so plain accuracy does not compare them."
+    "Trials were chosen by each participant's responses, harder after correct ones. This drives accuracy towards the "
+    "same value in all conditions, so plain accuracy does not compare them."
 )
 REMEDY = (
     " The planned models compare conditions at the same difficulty of trials; thresholds and abilities of participants "
