@@ -131,6 +131,7 @@ SECTIONS = {
         "discover-attributes",
         "train-and-test",
         "compare-conditions-within-participants",
+        "adapt-difficulty",
         "ask-where",
         "rate-explanations",
         "measure-reliance",

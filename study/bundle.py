@@ -15,18 +15,18 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import ForetellError
-from study.facts import AttributeFacts, HeatmapFacts, RegionFacts, StratumFacts, TeachingFacts, UnitFacts
+from study.facts import (
+    AttributeFacts,
+    DifficultyFacts,
+    HeatmapFacts,
+    RegionFacts,
+    StratumFacts,
+    TeachingFacts,
+    UnitFacts,
+)
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -178,6 +178,7 @@ class Trial(Record):
         serialization_alias="doubt",
         exclude_if=lambda stratum: stratum is None,
     )
+    difficulty: DifficultyFacts | None = Field(default=None, exclude_if=lambda difficulty: difficulty is None)
     region: RegionFacts | None = Field(default=None, exclude_if=lambda region: region is None)
     unit: UnitFacts | None = Field(default=None, exclude_if=lambda unit: unit is None)
     attributes: AttributeFacts | None = Field(default=None, exclude_if=lambda attributes: attributes is None)

@@ -79,6 +79,19 @@ class StratumFacts(Facts):
     strata: int
 
 
+class DifficultyFacts(Facts):
+    """The difficulty of a trial, of a study that chooses trials by responses (`study.adaptive.difficulty`).
+
+    ``value`` is that of the ``measure``; ``score`` its normal score within the type of trial, higher where harder;
+    ``level`` that of a staircase, from 1, the easiest.
+    """
+
+    measure: str
+    value: Number
+    score: float
+    level: int | None = None
+
+
 class RegionFacts(Facts):
     """The region of the target's heatmap, of a study whose responses are places (`study.places.region`).
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from core.errors import ForetellError
 from core.types import Progress, silent
@@ -122,7 +122,10 @@ def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) ->
 def _respond(
     service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
-    """Respond to a step of a trial; the randomness depends on the participant, trial and step alone."""
+    """Respond to a step of a trial; the randomness depends on the participant, trial and step alone.
+
+    In a study that chooses trials by responses, each SD of difficulty takes one from the log-odds of a right response.
+    """
     index, step = state["trial"]["index"], state["trial"].get("step", 1)
     known = service.participant.load_simulated_trial(token, index)
     # + 1: a trailing 0 would be the participant's own stream
@@ -134,6 +137,8 @@ def _respond(
         has_examples = bool(state["trial"]["target"] if known.task.of_units else list_samples(state["trial"]))
         shown = ShownExplanations(known.shows_heatmaps, has_examples)
         p = person.p_step(known.task, known.trial, shown, known.first_right)
+    if known.trial.difficulty is not None:
+        p = float(expit(logit(p) - known.trial.difficulty.score))
     drawn, sure = rng.random(), abs(2 * p - 1)
     place = draw_place(known, drawn < p, rng)
     if known.task.of_attributes:

@@ -17,8 +17,8 @@ from study.plan.translation import translate_template
 
 NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
-SWITCHED = ("trials.strata", "blocks")
-"""Tables that a toggle adds to the file and removes."""
+SWITCHED = ("trials.strata", "blocks", "adaptive")
+"""Tables that a switch adds to the file and removes."""
 DEVIATING = ("analysis.priors", "analysis.means")
 """Tables of which the file has only what differs from the defaults: it then shows what was chosen."""
 

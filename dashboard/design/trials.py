@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.design import build_check, preview, stimuli
+from dashboard.design.adapting import choose_policy
 from dashboard.design.attributes import show_attributes
 from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
@@ -51,6 +52,7 @@ def _show_numbers(editor: Editor) -> None:
     show_all(editor, [one for one in TRIALS if not (has_names and one.place == "trials.spread")], 2)
     _choose_strata(editor)
     _choose_blocks(editor)
+    choose_policy(editor)
     _count_trials(editor)
 
 
@@ -151,4 +153,6 @@ def _count_trials(editor: Editor) -> None:
         each = len(TRIAL_TYPES) * (settings.most // len(TRIAL_TYPES) // conditions)
         trials, drawn = each * conditions, f", drawn from {settings.most}" if each * conditions < settings.most else ""
         made = f"{each} in each of {conditions} conditions{drawn} ({made})"
+    if (adaptive := editor.config.adaptive) is not None:
+        trials, made = adaptive.trials, f"chosen by responses from {settings.most} ({made})"
     st.markdown(f"**{trials} trials** for each participant: {made}, and {settings.practice} for practice.")

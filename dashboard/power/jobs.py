@@ -14,6 +14,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.power.inputs import FEWEST_PARTICIPANTS, MOST_PARTICIPANTS, SLOPES
 from dashboard.power.refusals import (
+    refuse_adaptive,
     refuse_blocks,
     refuse_other_scale,
     refuse_other_than_two,
@@ -112,6 +113,7 @@ class PowerAnalysis:
             are of fewer options than the study's, the planned models have covariates and the source no trials, or a
             difference of levels is to be equivalent in percentage points.
         """
+        refuse_adaptive(self.study)
         covariates = self.study.plan.covariates
         if covariates and self.mixture is None:
             raise ForetellError(

@@ -29,6 +29,15 @@ def refuse_blocks(study: StudyConfig) -> None:
         )
 
 
+def refuse_adaptive(study: StudyConfig) -> None:
+    """Refuse a study that chooses trials by responses: power gives all participants the same trials."""
+    if (adaptive := study.adaptive) is not None:
+        raise ForetellError(
+            "Power gives each participant the same trials, and this study chooses them by responses. For an estimate, "
+            f"use a copy without [adaptive] and with {adaptive.trials} trials."
+        )
+
+
 def refuse_pilot_of_units(study: StudyConfig) -> None:
     """Refuse a pilot about units or attributes: its estimates would be of the trial types of predictions."""
     if not study.task.is_of_predictions:

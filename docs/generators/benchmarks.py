@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from generators import (
+    adaptive,
+    bayes,
+    counterfactuals,
+    exact,
+    interruptions,
+    ordinal,
+    readers,
+    reanalysis,
+    tasks,
+    training,
+    zoo,
+)
 from generators import architecture_tables as architectures
-from generators import bayes, counterfactuals, exact, interruptions, ordinal, readers, reanalysis, tasks, training, zoo
 from generators import benchmark_tables as tables
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
@@ -208,6 +220,17 @@ BENCHMARKS = (
         "",
         tables.tabulate_null_studies,
         tables.plot_null_studies,
+    ),
+    Benchmark(
+        "adaptive_studies",
+        "Where responses choose the trials",
+        "The share of simulated studies in which a test of explanations rejects at .05, with or without an effect, "
+        "by the planned models, which have the difficulty of trials, by the same models without it, by participants' "
+        "thresholds (staircase) or abilities (information), and by their plain accuracy "
+        "([why](../docs/decisions/0098-adaptive-choice.md)).",
+        "--studies 200",
+        adaptive.tabulate,
+        adaptive.plot,
     ),
     Benchmark(
         "ordinal_studies",

@@ -16,6 +16,7 @@ from core.errors import ForetellError
 from core.network.device import describe_arithmetic, one_thread
 from core.network.geometry import Geometry
 from core.types import Progress, silent
+from study.adaptive.difficulty import measure_difficulty
 from study.analysis.planned import means
 from study.building.candidates import ROLE_OF_TYPE
 from study.building.differences import ARITHMETIC, differences
@@ -65,7 +66,9 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         progress,
         "explaining trials" if sources.config.task.is_of_predictions else "making trials",
     )
-    check_trials(sources.config.plan.covariates, made[: len(maker.trials)])
+    count = len(maker.trials)
+    made = [*measure_difficulty(sources.config.adaptive, made[:count]), *made[count:]]
+    check_trials(sources.config.plan.covariates, made[:count])
     manifest = _manifest(sources, maker, made, assets)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)

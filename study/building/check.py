@@ -320,6 +320,8 @@ def find_shortage(plan: TrialPlan, config: StudyConfig) -> str:
     """Find why the trials that were made are too few for the study, and say it; empty where they suffice."""
     if not plan.trials:
         return plan.refusal
+    if config.adaptive is not None:
+        return config.adaptive.find_shortage(len(plan.trials)) or config.adaptive.find_few(_count_types(plan))
     if config.blocks is not None:
         return config.blocks.find_shortage(len(plan.trials))
     return orders.find_shortage(_count_types(plan), config.conditions) if config.allocation.within else ""

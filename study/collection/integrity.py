@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
+from study.participation.adapting import list_history, plan_trials
 from study.participation.allocation import place_of
 from study.participation.blocks import find_block_faults
 from study.participation.periods import find_period_faults
@@ -20,8 +21,8 @@ from study.participation.screens import (
     hash_screen,
     hide_explanation,
     lay_out_trial,
-    plan,
 )
+from study.plan.adaptive import adaptive_of
 from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
 from study.store.rows import PlannedRow, ResponseRow, SessionRow
@@ -95,9 +96,9 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
         return
     if not planned and session["stage"] == "expired":
         return  # expired before allocation, in a preview
-    expected = plan(manifest, place.condition, place.side_flip, place.order_seed)
-    yield from _check_plan(name, planned, expected)
     given = responses.of_session(db, session["session_id"])
+    expected = plan_trials(manifest, place, _list_correctness(manifest, planned, given))
+    yield from _check_plan(name, planned, expected, manifest)
     yield from _check_responses(name, given, {row["trial_index"]: row for row in planned}, manifest)
     yield from _check_earlier(db, session, planned, manifest)
     if [row["trial_index"] for row in given] != list(range(session["position"])):
@@ -106,15 +107,36 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
         yield f"{name} is done with {len(given)} of {len(expected)} responses."
 
 
-def _check_plan(name: str, planned: list[PlannedRow], expected: list[PresentedTrial]) -> Iterator[str]:
+def _list_correctness(manifest: Manifest, planned: list[PlannedRow], given: Sequence[ResponseRow]) -> list[bool]:
+    """List whether the responses to main trials were correct, by which a policy chose the trials after them."""
+    main = {row["trial_index"]: row["item_id"] for row in planned if row["phase"] == "main"}
+    choices = {main[row["trial_index"]]: row["choice"] for row in given if row["trial_index"] in main}
+    return [one.right for one in list_history(manifest, [*main.values()], choices)]
+
+
+def _check_plan(
+    name: str, planned: list[PlannedRow], expected: list[PresentedTrial], manifest: Manifest
+) -> Iterator[str]:
+    if adaptive_of(manifest) is not None:
+        for row, made in zip(planned, expected, strict=False):
+            if _has_changed(row, made):
+                yield (
+                    f"{name}, trial {row['trial_index']}: the plan has {row['item_id']!r}, but by the seed and the "
+                    f"responses before it the policy chooses {made.trial.id!r}, or shows it otherwise."
+                )
+                return
     if len(planned) != len(expected):
         yield f"{name} has a plan of {len(planned)} trials but the study has {len(expected)}."
         return
     for row, made in zip(planned, expected, strict=True):
-        kept = (row["phase"], row["item_id"], row["left_is"], json.loads(row["screen_json"]), row["shown_sha256"])
-        if kept != (made.phase, made.trial.id, made.left_is, made.screen, made.shown_sha256):
+        if _has_changed(row, made):
             yield f"{name}, trial {row['trial_index']}: the plan does not match the study."
             return
+
+
+def _has_changed(row: PlannedRow, made: PresentedTrial) -> bool:
+    kept = (row["phase"], row["item_id"], row["left_is"], json.loads(row["screen_json"]), row["shown_sha256"])
+    return kept != (made.phase, made.trial.id, made.left_is, made.screen, made.shown_sha256)
 
 
 def _check_responses(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from study.bundle import Manifest, Trial
+from study.plan.adaptive import adaptive_of
 from study.plan.procedure import Blocks, procedure_of
 from study.plan.texts import fill_placeholders
 
@@ -60,7 +61,7 @@ def draw_blocks(trials: Sequence[Trial], blocks: Blocks, rng: np.random.Generato
     study, within one trial where all types are equally frequent. All training blocks are cut from the beginning and
     all test blocks from what follows: each block, all of training and all of test are balanced alike.
     """
-    merged = iter(_merge_types(trials, rng))
+    merged = iter(merge_types(trials, rng))
     sizes = [blocks.training] * blocks.rounds + [blocks.test] * blocks.rounds
     parts = [tuple(islice(merged, size)) for size in sizes]
     for number in range(blocks.rounds):
@@ -68,7 +69,8 @@ def draw_blocks(trials: Sequence[Trial], blocks: Blocks, rng: np.random.Generato
         yield Block("test", number + 1, parts[blocks.rounds + number], (number + 1) * blocks.training)
 
 
-def _merge_types(trials: Sequence[Trial], rng: np.random.Generator) -> list[Trial]:
+def merge_types(trials: Sequence[Trial], rng: np.random.Generator) -> list[Trial]:
+    """Shuffle trials within their types and merge these in proportion."""
     types = sorted({trial.trial_type for trial in trials})
     ranked: list[tuple[float, int, Trial]] = []
     for rank, kind in zip(rng.permutation(len(types)).tolist(), types, strict=True):
@@ -127,7 +129,9 @@ def _list_keys(kind: BlockKind, blocks: Blocks) -> list[str]:
 
 def count_trials(manifest: Manifest) -> int:
     """Count the trials of a participant, without practice and attention checks."""
-    blocks = procedure_of(manifest).blocks
+    blocks, adaptive = procedure_of(manifest).blocks, adaptive_of(manifest)
+    if adaptive is not None:
+        return adaptive.trials
     return len(manifest.trials) if blocks is None else blocks.total
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from typing import Any
 
 from study.bundle import Manifest, canonical
+from study.participation.adapting import plan_trials
 from study.participation.allocation import Place, list_new_slots, mode_seed, place_of
 from study.participation.ending import give_code
 from study.participation.payloads import CheckResponses, ClientDevice
 from study.participation.periods import share_seeds
 from study.participation.refusals import Refusal
-from study.participation.responding import advance_progress, move
-from study.participation.screens import plan
+from study.participation.responding import add_trials, advance_progress, move
 from study.participation.session import SessionProgress, step
 from study.plan.orders import count_squares, is_within, list_places
 from study.plan.procedure import procedure_of
@@ -97,7 +96,7 @@ def _enter(db: Connection, session: SessionRow, manifest: Manifest, moved: Sessi
             moved = step(moved, "full")
             give_code(db, session)
         else:
-            repository.add_plan(db, _plan(session["session_id"], manifest, place))
+            add_trials(db, session, 0, plan_trials(manifest, place))
             repository.change_session(db, session, asdict(place))
     move(db, session, moved, now)
 
@@ -136,18 +135,3 @@ def hold_ns(db: Connection, manifest: Manifest) -> int:
     least = procedure_of(manifest).pacing.hold_minutes * MINUTE_NS
     took = repository.durations(db, manifest.study_hash)
     return max(least, int(PATIENCE * took[len(took) // 2])) if took else least
-
-
-def _plan(session_id: str, manifest: Manifest, place: Place) -> list[dict[str, Any]]:
-    return [
-        {
-            "session_id": session_id,
-            "trial_index": index,
-            "phase": item.phase,
-            "item_id": item.trial.id,
-            "left_is": item.left_is,
-            "screen_json": json.dumps(item.screen),
-            "shown_sha256": item.shown_sha256,
-        }
-        for index, item in enumerate(plan(manifest, place.condition, place.side_flip, place.order_seed))
-    ]

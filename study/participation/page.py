@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from study.bundle import Manifest
 from study.conditions.condition import Condition
+from study.participation.adapting import hide_choice
 from study.participation.attributes import draft_attributes
 from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
 from study.participation.parts import name_keys, name_part
@@ -275,7 +276,7 @@ def _describe_step(
 ) -> dict[str, Any]:
     """Return what the page may know of a planned trial now: before the first response, no explanation."""
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
-    known = hide_period(screen)
+    known = hide_choice(hide_period(screen))
     if count_steps(task, row["phase"]) == 1:
         unrevealed = {} if task.tells else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}

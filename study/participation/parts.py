@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from study.adaptive.policy import MARK as CHOICE
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.participation.blocks import MARK
@@ -24,7 +25,7 @@ def name_part(screen: Mapping[str, Any], manifest: Manifest) -> dict[str, str]:
         return {"part": "attributes"}
     if task.of_units:
         return {"part": "name" if task.is_written else "units"}
-    parts = {MARK: "reservoir", PLACE: "place"}
+    parts = {MARK: "reservoir", PLACE: "place", CHOICE: "next"}
     if any(CONDITIONS[name].explains_each_option for name in manifest.conditions):
         parts["options"] = "options"
     return next(({"part": part} for key, part in parts.items() if key in screen), {})

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 from core.errors import ForetellError
 from study.bundle import Manifest, canonical
 from study.names.texts import refuse_text
+from study.participation.adapting import draw_schedule, list_history
+from study.participation.allocation import place_of
 from study.participation.payloads import ClientEvent, TrialResponse
 from study.participation.placing import find_choice
 from study.participation.refusals import Refusal
-from study.participation.screens import count_steps, find_letters, hash_screen, hide_explanation
+from study.participation.screens import PresentedTrial, count_steps, find_letters, hash_screen, hide_explanation
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
+from study.plan.adaptive import adaptive_of
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import PlannedRow, Row, SessionRow
@@ -93,7 +97,38 @@ def record(
     _append(db, session, response, planned, choice, steps, now)
     progress = _read_progress(session, manifest)
     move(db, session, step(progress, "respond") if response.step == steps else progress, now)
+    _choose_next(db, session, manifest)
     return 201, "Saved."
+
+
+def _choose_next(db: Connection, session: SessionRow, manifest: Manifest) -> None:
+    """Choose the next trial by the responses so far, in the transaction of the last one; none if it is planned."""
+    adaptive, place = adaptive_of(manifest), place_of(session)
+    if adaptive is None or place is None or session["stage"] != "main":
+        return
+    planned = repository.list_planned_trials(db, session["session_id"], session["practice"], session["main"])
+    if session["position"] < session["practice"] + len(planned):
+        return
+    names = [row["item_id"] for row in planned if row["phase"] == "main"]
+    history = list_history(manifest, names, responses.choices(db, session["session_id"], "main"))
+    add_trials(db, session, session["position"], draw_schedule(manifest, adaptive, place).list_next(history))
+
+
+def add_trials(db: Connection, session: SessionRow, first: int, laid: Sequence[PresentedTrial]) -> None:
+    """Add trials to a participant's plan, from index ``first`` on."""
+    rows = [
+        {
+            "session_id": session["session_id"],
+            "trial_index": index,
+            "phase": item.phase,
+            "item_id": item.trial.id,
+            "left_is": item.left_is,
+            "screen_json": json.dumps(item.screen),
+            "shown_sha256": item.shown_sha256,
+        }
+        for index, item in enumerate(laid, first)
+    ]
+    repository.add_plan(db, rows)
 
 
 def _is_same(known: Row, response: TrialResponse) -> bool:

@@ -75,18 +75,26 @@ def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> lis
         main = list(_lay_out_periods(deal_periods(manifest, place, order_seed), left_is, worded, rng))
     else:
         main = list(_lay_out_main(manifest, condition, left_is, worded, rng))
+    for before, check in lay_out_catches(manifest, len(main), condition, left_is, worded, rng):
+        main.insert(before, check)
+    laid = practice + main
+    screens = order_attributes([one.screen for one in laid], order_seed)
+    return [replace(one, screen=screen) for one, screen in zip(laid, screens, strict=True)]
+
+
+def lay_out_catches(
+    manifest: Manifest, count: int, condition: Condition, left_is: Choice, worded: WordedTask, rng: np.random.Generator
+) -> Iterator[tuple[int, PresentedTrial]]:
+    """Lay out the attention checks among so many main trials, the last first, each with the main trial it precedes."""
     catches = catch_trials(manifest)
-    for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
+    for before, trial in reversed(list(zip(draw_catch_positions(count, len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
         if worded.task.is_scale:
             side = left_is
         elif worded.buttons is not None:  # the same side as on all other trials
             side = left_is if trial.options == worded.buttons else _OTHER[left_is]
-        letters = _draw_letters(worded.task, rng)
-        main.insert(before, lay_out_trial("catch", trial, condition, side, worded, letters))
-    laid = practice + main
-    screens = order_attributes([one.screen for one in laid], order_seed)
-    return [replace(one, screen=screen) for one, screen in zip(laid, screens, strict=True)]
+        letters = draw_letters(worded.task, rng)
+        yield before, lay_out_trial("catch", trial, condition, side, worded, letters)
 
 
 def choose_left(task: Task, side_flip: int | None) -> Choice:
@@ -100,13 +108,13 @@ def _lay_out_main(
     """Lay out the main trials: all of them in one order, or block after block."""
     blocks = procedure_of(manifest).blocks
     if blocks is None:
-        for trial in _order_trials(manifest.trials, worded.task, left_is, rng):
-            yield lay_out_trial("main", trial, condition, left_is, worded, _draw_letters(worded.task, rng))
+        for trial in order_trials(manifest.trials, worded.task, left_is, rng):
+            yield lay_out_trial("main", trial, condition, left_is, worded, draw_letters(worded.task, rng))
         return
     for block in [*draw_blocks(manifest.trials, blocks, rng)]:
         shown: Condition = condition if block.kind == "training" else CONDITIONS[UNEXPLAINED]
-        for place, trial in enumerate(_order_trials(block.trials, worded.task, left_is, rng)):
-            laid = lay_out_trial("main", trial, shown, left_is, worded, _draw_letters(worded.task, rng))
+        for place, trial in enumerate(order_trials(block.trials, worded.task, left_is, rng)):
+            laid = lay_out_trial("main", trial, shown, left_is, worded, draw_letters(worded.task, rng))
             yield replace(laid, screen={**laid.screen, MARK: block.mark(place)})
 
 
@@ -115,23 +123,28 @@ def _lay_out_periods(
 ) -> Iterator[PresentedTrial]:
     """Lay out the main trials period after period, each in its condition."""
     for number, (name, trials) in enumerate(periods, 1):
-        for place, trial in enumerate(_order_trials(trials, worded.task, left_is, rng)):
-            laid = lay_out_trial("main", trial, CONDITIONS[name], left_is, worded, _draw_letters(worded.task, rng))
+        for place, trial in enumerate(order_trials(trials, worded.task, left_is, rng)):
+            laid = lay_out_trial("main", trial, CONDITIONS[name], left_is, worded, draw_letters(worded.task, rng))
             yield replace(laid, screen={**laid.screen, **Period(number, name, place == 0).mark()})
 
 
-def _order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
+def order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:
     """Draw the order of trials.
 
     It is free with several classes, where long runs of one place are rare, without sides, and where no option is right.
     """
-    if task.has_several or task.is_confirmed or not task.is_scored:
+    if not has_sides(task):
         return [trials[i] for i in rng.permutation(len(trials))]
     first = task.order(left_is)[0]
     return [trials[i] for i in shuffle_trials([first in task.find_right(trial) for trial in trials], rng)]
 
 
-def _draw_letters(task: Task, rng: np.random.Generator) -> str:
+def has_sides(task: Task) -> bool:
+    """Whether one of two sides, or halves of a scale, is right on each trial."""
+    return task.is_scored and not (task.has_several or task.is_confirmed)
+
+
+def draw_letters(task: Task, rng: np.random.Generator) -> str:
     """Draw the order of several classes on a trial; empty where the participant's sides decide."""
     return "".join(rng.permutation(list(LETTERS[: task.options]))) if task.has_several else ""
 

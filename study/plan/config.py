@@ -27,6 +27,7 @@ from core.parameters import parse_parameters
 from core.registry import Registry
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.plan.adaptive import Adaptive, plan_adaptive, refuse_unadaptable
 from study.plan.attributes import Attributes, plan_attributes, refuse_unlisted
 from study.plan.coding import Coding, refuse_unwritten
 from study.plan.comparisons import plan_contrasts
@@ -173,6 +174,7 @@ class StudyConfig(Procedure):
     conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
     allocation: Allocation = Allocation()
     display: Display = Display()
+    adaptive: Adaptive | None = Field(default=None, exclude_if=lambda adaptive: adaptive is None)
     place: Place = Field(default=Place(), exclude_if=lambda place: place == Place())
     units: Units = Field(default=Units(), exclude_if=lambda units: units == Units())
     coding: Coding = Field(default=Coding(), exclude_if=lambda coding: coding == Coding())
@@ -201,6 +203,8 @@ class StudyConfig(Procedure):
             per_type = {str(kind): self.most // len(types) for kind in types}
             check_within(self.conditions, per_type, has_blocks=self.blocks is not None)
         refuse_unplaced(self.task, self.place, self)
+        has = (self.allocation.within, self.trials.strata is not None, self.most)
+        refuse_unadaptable(self.adaptive, self.task, self, self.analysis, has)
         refuse_unwritten(self.task, self.coding, self, self.analysis)
         known = dict.fromkeys(list_default_texts(self.language, self.task), "")
         for key in self.texts:
@@ -284,7 +288,7 @@ class StudyConfig(Procedure):
     @model_validator(mode="before")
     @classmethod
     def _plan_by_design(cls, content: Any) -> Any:
-        return plan_contrasts(plan_within(plan_attributes(plan_units(content))))
+        return plan_contrasts(plan_adaptive(plan_within(plan_attributes(plan_units(content)))))
 
     @property
     def most(self) -> int:

@@ -38,6 +38,10 @@ TRIAL_COVARIATES: Mapping[str, Covariate] = {
         "difference in the unit's activation between the images shown (SDs)",
         lambda one: None if one.unit is None else one.unit.gap,
     ),
+    "difficulty": Covariate(
+        "difficulty among trials of its type, a normal score",
+        lambda one: None if one.difficulty is None else one.difficulty.score,
+    ),
 }
 """By the names of their columns in exported responses. A faithful saliency map has a large insertion area and a small
 deletion area."""

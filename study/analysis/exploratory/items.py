@@ -156,5 +156,6 @@ ASSOCIATIONS = ExploratoryAnalysis(
     EFFECTIVE_SAMPLES,
     AI_PROBABILITY,
     UNIT_GAP,
+    DIFFICULTY,
     STRATUM,
 ) = map(_plot_against, SCORES)

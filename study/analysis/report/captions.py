@@ -7,6 +7,7 @@ import pandas as pd
 from study.analysis.models import explained
 from study.analysis.models.records import MixedModel
 from study.analysis.models.sentences import coverage_text
+from study.analysis.responses.adaptive import NOT_COMPARED, has_choices
 from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.periods import are_crossed
 from study.bundle import TRIAL_TYPES, TYPE_LABELS
@@ -52,7 +53,8 @@ def explain_figure_1(frame: pd.DataFrame, task: Task) -> str:
     """Explain Figure 1: its intervals where responses are compared within participants, and chance if not one half."""
     shown = FIGURE_1 if task.is_scored else RATED.format(count=task.count)
     crossed = _CROSSED if are_crossed(frame) else ""
-    return f"{shown}{crossed} {task.explain_chance()}".strip()
+    chosen = f" {NOT_COMPARED}" if has_choices(frame) else ""
+    return f"{shown}{crossed}{chosen} {task.explain_chance()}".strip()
 
 
 def explain_table_1(model: MixedModel) -> str:

@@ -22,6 +22,7 @@ from study.analysis.responses.outcome import find_outcome
 from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
+from study.plan.adaptive import adaptive_of, describe_policy
 from study.plan.orders import is_within
 from study.tasks import DEFAULT_TASK
 from study.tasks.task import Task
@@ -47,6 +48,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Chance"] = chance
     if manifest is not None and is_within(manifest):
         facts["Design"] = "Conditions within participants, in the orders of a balanced Latin square"
+    if adaptive := None if manifest is None else adaptive_of(manifest):
+        facts["Choice of trials"] = describe_policy(adaptive)
     if training := describe_training(data.messages):
         facts["Training"] = training
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}

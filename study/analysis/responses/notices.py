@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from study.analysis.models.sentences import words
+from study.analysis.responses.adaptive import warn_of_choices
 from study.analysis.responses.periods import has_periods
 from study.bundle import OF_ATTRIBUTES, OF_UNITS, TRIAL_TYPES
 from study.conditions import list_separate_conditions
@@ -62,6 +63,7 @@ def list_notices(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     if len(dropped):
         rows = ", ".join(str(row + 1) for row in dropped[:5]) + (", …" if len(dropped) > 5 else "")
         yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
+    yield from warn_of_choices(complete)
     yield from _describe_repeated_rows(complete)
     several = _count_crossed(complete)
     if several and not has_periods(complete):

@@ -14,6 +14,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis.models.coding import OUTCOMES
+from study.analysis.responses.adaptive import list_choice_columns
 from study.analysis.responses.blocks import find_wrong_blocks, leave_out_training, list_seen_columns
 from study.analysis.responses.codes import find_uncoded, list_code_columns
 from study.analysis.responses.covariates import read_covariates
@@ -240,7 +241,7 @@ def _rename_columns(
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     read = {ours: parse_numbers(present[ours], comma) for ours in NUMBERS if ours in present}
     present |= {ours: numbers for ours, numbers in read.items() if numbers is not None}
-    present |= list_place_columns(frame) | list_code_columns(frame)
+    present |= list_place_columns(frame) | list_code_columns(frame) | list_choice_columns(frame)
     return separate(pd.DataFrame(present).reset_index(drop=True), required), []
 
 
@@ -338,7 +339,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
-    return tidy.assign(**list_place_columns(frame), **list_code_columns(frame))
+    return tidy.assign(**list_place_columns(frame), **list_code_columns(frame), **list_choice_columns(frame))
 
 
 def _code_trial_types(kinds: pd.Series[str]) -> pd.Categorical:

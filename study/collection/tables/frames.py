@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from study.bundle import Manifest
+from study.collection.tables.adapted import trace_responses
 from study.collection.tables.columns import Column, tabulate
 from study.collection.tables.places import SCORES, Score, open_permutation
 from study.collection.tables.stored import NO_CODES, Codes, StoredResponse, format_time, list_judgements
@@ -22,8 +23,8 @@ from study.plan.orders import is_within
 from study.plan.procedure import procedure_of
 from study.tasks import find_task
 
-LATER = ("unit_gap",)
-"""Covariates whose columns are the last, after those that exports had before."""
+LATER, LAST = ("unit_gap",), ("difficulty",)
+"""Covariates whose columns come later, after those that exports had before."""
 WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
 """Whole numbers and texts, all of which may be missing."""
 
@@ -232,7 +233,7 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="conditions with > between them",
         dtype=TEXT,
     ),
-    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items() if name not in LATER),
+    *(_read_covariate(name, covariate) for name, covariate in TRIAL_COVARIATES.items() if name not in (*LATER, *LAST)),
     *(_read_score(score) for score in SCORES),
     Column(
         "n_levels",
@@ -272,6 +273,43 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="0, 1",
         dtype=WHOLE,
     ),
+    *(_read_covariate(name, TRIAL_COVARIATES[name]) for name in LAST),
+    Column(
+        "difficulty_level",
+        "of a study with a staircase, the level of the trial, within its type; empty elsewhere, as the next two",
+        lambda one: one.mark and one.mark.level,
+        unit="1 is the easiest",
+        dtype=WHOLE,
+    ),
+    Column(
+        "aimed_level",
+        "level that the staircase aimed at: another one than difficulty_level where that had no trials left",
+        lambda one: one.mark and one.mark.aimed,
+        unit="1 is the easiest",
+        dtype=WHOLE,
+    ),
+    Column(
+        "target_share",
+        "share of correct responses at which the staircase is in balance",
+        lambda one: one.adapted and one.adapted.target,
+        dtype=float,
+    ),
+    Column(
+        "chosen_by",
+        "of a study that chooses trials by responses, why this one: the first; the staircase went up, stayed or went "
+        "down; or it was informative. Empty in other studies, as the next two",
+        lambda one: one.mark and one.mark.chosen_by,
+        values="start; harder, same, easier; information",
+        dtype=TEXT,
+    ),
+    Column(
+        "ability",
+        "of such a study, the participant's ability after the response: mean of its posterior in the Rasch model",
+        lambda one: one.adapted and one.adapted.ability,
+        unit="log-odds",
+        dtype=float,
+    ),
+    Column("ability_sd", "SD of that posterior", lambda one: one.adapted and one.adapted.ability_sd, dtype=float),
 )
 
 
@@ -302,7 +340,7 @@ def response_frame(
         )
         for study_hash, one in manifests.items()
     }
-    made = tabulate(COLUMNS, list_judgements(rows, trials, asked, codes))
+    made = tabulate(COLUMNS, list_judgements(rows, trials, asked, codes, trace_responses(rows, manifests)))
     tasks = [task for task, *_ in asked.values()]
     missing = {
         "correct": any(not task.is_scored_at_once for task in tasks),

@@ -10,9 +10,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from study.adaptive.policy import MARK, ChoiceMark
 from study.attributes.rows import CHOICES, ask_each
 from study.attributes.sets import LETTERS, read_set
 from study.bundle import Trial
+from study.collection.tables.adapted import AbilityAfter, ResponseKey
 from study.collection.tables.places import read_scores
 from study.participation.blocks import BlockPlace, read_place
 from study.participation.periods import Period, read_period
@@ -53,6 +55,7 @@ class StoredResponse:
     coding: Coding = field(default_factory=Coding)
     codes: CodePair = UNCODED
     letter: str = ""
+    adapted: AbilityAfter | None = None
 
     @property
     def is_selected(self) -> int | None:
@@ -74,6 +77,13 @@ class StoredResponse:
     def period(self) -> Period | None:
         """The period of the trial; None unless participants see every condition."""
         return read_period(json.loads(self.row["screen_json"])) if self.has_periods else None
+
+    @cached_property
+    def mark(self) -> ChoiceMark | None:
+        """How the trial was chosen by the responses before it; None where its place was drawn."""
+        if self.adapted is None:
+            return None
+        return ChoiceMark(**json.loads(self.row["screen_json"])[MARK])
 
     @property
     def condition(self) -> str:
@@ -127,10 +137,12 @@ def list_judgements(
     trials: Mapping[str, Mapping[str, Trial]],
     asked: Mapping[str, Asked],
     codes: Codes = NO_CODES,
+    adapted: Mapping[ResponseKey, AbilityAfter] = MappingProxyType({}),
 ) -> Iterator[StoredResponse]:
     """List what the rows of the table are of."""
     for row in rows:
         trial, given = trials[row["study_hash"]][row["item_id"]], asked[row["study_hash"]]
+        after = adapted.get((row["session_id"], row["trial_index"]))
         coded = codes.get(TextKey(row["session_id"], row["trial_index"]), UNCODED)
         for letter, one in zip(LETTERS, ask_each(trial), strict=False):
-            yield StoredResponse(row, one, *given, coded, letter if trial.attributes else "")
+            yield StoredResponse(row, one, *given, coded, letter if trial.attributes else "", after)

@@ -15,6 +15,7 @@ from study.analysis.models.formula import has_slopes
 from study.analysis.models.sentences import alpha_text, coverage_text
 from study.analysis.planned.analysis import PlannedAnalysis
 from study.analysis.planned.nested import NestedAnalysis
+from study.analysis.report.manuscript.adaptive import describe_choice
 from study.analysis.report.manuscript.attributes import describe_grids
 from study.analysis.report.manuscript.units import describe_coding, describe_references, describe_unit_trials
 from study.analysis.responses.accuracies import order
@@ -22,6 +23,7 @@ from study.analysis.responses.outcome import LEVEL
 from study.analysis.responses.reading import Responses
 from study.bundle import TRIAL_TYPES, TYPE_LABELS, Manifest
 from study.conditions import CONDITIONS, format_condition
+from study.plan.adaptive import adaptive_of
 from study.plan.covariates import COVARIATES
 from study.plan.orders import count_within, is_within, list_orders
 from study.plan.preregistration import FACTORIAL_CONDITIONS
@@ -118,12 +120,18 @@ def _count_trials(manifest: Manifest) -> list[str]:
     told = " with feedback" if task.tells else ""
     before = f", after {_count(practice, 'practice trial')}{told}" if practice else ""
     categories = len({trial.category for trial in trials})
-    blocks = procedure_of(manifest).blocks
+    blocks, adaptive = procedure_of(manifest).blocks, adaptive_of(manifest)
     number = count_within(manifest) if is_within(manifest) else len(trials)
     if task.of_attributes:
         return [*describe_grids(manifest, before)]
     if task.of_units:
         return [*describe_unit_trials(manifest, number, before)]
+    if adaptive is not None:
+        return [
+            f"Each participant responded to {adaptive.trials} trials, chosen by their responses from {len(trials)} of "
+            f"{categories} categories ({kinds}){before}.",
+            *describe_choice(adaptive),
+        ]
     if number < len(trials):
         return [
             f"Each participant responded to {number} trials, drawn from {len(trials)} of {categories} categories "

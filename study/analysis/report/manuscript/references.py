@@ -23,6 +23,14 @@ PUBLICATIONS = {
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. *Scandinavian Journal of "
         "Statistics*, *6*(2), 65–70."
     ),
+    "Kaernbach, 1991": (
+        "Kaernbach, C. (1991). Simple adaptive testing with the weighted up-down method. *Perception & Psychophysics*, "
+        "*49*(3), 227–229. https://doi.org/10.3758/BF03214307"
+    ),
+    "Levitt, 1971": (
+        "Levitt, H. (1971). Transformed up-down methods in psychoacoustics. *The Journal of the Acoustical Society of "
+        "America*, *49*(2B), 467–477. https://doi.org/10.1121/1.1912375"
+    ),
     "Matuschek et al., 2017": (
         "Matuschek, H., Kliegl, R., Vasishth, S., Baayen, H., & Bates, D. (2017). Balancing Type I error and power in "
         "linear mixed models. *Journal of Memory and Language*, *94*, 305–315. "
@@ -40,6 +48,10 @@ PUBLICATIONS = {
     "Satterthwaite, 1946": (
         "Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. *Biometrics "
         "Bulletin*, *2*(6), 110–114. https://doi.org/10.2307/3002019"
+    ),
+    "van der Linden & Glas, 2010": (
+        "van der Linden, W. J., & Glas, C. A. W. (Eds.). (2010). *Elements of adaptive testing*. Springer. "
+        "https://doi.org/10.1007/978-0-387-85461-8"
     ),
     "Williams, 1949": (
         "Williams, E. J. (1949). Experimental designs balanced for the estimation of residual effects of treatments. "
