@@ -131,6 +131,7 @@ SECTIONS = {
         "discover-attributes",
         "train-and-test",
         "compare-conditions-within-participants",
+        "run-several-sittings",
         "ask-where",
         "rate-explanations",
         "measure-reliance",

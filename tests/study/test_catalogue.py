@@ -23,6 +23,7 @@ OF_OPTIONS = ("options.js", "options.css")
 OF_UNITS = ("units.js", "units.css")
 OF_NAMES = ("name.js", "name.css")
 OF_ATTRIBUTES = ("attributes.js", "attributes.css")
+OF_SITTINGS = ("sittings.js", "sittings.css")
 ELSEWHERE = (
     "login.html",
     "login.css",
@@ -35,6 +36,7 @@ ELSEWHERE = (
     *OF_UNITS,
     *OF_NAMES,
     *OF_ATTRIBUTES,
+    *OF_SITTINGS,
 )
 """Files that only researchers' browsers load."""
 
@@ -105,6 +107,7 @@ def test_the_page_is_small() -> None:
     assert sum((RUNNER / name).stat().st_size for name in OF_UNITS) < 3_000
     assert sum((RUNNER / name).stat().st_size for name in OF_NAMES) < 6_000
     assert sum((RUNNER / name).stat().st_size for name in OF_ATTRIBUTES) < 8_000
+    assert sum((RUNNER / name).stat().st_size for name in OF_SITTINGS) < 6_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

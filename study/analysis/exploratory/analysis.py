@@ -53,6 +53,8 @@ EXPLORATORY = Registry(
         "projection": "study.analysis.exploratory.projection:ANALYSIS",
         "learning": "study.analysis.exploratory.learning:ANALYSIS",
         "carry_over": "study.analysis.exploratory.carry_over:ANALYSIS",
+        "sittings": "study.analysis.exploratory.sittings:ACCURACY",
+        "attrition": "study.analysis.exploratory.sittings:ATTRITION",
         "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "team": "study.analysis.exploratory.team:ANALYSIS",

@@ -23,6 +23,7 @@ from study.analysis.responses.reading import Responses
 from study.bundle import Manifest
 from study.conditions import format_condition
 from study.plan.orders import is_within
+from study.plan.sittings import describe_times
 from study.tasks import DEFAULT_TASK
 from study.tasks.task import Task
 
@@ -47,6 +48,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Chance"] = chance
     if manifest is not None and is_within(manifest):
         facts["Design"] = "Conditions within participants, in the orders of a balanced Latin square"
+    if manifest is not None and (times := describe_times(manifest)):
+        facts["Sittings"] = times
     if training := describe_training(data.messages):
         facts["Training"] = training
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}

@@ -272,6 +272,13 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         values="0, 1",
         dtype=WHOLE,
     ),
+    Column(
+        "sitting",
+        "of a study with several sittings, the one in which the trial was; empty in other studies",
+        unit="1 is the first",
+        read=lambda one: one.sitting,
+        dtype=WHOLE,
+    ),
 )
 
 

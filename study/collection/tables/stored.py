@@ -16,6 +16,7 @@ from study.bundle import Trial
 from study.collection.tables.places import read_scores
 from study.participation.blocks import BlockPlace, read_place
 from study.participation.periods import Period, read_period
+from study.participation.sittings.division import MARK, read_sitting
 from study.places.chance import Permutation
 from study.plan.coding import Coding
 from study.plan.orders import read_order
@@ -74,6 +75,13 @@ class StoredResponse:
     def period(self) -> Period | None:
         """The period of the trial; None unless participants see every condition."""
         return read_period(json.loads(self.row["screen_json"])) if self.has_periods else None
+
+    @property
+    def sitting(self) -> int | None:
+        """The number of the sitting in which the trial was; None in a study of one."""
+        screen = self.row["screen_json"]
+        known = read_sitting(json.loads(screen)) if f'"{MARK}"' in screen else None
+        return None if known is None else known.number
 
     @property
     def condition(self) -> str:
