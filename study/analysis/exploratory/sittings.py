@@ -71,8 +71,8 @@ def tabulate_attrition(frame: pd.DataFrame, rng: np.random.Generator) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        sitting, condition, participants (in the first sitting), returned, share, low, high (95%, Wilson), p: of as many
-        returns as there were, dealt to the conditions at random (Pearson's statistic, `DRAWS` draws).
+        sitting, condition, participants (in the first sitting), returned, proportion, low, high (95%, Wilson), p: of as
+        many returns as there were, dealt to the conditions at random (Pearson's statistic, `DRAWS` draws).
     """
     numbered = frame.assign(**{SITTING: number_sittings(frame)})
     if are_crossed(numbered):
@@ -87,7 +87,7 @@ def tabulate_attrition(frame: pd.DataFrame, rng: np.random.Generator) -> pd.Data
             rows += [(number, name, *_compute_share(counts.loc[name]), np.nan) for name in groups]
         p = compute_p(counts["size"].to_numpy(), counts["sum"].to_numpy(), rng)
         rows.append((number, ALL, *_compute_share(counts.sum()), p))
-    columns = [SITTING, "condition", "participants", "returned", "share", "low", "high", "p"]
+    columns = [SITTING, "condition", "participants", "returned", "proportion", "low", "high", "p"]
     return pd.DataFrame(rows, columns=columns)
 
 

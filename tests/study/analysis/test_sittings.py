@@ -83,7 +83,7 @@ def test_attrition_that_differs_between_conditions_is_said() -> None:
     result = exploratory.compute("attrition", study)
     table = result.table.set_index("condition")
     assert table["returned"].to_dict() == {"none": 12, "saliency": 2, "all conditions": 14}
-    assert table.loc["all conditions", "share"] == pytest.approx(14 / 24)
+    assert table.loc["all conditions", "proportion"] == pytest.approx(14 / 24)
     assert table.loc["saliency", "low"] < 2 / 12 < table.loc["saliency", "high"]
     assert "14 of 24 participants returned for sitting 2." in result.conclusion
     assert "Conditions differ in it" in result.conclusion

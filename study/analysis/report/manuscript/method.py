@@ -145,12 +145,12 @@ def _describe_sittings(manifest: Manifest) -> list[str]:
     sittings = procedure_of(manifest).sittings
     if sittings is None:
         return []
-    divided = "whole conditions" if is_within(manifest) else "as many trials of each type, or one more,"
+    divided = "whole conditions" if is_within(manifest) else "as many of each type, or one more,"
     return [
         f"They took part in {sittings.count} sittings; each could be started {sittings.gap_hours} to "
         f"{sittings.within_hours} hours after the end of the one before, by a personal link. The trials were divided "
-        f"at random for each participant, {divided} in each sitting. Responses of participants who did not return are "
-        "included.",
+        f"at random for each participant, with {divided} in each sitting. Responses of participants who did not "
+        "return are included.",
     ]
 
 
