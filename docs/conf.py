@@ -132,6 +132,7 @@ SECTIONS = {
         "train-and-test",
         "compare-conditions-within-participants",
         "adapt-difficulty",
+        "run-several-sittings",
         "ask-where",
         "rate-explanations",
         "measure-reliance",

@@ -83,7 +83,10 @@ def simulate(
 def _take_part(service: Service, token: str, person: SimulatedParticipant, stream: tuple[int, int]) -> int:
     state = _enter(service, token)
     responses = 0
-    while state["stage"] in ("practice", "main"):
+    while state["stage"] in ("practice", "main", "between"):
+        if state["stage"] == "between":  # simulated participants do not wait
+            state = service.participant.start_sitting(token, state["number"])
+            continue
         state = _respond(service, token, person, state, stream)
         responses += 1
     if state["stage"] == "questionnaire":

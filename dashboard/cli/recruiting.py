@@ -23,8 +23,14 @@ def links(
     ] = None,
     address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
     out: Annotated[Path, typer.Option(help="The CSV file to write: pid,link.")] = Path("links.csv"),
+    sittings: Annotated[
+        bool, typer.Option("--sittings", help="Instead, of participants who may start their next sitting.")
+    ] = False,
 ) -> None:
     """Sign a personal link for each id of a list. A link lets its holder take part once, and resume.
+
+    With --sittings, the links to the next sitting of the participants who have ended one, by their id at the
+    recruitment service, with the times (UTC) at which it opens and closes.
 
     Example: python foretell.py links demo ids.txt --address https://study.example.org --out links.csv
     """
@@ -36,6 +42,8 @@ def links(
     from study.service import Service
     from study.workspace.workspace import home
 
+    if sittings:
+        return _write_sitting_links(study, ids is not None or count is not None, address, out)
     if (ids is None) == (count is None):
         raise ForetellError("Name either a file of ids or --count. Each link needs an id.")
     people = read_ids(ids) if ids is not None else [secrets.token_hex(8) for _ in range(count or 0)]
@@ -49,6 +57,24 @@ def links(
     write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out, verbatim=True)
     out.chmod(0o600)
     say(f"{out}: {len(people)} personal links")
+
+
+def _write_sitting_links(study: str, names_ids: bool, address: str, out: Path) -> None:
+    """Write the links of participants who may start their next sitting."""
+    from core.errors import ForetellError
+    from study.collection.export import write_csv
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    if names_ids:
+        raise ForetellError(
+            "--sittings writes the links of all participants who may return. Leave out ids and --count."
+        )
+    with Service(home()) as service:
+        table = service.researcher.list_sitting_links(study)
+    write_csv(table.assign(link=address.rstrip("/") + table["link"].astype(str)), out, verbatim=True)
+    out.chmod(0o600)
+    say(f"{out}: {len(table)} links to the next sitting")
 
 
 def read_ids(file: Path) -> list[str]:

@@ -17,8 +17,8 @@ from study.plan.translation import translate_template
 
 NARROWEST, WIDEST = 200, 600
 """Width of a column, px: a phone has one; and of a field of one line."""
-SWITCHED = ("trials.strata", "blocks", "adaptive")
-"""Tables that a switch adds to the file and removes."""
+SWITCHED = ("trials.strata", "blocks", "adaptive", "sittings")
+"""Tables that a toggle adds to the file and removes."""
 DEVIATING = ("analysis.priors", "analysis.means")
 """Tables of which the file has only what differs from the defaults: it then shows what was chosen."""
 
@@ -66,6 +66,22 @@ def show(editor: Editor, setting: Setting, rule: FieldRule | None = None) -> Any
         st.text_input(setting.label, str(value), disabled=True, help="Correct it under File.")
     show_faults(editor, setting.place)
     return value
+
+
+def toggle_table(editor: Editor, place: str, first: Mapping[str, Any], label: str, explained: str) -> bool:
+    """Draw a switch for an optional table of the study file, which begins as ``first``; return whether it is there."""
+    key = f"design.{editor.name}.{place.rpartition('.')[2]}"
+    is_there = editor.draft.get(place) is not MISSING
+    follow(key, is_there)
+
+    def switch() -> None:
+        chosen = dict(first) if st.session_state[key] else MISSING
+        if (read_now(editor.path, place) is MISSING) == (chosen is MISSING):
+            return
+        change(editor.path, {place: chosen})
+
+    st.toggle(label, key=key, on_change=switch, help=explained)
+    return is_there
 
 
 def show_faults(editor: Editor, place: str) -> None:

@@ -9,13 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.design.editor import Editor, change
-from dashboard.design.fields import Setting, show_all, show_faults
-from dashboard.design.settings import CHECK, CONSENT, CONTACT, DEVICE, PACING, RECRUITER
+from dashboard.design.fields import Setting, show_all, show_faults, toggle_table
+from dashboard.design.settings import CHECK, CONSENT, CONTACT, DEVICE, PACING, RECRUITER, SITTINGS
 from study.locales import CATALOGUES
 from study.plan.draft import MISSING
 from study.plan.texts import DEFAULTS, list_default_boxes
 
 OPTIONS_HELP = "Separate the options with semicolons."
+FIRST_SITTINGS = {"count": 2, "gap_hours": 24, "within_hours": 72}
+"""Sittings where a study gets some."""
 KINDS = ("scale", "choice", "text")
 
 
@@ -30,6 +32,8 @@ def show_procedure(editor: Editor) -> None:
     for title, settings in parts.items():
         with st.expander(title, expanded=title == "Consent"):
             show_all(editor, settings, 2)
+    with st.expander("Several sittings", expanded=editor.draft.get("sittings") is not MISSING):
+        _choose_sittings(editor)
     with st.expander("Comprehension check"):
         show_all(editor, CHECK, 2)
         _edit_questions(editor)
@@ -37,6 +41,17 @@ def show_procedure(editor: Editor) -> None:
         _edit_questionnaire(editor)
     st.header("Contact", anchor=False)
     show_all(editor, CONTACT, 2)
+
+
+def _choose_sittings(editor: Editor) -> None:
+    """Divide the trials among sittings, or not."""
+    label = "Divide the trials among several sittings"
+    explained = (
+        "Participants return by a personal link, on any device. Their trials are divided among the sittings, as many "
+        "of each type in each; Results show accuracy and who returned, by sitting."
+    )
+    if toggle_table(editor, "sittings", FIRST_SITTINGS, label, explained):
+        show_all(editor, SITTINGS, 2)
 
 
 def _show_default_boxes(editor: Editor, setting: Setting) -> Setting:

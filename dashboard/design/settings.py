@@ -82,6 +82,17 @@ BLOCKS = (
     Setting("blocks.feedback", "Show the AI's prediction in training", "After the response."),
     Setting("blocks.reservoir", "Training images stay available in test", "With what was shown in training."),
 )
+SITTINGS = (
+    Setting("sittings.count", "Sittings", "2 to 10. Every type of trial needs as many trials."),
+    Setting("sittings.gap_hours", "The next one opens after (hours)", "After the end of the one before."),
+    Setting("sittings.within_hours", "… and closes after (hours)", "Then the participation ends with what it has."),
+    Setting(
+        "sittings.codes",
+        "Completion codes of all but the last, one per line",
+        "Where the service pays for each sitting. The last one has the completion code of the study.",
+        lines=2,
+    ),
+)
 HEATMAPS = (
     Setting("saliency.opacity", "Opacity of the heatmap"),
     Setting(

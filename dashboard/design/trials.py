@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from dashboard.design import build_check, preview, stimuli
@@ -12,14 +9,13 @@ from dashboard.design.adapting import choose_policy
 from dashboard.design.attributes import show_attributes
 from dashboard.design.columns import side_by_side
 from dashboard.design.editor import Editor, change, read_now
-from dashboard.design.fields import Setting, follow, show, show_all, show_faults
+from dashboard.design.fields import Setting, follow, show, show_all, show_faults, toggle_table
 from dashboard.design.schema import FieldRule
 from dashboard.design.settings import BLOCKS, STRATA, TRIALS
 from dashboard.design.tasks import asks_attributes, asks_units
 from dashboard.design.units import show_units
 from study.building.check import StudyCheck
 from study.bundle import TRIAL_TYPES
-from study.plan.draft import MISSING
 
 NUMBER, NAMED = "How many", "By name"
 DEFAULT = 10
@@ -106,7 +102,7 @@ def _choose_strata(editor: Editor) -> None:
     """Spread the targets over an image measure, or not."""
     label = "Balance the target images over a measure"
     explained = "Chooses targets evenly over the values of a measure, so that Results can relate it to accuracy."
-    if _toggle_table(editor, "trials.strata", {"measure": "margin"}, label, explained):
+    if toggle_table(editor, "trials.strata", {"measure": "margin"}, label, explained):
         show_all(editor, STRATA, 3)
 
 
@@ -117,24 +113,8 @@ def _choose_blocks(editor: Editor) -> None:
         "Blocks of training, with the explanation and, after the response, the AI's prediction, alternate with blocks "
         "of test, with the image alone. Only responses in test are analysed."
     )
-    if _toggle_table(editor, "blocks", FIRST_BLOCKS, label, explained):
+    if toggle_table(editor, "blocks", FIRST_BLOCKS, label, explained):
         show_all(editor, BLOCKS, 3)
-
-
-def _toggle_table(editor: Editor, place: str, first: Mapping[str, Any], label: str, explained: str) -> bool:
-    """Draw a switch for an optional table of the study file, which begins as ``first``; return whether it is there."""
-    key = f"design.{editor.name}.{place.rpartition('.')[2]}"
-    is_there = editor.draft.get(place) is not MISSING
-    follow(key, is_there)
-
-    def switch() -> None:
-        chosen = dict(first) if st.session_state[key] else MISSING
-        if (read_now(editor.path, place) is MISSING) == (chosen is MISSING):
-            return
-        change(editor.path, {place: chosen})
-
-    st.toggle(label, key=key, on_change=switch, help=explained)
-    return is_there
 
 
 def _count_trials(editor: Editor) -> None:

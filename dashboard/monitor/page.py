@@ -81,6 +81,7 @@ def show_monitor(study: str) -> list[str]:
             watching.show_allocation(seen)
         with time:
             watching.show_throughput(seen)
+        watching.show_sittings(study, seen)
         progress.show_progress(seen)
         watching.show_participants(study, seen, is_open=newest.state == "open")
         participants = list(seen.participants["participant"])

@@ -61,6 +61,14 @@ QUOTAS = {
     "places": "Quota", "open": "Free", "held": "In progress", "done": "Completed"
 }  # fmt: skip
 """The columns of the table of quotas, in the words of the page."""
+SITTINGS = {
+    "sitting": "Sitting",
+    "started": "Started",
+    "ended": "Finished",
+    "waiting": "May still start",
+    "missed": "Did not return",
+}
+"""The columns of the table of sittings, in the words of the page."""
 PAGES = {
     "consent": "Consent",
     "instructions": "Instructions",
@@ -68,6 +76,7 @@ PAGES = {
     "example": "Example",
     "practice": "Practice",
     "main": "Trials",
+    "between": "Between sittings",
     "questionnaire": "Questionnaire",
     "debrief": "Debriefing",
     "done": "Completed",
@@ -81,6 +90,7 @@ PAGES = {
 STATUS: dict[Where, tuple[str, str]] = {
     "waiting": ("Reading", "On a page before or after the trials."),
     "responding": ("Responding", "In the trials."),
+    "between": ("Between sittings", "Finished a sitting, and the next one is still to come."),
     "silent": ("Inactive", "Started, with no activity for ten minutes."),
     "finished": ("Completed", "With a completion code."),
     "ended": ("Ended early", "Declined, screened out, too late, out of time or withdrawn."),
@@ -137,8 +147,9 @@ def show_low_disk(seen: Monitor) -> None:
 
 def show_counts(seen: Monitor) -> None:
     """Show how many participants are at each stage."""
-    grid = st.grid(5, min_column_width=120)
-    for where, (label, says) in STATUS.items():
+    shown = {where: said for where, said in STATUS.items() if where != "between" or len(seen.sittings)}
+    grid = st.grid(len(shown), min_column_width=120)
+    for where, (label, says) in shown.items():
         grid.metric(label, f"{seen.count(where):,}", border=True, help=says)
 
 
@@ -147,6 +158,20 @@ def show_allocation(seen: Monitor) -> None:
     st.header("Quotas", anchor=False)
     words = QUOTAS | {"condition": name_place(next(iter(seen.places["condition"]), ""))}
     st.table(_write_conditions(seen.places).rename(columns=words), border="horizontal", hide_index=True)
+
+
+def show_sittings(study: str, seen: Monitor) -> None:
+    """Show how many participants are in which sitting, and offer the links of those who are to return."""
+    if seen.sittings.empty:
+        return
+    st.header("Sittings", anchor=False)
+    st.table(seen.sittings.rename(columns=SITTINGS), border="horizontal", hide_index=True)
+    if not door.get_acting_researcher().may(Permission.MANAGE_PARTICIPANTS, study):
+        return
+    st.caption(
+        "Participants see their personal link at the end of a sitting. To send it to them as well, for example by the "
+        f"messages of the recruitment service, run on the server: `python foretell.py links {study} --sittings`"
+    )
 
 
 def show_throughput(seen: Monitor) -> None:

@@ -166,7 +166,8 @@ class PowerAnalysis:
             made = bundle_named(home(), study.study.name).manifest.trials
             trials = [one for trial in made for one in ask_each(trial)]
             check_trials(study.plan.covariates, trials)
-            return Theories(self.mixture, trials, conditions, study.task, study.plan.covariates)
+            sittings = 1 if study.sittings is None else study.sittings.count
+            return Theories(self.mixture, trials, conditions, study.task, study.plan.covariates, sittings)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
             refuse_other_than_two(self.study)

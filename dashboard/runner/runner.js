@@ -1,4 +1,4 @@
-// The participant's page. The server knows the current stage; this page shows it and sends the responses.
+// The participant's page: it shows the stage that the server knows, and sends the responses.
 
 import { clockOffset } from "./clock.js";
 import { $, clicked, make, nameKeys, prose, show, speak, spoken, tellContact, title, word } from "./dom.js";
@@ -28,12 +28,13 @@ let privateCode = "", receipt = "";
 const PAGES = {
   consent: consentPage, instructions: instructionsPage, check: checkPage, example: examplePage, practice: trials, main: trials,
   questionnaire: questionnairePage, debrief: finishPage,
+  between: async (state) => (await import("./sittings.js")).between(state, net),
 };
 
 async function main() {
   watch();
-  const token = location.hash.slice(1);
-  if (token !== WITHDRAW) net.token = token;
+  const token = location.hash.slice(1), link = token.startsWith("back-") && token.slice(5); // to the next sitting
+  if (token !== WITHDRAW && !link) net.token = token;
   const preview = !net.token && new URLSearchParams(location.search).has("preview");
   if (preview) net.credentials = "same-origin";
   const entry = await net.post("entry", { study, preview });
@@ -42,7 +43,7 @@ async function main() {
   tellContact(entry.body.contact);
   clockOffset(net);
   if (token === WITHDRAW) return withdrawPage();
-  if (!net.token && !(await enter(entry.body.device))) return;
+  if (!net.token && !(await enter(entry.body.device, link))) return;
   await net.replay();
   let reply = await net.get("state");
   while (reply) reply = await go(reply);
@@ -63,13 +64,13 @@ async function go({ status, body }) {
 }
 
 // Ids and options of the link are used once and leave the address bar at once.
-async function enter(needs) {
+async function enter(needs, link) {
   const query = new URLSearchParams(location.search);
   const preview = query.get("preview");
   const reason = await unfit(needs);
   if (reason !== null) return void say(word("gate"), `${reason}\n\n${word("gate_return")}`);
-  if (preview === null && ![...query.keys()].some((name) => !HARMLESS.test(name)) && await net.hasFinished()) await finishedPage();
-  const sent = preview === null ? { study, ...(await recruited(query)) } : { study, preview: true, condition: preview || null };
+  if (!link && preview === null && ![...query.keys()].some((name) => !HARMLESS.test(name)) && await net.hasFinished()) await finishedPage();
+  const sent = link ? { study, link } : preview === null ? { study, ...(await recruited(query)) } : { study, preview: true, condition: preview || null };
   let reply = await net.post("begin", sent);
   while (KNOWN.has(reply.body.says)) reply = await returnPage(reply.body.error, sent);
   if (reply.status === 410) return void say(word("thanks"), reply.body.error);
@@ -79,7 +80,7 @@ async function enter(needs) {
   return true;
 }
 
-// A link without an id, in a browser in which it was followed to the end: nobody takes part again by mistake.
+// A link without an id where one was followed to the end: nobody takes part again by mistake.
 async function finishedPage() {
   say(word("done"), word("all_saved"));
   await pressed(word("another"));
@@ -94,8 +95,7 @@ async function pressed(words) {
   $("again").hidden = true;
 }
 
-// The id of the link, and what this browser keeps to show later that the session is its own. Services and researchers
-// spell the id's name in many ways: capitals, hyphens and underscores make no difference.
+// The id of the link, however its name is spelled, and what this browser keeps to show that the session is its own.
 async function recruited(query) {
   const names = [...query.keys()], plain = (name) => name.toLowerCase().replace(/[^a-z]/g, "");
   const sent = (name) => query.get(names.find((one) => plain(one) === name)); // null where there is none
@@ -251,7 +251,7 @@ async function withdrawPage() {
   else history.back();
 }
 
-// Read aloud only where something is wrong: "Saved" after every trial would disturb.
+// Read aloud only where something is wrong.
 function saveIndicator(state) {
   $("saved").dataset.state = state;
   $("saved").ariaLive = state === "offline" || state === "unsaved" ? "polite" : "off";
@@ -285,9 +285,9 @@ function watch() {
   translated.observe(document.documentElement, { attributes: true, attributeFilter: ["class", "lang"] });
   addEventListener("resize", () => log("resize", { width: innerWidth, height: innerHeight }));
   $("leave").onclick = $("withdraw-now").onclick = () => { log("withdraw_opened"); withdrawPage(); };
-  // Taken over by another tab: the server says so to a page that asks again, and what was not sent is still kept.
+  // Taken over by another tab: the server says so to a page that asks again.
   if (tabs) tabs.onmessage = ({ data }) => { if (net.token && data === net.token) location.reload(); };
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 
-main().catch((error) => { console.error(error); complain(); }); // technical details go to the console, untranslated
+main().catch((error) => { console.error(error); complain(); }); // details go to the console

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard.server import gate
+from dashboard.server.bodies import Begin, ConsentBody, Entry, Ready, SittingBody, Withdrawal
 from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
@@ -28,11 +29,8 @@ from study.bundle import DamageError
 from study.collection.researcher import Researcher
 from study.participation.payloads import (
     CheckResponses,
-    ClientDevice,
     ClientEvent,
     QuestionnaireResponses,
-    Recruit,
-    SessionCredentials,
     TrialResponse,
 )
 from study.participation.refusals import Refusal
@@ -67,53 +65,13 @@ log = logging.getLogger(__name__)
 Work = Callable[[Participant, PageRequest], tuple[int, Any]]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Entry(_Body):
-    """Body of ``/api/v1/entry``: the study, which a researcher's preview may show before it is open."""
-
-    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
-    preview: bool = False
-
-
-class Begin(_Body):
-    """Body of ``/api/v1/begin``: the id of the link and what shows that it is theirs, or a preview of one condition."""
-
-    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
-    recruit: Recruit | None = None
-    proof: SessionCredentials | None = None
-    preview: bool = False
-    condition: str | None = Field(default=None, max_length=100)
-
-
-class ConsentBody(_Body):
-    """Body of ``/api/v1/consent``."""
-
-    agreed: bool
-    device: ClientDevice | None = None
-
-
-class Ready(_Body):
-    """Body of ``/api/v1/ready``: which page was read."""
-
-    stage: Literal["instructions", "example"]
-
-
-class Withdrawal(_Body):
-    """Body of ``/api/v1/withdraw``: the private code."""
-
-    code: str = Field(min_length=1, max_length=40)
-
-
 _EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
 
 
 def routes() -> list[Route]:
     """Every route of the participant's page."""
     changes = {"entry": _enter, "begin": _begin, "consent": _consent, "check": _check, "events": _events}
-    changes |= {"questionnaire": _fill, "withdraw": _withdraw}
+    changes |= {"questionnaire": _fill, "withdraw": _withdraw, "sitting": _start_sitting}
     return [
         Route("/run/{study}", _page, middleware=COMPRESSED),
         Route("/run/{study}/", _without_slash),
@@ -158,6 +116,8 @@ def _begin(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
         return 201, {"token": _find_previewer(call).begin_preview(sent.study, sent.condition)}
+    if sent.link is not None:
+        return 201, {"token": participant.come_back(sent.study, sent.link, source_of(call.asked))}
     begun = participant.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
     return 201, {"token": begun}
 
@@ -189,6 +149,10 @@ def _reply(done: Ack | dict[str, Any]) -> tuple[int, Any]:
             "state": done.state,
         }
     return 200, done
+
+
+def _start_sitting(participant: Participant, call: PageRequest) -> tuple[int, Any]:
+    return 200, participant.start_sitting(call.token, SittingBody.model_validate_json(call.body).number, call.tab)
 
 
 def _fill(participant: Participant, call: PageRequest) -> tuple[int, Any]:

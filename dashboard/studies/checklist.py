@@ -13,7 +13,7 @@ from dashboard.shared.messages import link_guides
 from dashboard.studies.workspace_studies import Study, count_finished
 from study.bundle import Manifest
 from study.plan.preregistration import load_frozen_plan
-from study.plan.procedure import Contact, procedure_of
+from study.plan.procedure import Contact, Procedure, procedure_of
 from study.plan.studyfiles import is_pilot, name_pilot
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -73,11 +73,26 @@ def _judge_design(study: Study, manifest: Manifest) -> Iterator[Point]:
         "No question checks whether participants understood the instructions. Add a comprehension check",
         _link_design(study, "Procedure"),
     )
+    if procedure.sittings is not None:
+        yield _judge_sittings(study, procedure)
     yield _judge(
         plan is not None,
         "The analysis plan is frozen with the study" + (f" (SHA-256 {plan.sha256[:12]}…)" if plan else ""),
         "The study has no analysis plan, so every result will be exploratory. Write a plan before you collect",
         _link_design(study, "Plan"),
+    )
+
+
+def _judge_sittings(study: Study, procedure: Procedure) -> Point:
+    """Judge whether a service that pays for each sitting gets a code for each."""
+    sittings, paid = procedure.sittings, procedure.recruiter.service or procedure.recruiter.complete
+    assert sittings is not None
+    times = f"{sittings.count} sittings, {sittings.gap_hours} to {sittings.within_hours} hours apart"
+    return _judge(
+        bool(sittings.codes) or not paid,
+        f"{times}: try the later ones in a preview, which does not wait",
+        f"{times}, and only the last one gives a completion code. If the service pays for each, set the codes",
+        _link_design(study, "Procedure"),
     )
 
 

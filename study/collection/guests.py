@@ -13,10 +13,11 @@ from study.collection import subject
 from study.collection.access.door import ResearcherDoor
 from study.collection.access.permissions import Permission
 from study.collection.tables.frames import pseudonym
+from study.collection.tables.sittings import tabulate_links
 from study.participation import ending
 from study.participation.payloads import SOURCES
 from study.participation.session import UNDER_WAY
-from study.store import Connection, audit, guests, quota, repository
+from study.store import Connection, audit, guests, identities, quota, repository
 from study.store.rows import SessionRow
 
 AccessMode = Literal["open", "list", "personal"]
@@ -133,6 +134,24 @@ class Guests(ResearcherDoor):
             return subject.collect(db, self.workspace, session)
 
         return self.workspace.store.write(work)
+
+    def list_sitting_links(self, study: str) -> pd.DataFrame:
+        """Tabulate the personal links of participants who may still start their next sitting.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``pid`` (the id with which they came; participants without one are left out), ``sitting``, ``opens_at`` and
+            ``closes_at`` (UTC), ``link`` (its path, to be appended to the server's address).
+        """
+        self.workspace.require_study(study)
+        stored = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        now = self.workspace.clock()
+        table = self.workspace.store.read(
+            lambda db: tabulate_links(db, study, stored, self.workspace.manifest_of, self.workspace.key, now)
+        )
+        self.workspace.note(self.actor, "listed links of sittings", {"study": study, "count": len(table)})
+        return table
 
     def exclude(self, study: str, participant: str, reason: str) -> None:
         """Exclude a participant from the responses and release their place, even a finished one.

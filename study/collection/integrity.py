@@ -22,6 +22,8 @@ from study.participation.screens import (
     hide_explanation,
     lay_out_trial,
 )
+from study.participation.sittings.check import find_wrong_sittings
+from study.participation.sittings.division import find_sitting_faults
 from study.plan.adaptive import adaptive_of
 from study.plan.texts import word_task
 from study.store import Connection, audit, quota, repository, responses
@@ -42,6 +44,7 @@ def find_unplayable(manifest: Manifest) -> Iterator[str]:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     yield from find_block_faults(manifest)
     yield from find_period_faults(manifest)
+    yield from find_sitting_faults(manifest)
     for trial in (*manifest.practice, *manifest.trials):
         yield from _check_assets(manifest, trial, worded)
         if worded.task.place is not None and trial.region is None:
@@ -101,6 +104,7 @@ def _check_session(db: Connection, session: SessionRow, manifest: Manifest) -> I
     yield from _check_plan(name, planned, expected, manifest)
     yield from _check_responses(name, given, {row["trial_index"]: row for row in planned}, manifest)
     yield from _check_earlier(db, session, planned, manifest)
+    yield from (f"{name}{fault}" for fault in find_wrong_sittings(db, session, manifest, planned))
     if [row["trial_index"] for row in given] != list(range(session["position"])):
         yield f"{name} is at trial {session['position']} but has responses to {len(given)} trials."
     if session["stage"] == "done" and len(given) != len(expected):

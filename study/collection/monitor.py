@@ -14,16 +14,17 @@ import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.tables.frames import pseudonym
-from study.collection.tables.funnel import list_minutes, tabulate_funnel, tabulate_page_times
+from study.collection.tables.funnel import list_minutes, measure_pauses, tabulate_funnel, tabulate_page_times
+from study.collection.tables.sittings import tabulate_sittings
 from study.conditions import CONDITIONS
 from study.participation.session import UNDER_WAY
 from study.plan.orders import read_order
 from study.plan.procedure import procedure_of
-from study.store import Connection, guests, history, quota, repository, timemark, watch
+from study.store import Connection, guests, history, quota, repository, sittings, timemark, watch
 from study.store.rows import Row, SessionRow
 from study.workspace.disk import LEAST_FREE, free_bytes
 
-Where = Literal["waiting", "responding", "silent", "finished", "ended"]
+Where = Literal["waiting", "responding", "between", "silent", "finished", "ended"]
 
 FASTEST_MS = 300.0
 MOST_FAST = 0.1
@@ -57,6 +58,9 @@ class Monitor:
         From consent to completion, of the participants who completed.
     page_times
         part, participants, minutes by quantile (`study.collection.tables.funnel`).
+    sittings
+        sitting, started, ended, waiting, missed: participants, of a study with several sittings
+        (`study.collection.tables.sittings`); empty of others.
     incidents
         what, count: conflicting responses, pages that could not store anything, lost connections.
     free_bytes, database_bytes
@@ -71,6 +75,7 @@ class Monitor:
     funnel: pd.DataFrame
     minutes: pd.Series[float]
     page_times: pd.DataFrame
+    sittings: pd.DataFrame
     incidents: pd.DataFrame
     free_bytes: int
     database_bytes: int
@@ -93,6 +98,8 @@ def build_monitor(
     responses, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
     rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     sessions = repository.sessions(db, study, ["live"])
+    by_session = sittings.list_by_session(db, study)
+    pauses = {session_id: measure_pauses(own) for session_id, own in by_session.items()}
     for session in reversed(sessions):
         session_id, pacing = session["session_id"], procedure_of(manifest_of(session)).pacing
         allowed = missed.get(session_id, 0) - pacing.catch_allowed
@@ -106,8 +113,9 @@ def build_monitor(
         _tabulate_places(db, study),
         _tabulate_throughput(watch.count_responses_by_time(db, study, STEP_NS)),
         tabulate_funnel(sessions),
-        list_minutes(sessions),
-        tabulate_page_times(sessions, history.list_milestones(db, study)),
+        list_minutes(sessions, pauses),
+        tabulate_page_times(sessions, history.list_milestones(db, study), pauses),
+        tabulate_sittings(sessions, by_session, manifest_of, now),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),
@@ -160,6 +168,8 @@ def _find_where(session: SessionRow, now: int) -> Where:
         return "finished"
     if session["stage"] not in (*UNDER_WAY, "consent"):
         return "ended"
+    if session["stage"] == "between":
+        return "between"
     if now - session["last_seen"] > SILENT_NS:
         return "silent"
     return "responding" if session["stage"] in ("practice", "main") else "waiting"

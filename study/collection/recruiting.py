@@ -14,7 +14,7 @@ from core.errors import ForetellError
 from study.bundle import Manifest
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import procedure_of
-from study.store import Connection, audit, quota, repository
+from study.store import Connection, audit, quota, repository, sittings
 from study.store.rows import Row, SessionRow
 
 PARTICIPANT_ID = ("participant id", "participant_id", "workerid")
@@ -74,13 +74,14 @@ def reconcile(
     theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
     sessions = {row["ext_person"]: ours[row["participant_id"]] for row in stored if row["participant_id"] in ours}
-    entries = []
+    entries, by_session = [], sittings.list_by_session(db, study)
     for participant in sorted({*theirs.index, *sessions}):
         status, code, listed = theirs.loc[participant] if participant in theirs.index else (None, "", ())
         session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             quota.free_slot(db, session["session_id"])
-        matters = [_compare(status, code, session, manifest_of)]
+        own = by_session.get(session["session_id"], []) if session is not None else []
+        matters = [_compare(status, code, session, manifest_of, sum(row["ended_at"] is not None for row in own))]
         if len(listed) > 1:
             matters.insert(0, f"listed {len(listed)} times ({', '.join(listed)}), of which {status} counts")
         matter = "; ".join(filter(None, matters))
@@ -123,13 +124,18 @@ def _rank(row: tuple[str, str, str]) -> tuple[object, ...]:
 
 
 def _compare(
-    status: str | None, code: str, session: SessionRow | None, manifest_of: Callable[[SessionRow], Manifest]
+    status: str | None, code: str, session: SessionRow | None, manifest_of: Callable[[SessionRow], Manifest], ended: int
 ) -> str | None:
-    """Describe a disagreement; None if there is none."""
+    """Describe a disagreement; None if there is none. ``ended`` sittings, of which each may have a code of its own."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"
     if status is None:
         return "not in the recruiter's list"
+    planned = procedure_of(manifest_of(session)).sittings
+    codes = [] if planned is None else [one.casefold() for one in planned.codes]
+    if status in PAID and code.casefold() in codes:
+        number = codes.index(code.casefold()) + 1
+        return None if number <= ended else f"handed in the code of sitting {number}, but not finished it here"
     done = session["stage"] == "done"
     if status in PAID and not done:
         return "handed in, but not finished here"

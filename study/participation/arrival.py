@@ -22,10 +22,11 @@ from study.participation.page import entry
 from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.periods import choose_preview_order
 from study.participation.refusals import Refusal
+from study.participation.sittings.course import make_link
 from study.plan.orders import count_within, is_within, list_places
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
-from study.store import Connection, guests, identities, quota, repository
+from study.store import Connection, guests, identities, quota, repository, sittings
 from study.store.rows import Mode, SessionRow, VersionRow
 from study.workspace import disk
 
@@ -157,6 +158,24 @@ class Arrivals:
             self._identify(token, recruit)
         return token
 
+    def come_back(self, study: str, link: str, address: str | None = None) -> str:
+        """Resume the session of a personal link, on any device, and return its new token; the old one stops working.
+
+        Raises
+        ------
+        Refused
+            403: no participant of this study has this link; 429: too many were tried from one address.
+        """
+        hashed, token = responding.token_hash(link), secrets.token_urlsafe(24)
+        # Looked for outside the writer: links tried at random must not hold up participants.
+        known = self._workspace.store.read(lambda db: sittings.find_session(db, hashed))
+        if known is None or known["study"] != study:
+            self._limit_codes(address)
+            raise Refusal(403, "No participant has this personal link.", "refused_link")
+        mine = known["session_id"]
+        self._workspace.store.write(lambda db: self._renew(db, repository.session_by_id(db, mine), token, None))
+        return token
+
     def _by_prolific(self, study: str, recruit: Recruit | None) -> tuple[bool, Refusal | None]:
         """Tell whether Prolific signed a link, and the refusal where it should have.
 
@@ -264,6 +283,8 @@ class Arrivals:
             "started_at": now,
             "last_seen": now,
         }
+        if procedure_of(manifest).sittings is not None:
+            row["link_hash"] = responding.token_hash(make_link(self._workspace.key, session_id))
         repository.add_session(db, {**row, **started})
 
     def _make_closed_error(self, study: str) -> ForetellError:

@@ -12,6 +12,7 @@ from study.participation.payloads import QuestionnaireResponses
 from study.participation.refusals import Refusal
 from study.participation.responding import advance_progress, move
 from study.participation.session import UNDER_WAY
+from study.participation.sittings import course
 from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, quota, repository, responses, subject
 from study.store.rows import SessionRow
@@ -60,15 +61,15 @@ def finish(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
     move(db, session, moved, now)
 
 
-def is_due(session: SessionRow, manifest: Manifest, now: int) -> bool:
-    """Tell whether a participation has taken too long."""
-    longest = procedure_of(manifest).pacing.longest_minutes * 60 * 10**9
-    return session["stage"] in UNDER_WAY and now - (session["agreed_at"] or now) > longest
+def is_due(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> bool:
+    """Tell whether a participation has taken too long, or its next sitting has closed."""
+    is_begun = session["stage"] in UNDER_WAY and session["agreed_at"] is not None
+    return is_begun and now > course.find_deadline(db, session, manifest)
 
 
 def expire(db: Connection, session: SessionRow, manifest: Manifest, now: int) -> bool:
     """End a participation that has taken too long; whether it did."""
-    if not is_due(session, manifest, now):
+    if not is_due(db, session, manifest, now):
         return False
     give_code(db, session)
     quota.free_slot(db, session["session_id"])

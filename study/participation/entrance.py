@@ -15,10 +15,12 @@ from study.participation.periods import share_seeds
 from study.participation.refusals import Refusal
 from study.participation.responding import add_trials, advance_progress, move
 from study.participation.session import SessionProgress, step
+from study.participation.sittings import course
+from study.participation.sittings.division import find_ends
 from study.plan.orders import count_squares, is_within, list_places
 from study.plan.procedure import procedure_of
 from study.plan.texts import boxes, compose_consent
-from study.store import Connection, quota, repository, timemark
+from study.store import Connection, quota, repository, sittings, timemark
 from study.store.rows import SessionRow
 
 MINUTE_NS = 60 * 10**9
@@ -52,6 +54,25 @@ def finish_example(db: Connection, session: SessionRow, manifest: Manifest, now:
     """Record that the annotated example was seen: the trials begin."""
     if session["stage"] == "example":
         move(db, session, advance_progress(session, manifest, "seen"), now)
+
+
+def start_sitting(db: Connection, session: SessionRow, manifest: Manifest, number: int, now: int) -> None:
+    """Start the next sitting once it is open; the same number again is a retry.
+
+    Raises
+    ------
+    Refusal
+        425: this is not the next one, or it is not open yet.
+    """
+    wait = course.find_wait(db, session, manifest)
+    if session["stage"] == "main" and wait is None and course.find_number(db, session, manifest) == number:
+        return
+    if session["stage"] != "between" or wait is None or wait.number != number:
+        raise Refusal(425, f"Sitting {number} is not the next one.", "refused_moved")
+    if now < wait.opens_at:
+        raise Refusal(425, f"Sitting {number} opens in {(wait.opens_at - now) / 1e9:,.0f} s.", "refused_early")
+    course.start(db, session, manifest, now)
+    move(db, session, advance_progress(session, manifest, "return"), now)
 
 
 def grade_check(db: Connection, session: SessionRow, manifest: Manifest, sent: CheckResponses, now: int) -> None:
@@ -96,8 +117,11 @@ def _enter(db: Connection, session: SessionRow, manifest: Manifest, moved: Sessi
             moved = step(moved, "full")
             give_code(db, session)
         else:
-            add_trials(db, session, 0, plan_trials(manifest, place))
+            planned = plan_trials(manifest, place)
+            add_trials(db, session, 0, planned)
             repository.change_session(db, session, asdict(place))
+            ends = find_ends([one.screen for one in planned])
+            sittings.add(db, session["session_id"], ends, session["agreed_at"] or now)
     move(db, session, moved, now)
 
 
@@ -133,5 +157,6 @@ def _claim(db: Connection, session: SessionRow, manifest: Manifest, now: int) ->
 def hold_ns(db: Connection, manifest: Manifest) -> int:
     """Return how long a slot is held before another may have it: the first may still finish, over the quota."""
     least = procedure_of(manifest).pacing.hold_minutes * MINUTE_NS
-    took = repository.durations(db, manifest.study_hash)
+    list_durations = repository.durations if procedure_of(manifest).sittings is None else sittings.list_durations
+    took = list_durations(db, manifest.study_hash)
     return max(least, int(PATIENCE * took[len(took) // 2])) if took else least

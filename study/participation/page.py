@@ -10,19 +10,19 @@ from study.bundle import Manifest
 from study.conditions.condition import Condition
 from study.participation.adapting import hide_choice
 from study.participation.attributes import draft_attributes
-from study.participation.blocks import describe_block, draft_opening, is_test, opens_block
+from study.participation.blocks import describe_block, draft_opening
+from study.participation.breaks import list_breaks
 from study.participation.parts import name_keys, name_part
 from study.participation.periods import (
     describe_period,
     find_condition,
     hide_period,
     is_later_opening,
-    list_period_breaks,
 )
-from study.participation.responding import count_earlier
 from study.participation.screens import PLACE, choose_left, count_steps, hide_explanation, lay_out_trial, place_options
 from study.participation.session import ENDED
-from study.plan.orders import is_within
+from study.participation.sittings import course
+from study.participation.sittings.division import describe_opening, hide_sitting, is_return
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import (
     apply_condition_words,
@@ -31,6 +31,7 @@ from study.plan.texts import (
     debrief,
     describe_condition,
     describe_id,
+    describe_sittings,
     example,
     page_words,
     texts_of,
@@ -84,8 +85,9 @@ def entry(manifest: Manifest) -> dict[str, Any]:
 
 def page_state(db: Connection, session: SessionRow, manifest: Manifest) -> dict[str, Any]:
     """Return the whole state of the page, JSON-ready."""
-    stage = session["stage"]
-    texts = texts_of(manifest)
+    stage, texts = session["stage"], texts_of(manifest)
+    if stage == "expired" and course.find_wait(db, session, manifest) is not None:
+        texts["expired"] = texts["sitting_closed"]
     if session["condition"] and find_task(manifest.config).steps == 1:
         texts = apply_condition_words(texts, find_condition(session["condition"], {}))
     state = _frame(stage, session["study"], manifest, texts) | {"preview": session["mode"] == "preview"}
@@ -164,7 +166,8 @@ def draft_trial_state(
 
 
 def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
-    """Return what every page has."""
+    """Return what every page has; the consent says how many sittings there are."""
+    texts = {**texts, "consent": "\n\n".join(filter(None, [texts["consent"], describe_sittings(manifest)]))}
     return {
         "stage": stage,
         "study": study,
@@ -172,54 +175,6 @@ def _frame(stage: str, study: str, manifest: Manifest, texts: dict[str, str]) ->
         "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ()) if key in texts},
         "contact": contact(manifest),
     }
-
-
-def list_breaks(db: Connection, session: SessionRow, manifest: Manifest) -> list[int]:
-    """List after how many main trials there is a break; none where less than half of an interval would follow.
-
-    With blocks, there is one before each block but the first, and no other; with conditions within participants, also
-    one before each period (`study.participation.periods`).
-    """
-    if procedure_of(manifest).blocks is not None:
-        return [k for k, screen in enumerate(_list_main_screens(db, session)) if k and opens_block(screen)]
-    every, total = procedure_of(manifest).pacing.break_every, session["main"]
-    if is_within(manifest):
-        return list_period_breaks(_list_main_screens(db, session), every)
-    return [trial for trial in range(every, total, every) if 2 * (total - trial) >= every] if every else []
-
-
-def _list_main_screens(db: Connection, session: SessionRow) -> list[dict[str, Any]]:
-    rows = repository.list_planned_trials(db, session["session_id"], session["practice"], session["main"])
-    return [json.loads(row["screen_json"]) for row in rows]
-
-
-def list_remaining_assets(db: Connection, session: SessionRow, manifest: Manifest) -> list[str]:
-    """List the images of the trials up to the next break: all that any condition may show, so that all load the same.
-
-    Sorted by name, so that the order tells nothing. Of trials with a first step the plain images alone, and all of
-    the current trial's once its first response is stored; of test trials among blocks the plain images.
-    """
-    practising = session["position"] < session["practice"]
-    done = session["position"] - session["practice"]
-    following = next((trial for trial in list_breaks(db, session, manifest) if trial > done), session["main"])
-    until = session["practice"] + (0 if practising else following)
-    rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
-    trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
-    shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
-    task = find_task(manifest.config)
-    if task.steps == 1:
-        plain = set() if procedure_of(manifest).blocks is None else _list_tests(rows)
-        listed = ([trial.assets.target] if trial.id in plain else task.list_assets(trial) for trial in shown)
-        return sorted({sha256 for names in listed for sha256 in names})
-    names = {trial.assets.target for trial in shown}
-    if rows and count_earlier(db, session, count_steps(task, rows[0]["phase"])):
-        names |= set(task.list_assets(trials[rows[0]["item_id"]]))
-    return sorted(names)
-
-
-def _list_tests(rows: Sequence[PlannedRow]) -> set[str]:
-    """List the ids of the trials that show the image alone, in every condition."""
-    return {row["item_id"] for row in rows if is_test(json.loads(row["screen_json"]))}
 
 
 def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -242,7 +197,8 @@ def _particulars(db: Connection, session: SessionRow, manifest: Manifest, texts:
             "slow_ms": 1000 * pacing.slow_seconds,
         }
         trials = [_describe_step(db, session, row, manifest, texts) for row in rows]
-        return {**_trials(session, trials), **rules, "keys": name_keys(manifest)}
+        stretch = course.find_stretch(db, session, manifest)
+        return {**_trials(session, trials, stretch), **rules, "keys": name_keys(manifest)}
     return _ask(procedure) if stage == "questionnaire" else {}
 
 
@@ -276,19 +232,33 @@ def _describe_step(
 ) -> dict[str, Any]:
     """Return what the page may know of a planned trial now: before the first response, no explanation."""
     task, screen, index = find_task(manifest.config), json.loads(row["screen_json"]), row["trial_index"]
-    known = hide_choice(hide_period(screen))
+    known = hide_choice(hide_sitting(hide_period(screen)))
     if count_steps(task, row["phase"]) == 1:
         unrevealed = {} if task.tells else NO_FEEDBACK
         described = {**describe_block(screen, manifest, texts), **describe_period(screen, manifest, texts)}
+        described |= _describe_return(session, screen, manifest, texts, described)
         return {"index": index, **known, **unrevealed, **described, **name_part(screen, manifest)}
     is_current = index == session["position"]
     earlier = responses.list_earlier_of_trial(db, session["session_id"], index) if is_current else []
     if not earlier or session["condition"] is None:
         opened = describe_period(screen, manifest, texts, is_sealed=True)
+        opened |= describe_opening(screen, manifest, texts, [])
         return {"index": index, "step": 1, "steps": task.steps, **hide_explanation(screen), **opened}
-    condition, explain = find_condition(session["condition"], screen), index == 0 or is_later_opening(screen)
+    condition = find_condition(session["condition"], screen)
+    explain = index == 0 or is_later_opening(screen) or is_return(screen)
     later = describe_second_step(texts, condition, known, earlier[0]["side"], explain=explain)
     return {"index": index, "step": 2, "steps": task.steps, **later}
+
+
+def _describe_return(
+    session: SessionRow, screen: dict[str, Any], manifest: Manifest, texts: dict[str, str], described: dict[str, Any]
+) -> dict[str, Any]:
+    """Describe the page before a later sitting: the instructions again, and what is shown from there."""
+    if not is_return(screen) or session["condition"] is None:
+        return {}
+    period = described.get("opening", {}).get("text")
+    condition = find_condition(session["condition"], screen)
+    return describe_opening(screen, manifest, texts, [period or describe_condition(texts, condition)])
 
 
 def describe_second_step(
@@ -307,15 +277,14 @@ def describe_second_step(
     return {**screen, "texts": words, "about": describe_condition(texts, condition) if explain else ""}
 
 
-def _trials(session: SessionRow, trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _trials(session: SessionRow, trials: Sequence[dict[str, Any]], main: course.Stretch) -> dict[str, Any]:
     """Return the current trial, those after it of the same stretch (to be ready on time), and the progress."""
-    practising = session["stage"] == "practice"
-    last = session["practice"] if practising else session["practice"] + session["main"]
+    stretch = course.Stretch(0, session["practice"]) if session["stage"] == "practice" else main
     return {
-        "trials": [trial for trial in trials if trial["index"] < last],
+        "trials": [trial for trial in trials if trial["index"] < stretch.first + stretch.total],
         "trial": trials[0],
-        "first": 0 if practising else session["practice"],
-        "total": session["practice"] if practising else session["main"],
+        "first": stretch.first,
+        "total": stretch.total,
     }
 
 

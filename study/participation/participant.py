@@ -13,9 +13,10 @@ from study.bundle import LETTERS, Trial
 from study.participation import ending, entrance, lease, responding
 from study.participation.arrival import Arrivals
 from study.participation.blocks import BlockPlace, read_place
+from study.participation.breaks import list_remaining_assets
 from study.participation.catch import catch_trials
 from study.participation.messages import list_unseen
-from study.participation.page import list_remaining_assets, page_state
+from study.participation.page import page_state
 from study.participation.payloads import (
     CheckResponses,
     ClientDevice,
@@ -28,16 +29,18 @@ from study.participation.receipt import receipt
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
 from study.participation.screens import find_letters
+from study.participation.sittings import course
 from study.participation.training import find_revealed, list_reservoir, open_training, write_feedback
 from study.plan.procedure import Procedure, procedure_of
+from study.plan.texts import texts_of
 from study.store import Connection, identities, repository, responses
 from study.store.rows import SessionRow, Side
 from study.tasks import find_task
 from study.tasks.task import Task
 from study.workspace import disk
 
-WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
-"""After the trials: a page whose connection fails at the very end has it already."""
+WITH_RECEIPT = ("between", "questionnaire", "debrief", "done", "expired")
+"""After the trials of a sitting: a page whose connection fails at the very end has it already."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,10 @@ class Participant(Arrivals):
         unseen = self._workspace.store.read(lambda db: list_unseen(db, session_of_token(db, token)))
         return [{"number": message.number, "text": message.text} for message in unseen]
 
+    def start_sitting(self, token: str, number: int, tab: str | None = None) -> dict[str, Any]:
+        """Start the next sitting, of this number; `Refusal` (425) before it opens."""
+        return self._act(token, tab, entrance.start_sitting, number)
+
     def fill(self, token: str, sent: QuestionnaireResponses, tab: str | None = None) -> dict[str, Any]:
         """Keep the questionnaire."""
         return self._act(token, tab, ending.fill, sent)
@@ -256,7 +263,7 @@ class Participant(Arrivals):
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
         manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
         # A clock that jumps must end nothing: only an end that is due by it asks how far time had come.
-        if ending.is_due(session, manifest, now):
+        if ending.is_due(db, session, manifest, now):
             ending.expire(db, session, manifest, self._workspace.compute_trusted_time(db))
         return session
 
@@ -264,6 +271,9 @@ class Participant(Arrivals):
         state = page_state(db, session, self._workspace.manifest_of(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
             state["withdrawal_code"] = ending.withdrawal_code(self._workspace.key, session["session_id"])
+        if session["stage"] == "between":
+            manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
+            state |= course.describe_wait(db, session, manifest, texts_of(manifest), self._workspace.key, now)
         if session["stage"] in WITH_RECEIPT:
             state["receipt"] = receipt(db, self._workspace.key, session)
         if "{id}" in (state.get("redirect") or ""):

@@ -9,7 +9,7 @@ from core.errors import ForetellError
 Says = Literal[
     "full", "paused", "closed", "ui.wrong", "refused_moved", "refused_stale", "refused_elsewhere", "refused_unknown",
     "refused_link", "refused_code", "refused_preview", "refused_known", "refused_invited", "refused_earlier",
-    "refused_busy", "refused_finished",
+    "refused_busy", "refused_finished", "refused_early",
 ]  # fmt: skip
 """Keys of the catalogue: what the page shows comes from there, in the study's language."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.errors import ForetellError
 from study.bundle import Manifest, canonical
@@ -16,6 +17,7 @@ from study.participation.placing import find_choice
 from study.participation.refusals import Refusal
 from study.participation.screens import PresentedTrial, count_steps, find_letters, hash_screen, hide_explanation
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
+from study.participation.sittings import course
 from study.plan.adaptive import adaptive_of
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
@@ -95,9 +97,10 @@ def record(
         _add_conflict(db, session, response, f"no such {kind}", now)
         return 422, str(error)
     _append(db, session, response, planned, choice, steps, now)
-    progress = _read_progress(session, manifest)
+    progress = replace(_read_progress(session, manifest), ends=course.list_ends(db, session, manifest))
     move(db, session, step(progress, "respond") if response.step == steps else progress, now)
     _choose_next(db, session, manifest)
+    course.note_end(db, session, manifest, now)
     return 201, "Saved."
 
 

@@ -18,8 +18,10 @@ from study.participation.blocks import MARK, draw_blocks
 from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
 from study.participation.order import shuffle_trials
 from study.participation.periods import Period, deal_periods, make_generator
+from study.participation.sittings.division import divide_trials, mark_place
 from study.plan.orders import is_within, read_order
 from study.plan.procedure import procedure_of
+from study.plan.sittings import count_sittings
 from study.plan.texts import word_task
 from study.store.rows import Choice
 from study.tasks.task import Task, WordedTask
@@ -49,7 +51,7 @@ class PresentedTrial:
         and ``right`` the ``options`` of more than two, from left to right, several classes each with its ``letter`` in
         the bundle's order; the ``attributes`` to choose from, in the participant's order; its ``block``, if any.
         Nothing here depends on which option is right. A trial of two steps begins with what `hide_explanation` leaves
-        of it. Of its ``period``, if any, the page is told nothing.
+        of it. Of its ``period`` and its ``sitting``, if any, the page is told nothing.
     shown_sha256
         SHA-256 over what is shown: see `hash_screen`.
     """
@@ -72,7 +74,8 @@ def plan(manifest: Manifest, place: str, side_flip: int, order_seed: int) -> lis
     rng = make_generator(manifest, place, order_seed)
     practice = [lay_out_trial("practice", trial, condition, left_is, worded) for trial in manifest.practice]
     if is_within(manifest):
-        main = list(_lay_out_periods(deal_periods(manifest, place, order_seed), left_is, worded, rng))
+        periods = deal_periods(manifest, place, order_seed)
+        main = list(_lay_out_periods(periods, left_is, worded, rng, count_sittings(manifest)))
     else:
         main = list(_lay_out_main(manifest, condition, left_is, worded, rng))
     for before, check in lay_out_catches(manifest, len(main), condition, left_is, worded, rng):
@@ -105,11 +108,15 @@ def choose_left(task: Task, side_flip: int | None) -> Choice:
 def _lay_out_main(
     manifest: Manifest, condition: Condition, left_is: Choice, worded: WordedTask, rng: np.random.Generator
 ) -> Iterator[PresentedTrial]:
-    """Lay out the main trials: all of them in one order, or block after block."""
+    """Lay out the main trials: all of them in one order, sitting after sitting, or block after block."""
     blocks = procedure_of(manifest).blocks
     if blocks is None:
-        for trial in order_trials(manifest.trials, worded.task, left_is, rng):
-            yield lay_out_trial("main", trial, condition, left_is, worded, draw_letters(worded.task, rng))
+        count = count_sittings(manifest)
+        parts = [manifest.trials] if count == 1 else divide_trials(manifest.trials, count, rng)
+        for number, part in enumerate(parts, 1):
+            for place, trial in enumerate(order_trials(part, worded.task, left_is, rng)):
+                laid = lay_out_trial("main", trial, condition, left_is, worded, draw_letters(worded.task, rng))
+                yield replace(laid, screen={**laid.screen, **mark_place(number, count, opens=place == 0)})
         return
     for block in [*draw_blocks(manifest.trials, blocks, rng)]:
         shown: Condition = condition if block.kind == "training" else CONDITIONS[UNEXPLAINED]
@@ -119,13 +126,21 @@ def _lay_out_main(
 
 
 def _lay_out_periods(
-    periods: Sequence[tuple[str, Sequence[Trial]]], left_is: Choice, worded: WordedTask, rng: np.random.Generator
+    periods: Sequence[tuple[str, Sequence[Trial]]],
+    left_is: Choice,
+    worded: WordedTask,
+    rng: np.random.Generator,
+    sittings: int,
 ) -> Iterator[PresentedTrial]:
-    """Lay out the main trials period after period, each in its condition."""
+    """Lay out the main trials period after period, each in its condition, as many periods in each sitting."""
+    each = len(periods) // sittings
     for number, (name, trials) in enumerate(periods, 1):
+        sitting, before = divmod(number - 1, each)
         for place, trial in enumerate(order_trials(trials, worded.task, left_is, rng)):
             laid = lay_out_trial("main", trial, CONDITIONS[name], left_is, worded, draw_letters(worded.task, rng))
-            yield replace(laid, screen={**laid.screen, **Period(number, name, place == 0).mark()})
+            marks = Period(number, name, place == 0).mark()
+            marks |= mark_place(sitting + 1, sittings, opens=place == before == 0)
+            yield replace(laid, screen={**laid.screen, **marks})
 
 
 def order_trials(trials: Sequence[Trial], task: Task, left_is: Choice, rng: np.random.Generator) -> list[Trial]:

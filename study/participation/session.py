@@ -2,7 +2,8 @@
 
 consent -> instructions -> check -> example -> practice -> main -> questionnaire -> debrief -> done. A stage the study
 does not have is passed over. ``example`` is the first that differs between conditions: a place is given on its
-threshold. ``declined``, ``screened``, ``full``, ``expired`` and ``withdrawn`` are the other ends.
+threshold. With several sittings, participants are ``between`` two of them while they wait for the next one; its trials
+are ``main`` again. ``declined``, ``screened``, ``full``, ``expired`` and ``withdrawn`` are the other ends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from core.errors import ForetellError
 from study.store.rows import Stage
 
 Event = Literal[
-    "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "respond", "fill", "finish", "expire",
-    "withdraw",
+    "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "respond", "return", "fill", "finish",
+    "expire", "withdraw",
 ]  # fmt: skip
 
 ENDED: tuple[Stage, ...] = ("done", "declined", "screened", "full", "expired", "withdrawn")
-UNDER_WAY: tuple[Stage, ...] = ("instructions", "check", "example", "practice", "main", "questionnaire", "debrief")
+UNDER_WAY: tuple[Stage, ...] = (
+    "instructions", "check", "example", "practice", "main", "between", "questionnaire", "debrief",
+)  # fmt: skip
 
 _MOVES: dict[tuple[Stage, Event], Stage] = {
     ("consent", "agree"): "instructions",
@@ -32,6 +35,7 @@ _MOVES: dict[tuple[Stage, Event], Stage] = {
     ("example", "seen"): "practice",
     ("practice", "respond"): "practice",
     ("main", "respond"): "main",
+    ("between", "return"): "main",
     ("questionnaire", "fill"): "debrief",
     ("debrief", "finish"): "done",
     **{(stage, "expire"): "expired" for stage in UNDER_WAY},
@@ -57,6 +61,8 @@ class SessionProgress:
         Number of practice trials, and of all others.
     check, questionnaire
         Whether the study has these stages.
+    ends
+        Index after the last trial of each sitting, where there are several.
     """
 
     stage: Stage
@@ -65,6 +71,7 @@ class SessionProgress:
     main: int
     check: bool = False
     questionnaire: bool = False
+    ends: tuple[int, ...] = ()
 
 
 def step(progress: SessionProgress, event: Event) -> SessionProgress:
@@ -79,6 +86,8 @@ def step(progress: SessionProgress, event: Event) -> SessionProgress:
         stage = "main"
     if stage == "main" and position >= progress.practice + progress.main:
         stage = "questionnaire"
+    if stage == "main" and event == "respond" and position in progress.ends:
+        stage = "between"
     if stage == "questionnaire" and not progress.questionnaire:
         stage = "debrief"
     return replace(progress, stage=stage, position=position)

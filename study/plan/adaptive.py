@@ -173,6 +173,8 @@ def _find_unfit(task: Task, procedure: Procedure, plan: AnalysisPlan, *, within:
         )
     if procedure.blocks is not None:
         yield "adaptive: trials of [blocks] are drawn before the first response. Remove one of the two sections."
+    if procedure.sittings is not None:
+        yield "adaptive: trials of [sittings] are drawn before the first response. Remove one of the two sections."
     if within:
         yield (
             "allocation.within: with [adaptive], what a participant sees in one condition would depend on responses "

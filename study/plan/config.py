@@ -25,7 +25,7 @@ from core.attribution.signs import OF_ONE_CLASS
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
-from study.bundle import StudyName
+from study.bundle import GRID, StudyName
 from study.conditions import CONDITIONS
 from study.plan.adaptive import Adaptive, plan_adaptive, refuse_unadaptable
 from study.plan.attributes import Attributes, plan_attributes, refuse_unlisted
@@ -37,6 +37,7 @@ from study.plan.places import Place, refuse_unplaced
 from study.plan.preregistration import AnalysisPlan, complete
 from study.plan.procedure import TO_BUILD, Keys, Procedure, Section, require
 from study.plan.scoring import find_scoring
+from study.plan.sittings import check_sittings
 from study.plan.teaching import Teaching
 from study.plan.texts import find_language_fault, list_default_texts
 from study.plan.trials import Trials
@@ -198,10 +199,10 @@ class StudyConfig(Procedure):
         self._check_blocks()
         self._check_each_option()
         self._check_units(to_build=info.context == TO_BUILD)
-        if self.allocation.within:
-            types = self.task.types
-            per_type = {str(kind): self.most // len(types) for kind in types}
-            check_within(self.conditions, per_type, has_blocks=self.blocks is not None)
+        within, names = self.allocation.within, self.analysis.covariates
+        if within:
+            check_within(self.conditions, self._per_type, has_blocks=self.blocks is not None)
+        check_sittings(self, self.conditions, self._per_type, names, within=within)
         refuse_unplaced(self.task, self.place, self)
         has = (self.allocation.within, self.trials.strata is not None, self.most)
         refuse_unadaptable(self.adaptive, self.task, self, self.analysis, has)
@@ -296,6 +297,12 @@ class StudyConfig(Procedure):
         if self.task.of_attributes:
             return self.attributes.trials
         return self.units.most if self.task.of_units else self.trials.most
+
+    @property
+    def _per_type(self) -> dict[str, int]:
+        """Number of trials of each type if nothing is missing; each of those about attributes has all of them."""
+        types = (GRID,) if self.task.of_attributes else self.task.types
+        return {str(kind): self.most // len(types) for kind in types}
 
     @property
     def plan(self) -> AnalysisPlan:

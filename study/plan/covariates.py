@@ -47,9 +47,14 @@ TRIAL_COVARIATES: Mapping[str, Covariate] = {
 deletion area."""
 POSITION = "position"
 """The covariate of a response: its place in the participant's order of trials, in the column ``trial``."""
+SITTING = "sitting"
+"""The covariate of a response: the sitting in which it was given, of a study with several."""
+OF_RESPONSES = (POSITION, SITTING)
+"""Covariates that differ between the responses to a trial."""
 COVARIATES: Mapping[str, str] = {
     **{name: one.meaning for name, one in TRIAL_COVARIATES.items()},
     POSITION: "position of the trial in the participant's order",
+    SITTING: "sitting in which the trial was shown",
 }
 """Every covariate that a plan may name, with its meaning."""
 
@@ -63,7 +68,7 @@ def check_trials(names: Sequence[str], trials: Sequence[Trial]) -> None:
         A covariate was not measured on every trial, or is the same on all of them.
     """
     for name in names:
-        if name == POSITION:
+        if name in OF_RESPONSES:
             continue
         values = [TRIAL_COVARIATES[name].read(trial) for trial in trials]
         if (absent := values.count(None)) or len(set(values)) < 2:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from core.registry import Registry
-from study.bundle import STUDY_NAME, Manifest
+from study.bundle import STUDY_NAME, TYPE_LABELS, Manifest
 from study.locales import Language
 from study.plan.former import ROAD
 from study.plan.services import SERVICES, find_link_fault
@@ -18,6 +19,7 @@ TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
 TO_BUILD = {"to_build": True}
 """Context of the check of a study file that is written or built, which asks for more than a frozen study needs."""
+MOST_SITTINGS, LONGEST_WAIT_H = 10, 365 * 24
 Count = Annotated[int, Field(ge=0)]
 StudyName = Annotated[str, Field(pattern=rf"^{STUDY_NAME.pattern}$")]
 AllocationOrder = Literal["blocks", "shuffled"]
@@ -153,6 +155,62 @@ class Blocks(Section):
         )
 
 
+class Sittings(Section):
+    """``[sittings]``: several sittings, by a personal link (docs/how-to/run-several-sittings.md).
+
+    The trials of each participant are divided among ``count`` sittings. The next one can be started ``gap_hours`` after
+    the end of the one before, and until ``within_hours`` after it; then the participation ends. ``codes`` are the
+    completion codes of all sittings but the last, where the recruitment service pays for each; the last one has
+    ``recruiter.complete``.
+    """
+
+    count: int
+    gap_hours: int = 24
+    within_hours: int = 72
+    codes: tuple[Code, ...] = ()
+
+    @field_validator("count")
+    @classmethod
+    def _check_count(cls, count: int) -> int:
+        if count == 1:
+            raise ValueError("a study of one sitting has no sittings to divide. Remove the section, or give 2 to 10.")
+        if not 1 < count <= MOST_SITTINGS:
+            raise ValueError(f"{count} sittings cannot be. Give 2 to {MOST_SITTINGS}.")
+        return count
+
+    @field_validator("gap_hours")
+    @classmethod
+    def _check_gap(cls, hours: int) -> int:
+        if hours < 1:
+            raise ValueError(f"{hours} is no time between sittings. Give at least 1; pacing.break_every makes breaks.")
+        return hours
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Sittings:
+        if not self.gap_hours < self.within_hours <= LONGEST_WAIT_H:
+            raise ValueError(
+                f"within_hours is {self.within_hours}: a sitting closes after it opens (gap_hours = {self.gap_hours}), "
+                f"and within a year. Give a number above {self.gap_hours} and up to {LONGEST_WAIT_H:,}."
+            )
+        if self.codes and (len({*self.codes} - {""}) != len(self.codes) or len(self.codes) != self.count - 1):
+            raise ValueError(
+                f"codes: {self.count} sittings need {self.count - 1} different codes, of all but the last. Give these, "
+                "or none where participants are paid once, at the end."
+            )
+        return self
+
+    def find_shortage(self, counts: Mapping[str, int]) -> str:
+        """Say that a study has too few trials of a type for its sittings, with the remedy; empty where they suffice."""
+        short = next((kind for kind, trials in counts.items() if trials < self.count), None)
+        if short is None:
+            return ""
+        return (
+            f"sittings: {self.count} sittings need at least {self.count} trials of each type, and there "
+            f"{'is' if counts[short] == 1 else 'are'} {counts[short]} with the {TYPE_LABELS[short]}. Lower "
+            "sittings.count, or give the study more trials."
+        )
+
+
 class Item(Section):
     """``[[questionnaire]]``: an item after the trials. A scale has ``points`` from ``low`` to ``high``."""
 
@@ -231,6 +289,8 @@ class Procedure(Section):
     pacing: Pacing = Field(default=Pacing(), validation_alias=AliasChoices("pacing", ROAD))
     blocks: Blocks | None = Field(default=None, exclude_if=lambda value: value is None)
     """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
+    sittings: Sittings | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Omitted from the settings if there is one: studies frozen before this setting existed keep their hash."""
     questionnaire: tuple[Item, ...] = ()
     recruiter: Recruiter = Recruiter()
     pay: Pay = Pay()
@@ -240,6 +300,8 @@ class Procedure(Section):
         ids = [item.id for item in self.questionnaire]
         if len(set(ids)) != len(ids):
             raise ValueError("questionnaire: give each item an id of its own.")
+        if self.sittings is not None and self.recruiter.complete in self.sittings.codes:
+            raise ValueError("sittings.codes: the code of the last sitting, recruiter.complete, must be another one.")
         return self
 
 

@@ -24,6 +24,7 @@ DEFAULT_LANGUAGE = "en"
 DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+DAY_H, TWO_DAYS_H = 24, 48
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -125,7 +126,26 @@ def contact(manifest: Manifest) -> dict[str, Any]:
 
 def compose_consent(manifest: Manifest) -> str:
     """Compose the whole text that a participant agrees to, as it is hashed."""
-    return "\n\n".join([texts_of(manifest)["consent"], *_format_contact(contact(manifest)), *boxes(manifest)])
+    texts = [texts_of(manifest)["consent"], describe_sittings(manifest)]
+    return "\n\n".join([*filter(None, texts), *_format_contact(contact(manifest)), *boxes(manifest)])
+
+
+def describe_sittings(manifest: Manifest) -> str:
+    """Tell participants how many sittings there are, when, and when they are paid; empty in a study of one."""
+    sittings, texts = procedure_of(manifest).sittings, texts_of(manifest)
+    if sittings is None:
+        return ""
+    times = {"gap": sittings.gap_hours, "within": sittings.within_hours}
+    values = {"total": sittings.count, **{name: _write_hours(hours, texts) for name, hours in times.items()}}
+    paid = texts["sittings_paid_each" if sittings.codes else "sittings_paid_once"]
+    return fill_placeholders(f"{texts['sittings']} {paid}", values)
+
+
+def _write_hours(hours: int, texts: Mapping[str, str]) -> str:
+    """Write a number of hours in words, whole days from two on as days."""
+    if hours >= TWO_DAYS_H and hours % DAY_H == 0:
+        return texts["sittings_days"].replace("{number}", str(hours // DAY_H))
+    return texts["sittings_hour" if hours == 1 else "sittings_hours"].replace("{number}", str(hours))
 
 
 def debrief(manifest: Manifest) -> str:

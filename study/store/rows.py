@@ -17,7 +17,7 @@ Choice = Literal["a", "b"]
 Side = Literal["left", "right", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
 """A button: of two the side, of a scale the number from the left."""
 Stage = Literal[
-    "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "debrief",
+    "consent", "instructions", "check", "example", "practice", "main", "between", "questionnaire", "debrief",
     "done", "declined", "screened", "full", "expired", "withdrawn",
 ]  # fmt: skip
 """Which page a participant is on; `study.participation.session` says which follows which."""
@@ -64,6 +64,17 @@ class SessionRow(TypedDict):
     browser_hash: str | None
     code_hash: str | None
     origin: str | None
+    link_hash: str | None
+
+
+class SittingRow(TypedDict):
+    """A sitting of a participant: after which trial it ends, and when it was started and ended (ns since 1970)."""
+
+    session_id: str
+    number: int
+    ends: int
+    started_at: int | None
+    ended_at: int | None
 
 
 class SlotRow(TypedDict):

@@ -28,6 +28,7 @@ from study.store.tables import (
     response_conflict,
     screen,
     session,
+    sitting,
     trial_plan,
     withdrawal,
 )
@@ -40,6 +41,7 @@ ERASED: tuple[Table, ...] = (
     page_event,
     comprehension,
     questionnaire,
+    sitting,
     trial_plan,
 )
 """Tables from which a withdrawal erases a participant's rows; `study.store.responses` keeps hashes of the responses."""

@@ -29,7 +29,7 @@ session = table(
     position=WHOLE, practice=WHOLE, main=WHOLE, condition=TEXT, side_flip=WHOLE, order_seed=WHOLE,
     n_resumes=WHOLE, started_at=WHOLE, last_seen=WHOLE, agreed_at=WHOLE, completed_at=WHOLE,
     completion_code=TEXT, tab_id=TEXT, tab_until=WHOLE, over_quota=WHOLE, env_json=TEXT,
-    browser_hash=TEXT, code_hash=TEXT, origin=TEXT,
+    browser_hash=TEXT, code_hash=TEXT, origin=TEXT, link_hash=TEXT,
 )  # fmt: skip
 allocation_slot = table(
     "allocation_slot",
@@ -43,6 +43,7 @@ consent = table(
 comprehension = table(
     "comprehension", session_id=TEXT, attempt=WHOLE, answers_json=TEXT, passed=WHOLE, received_at=WHOLE
 )
+sitting = table("sitting", session_id=TEXT, number=WHOLE, ends=WHOLE, started_at=WHOLE, ended_at=WHOLE)
 screen = table("screen", screen_id=WHOLE, screen_json=TEXT)
 trial_plan = table(
     "trial_plan",

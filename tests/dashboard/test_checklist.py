@@ -50,6 +50,17 @@ def test_what_the_study_lacks_is_said(tmp_path: Path, config: dict[str, object],
     assert said in missing(study_with(tmp_path, COMPLETE | config))
 
 
+def test_sittings_are_named_and_paid(tmp_path: Path) -> None:
+    """Catches a service that pays for each sitting and gets one code, and sittings that nobody thinks of."""
+    sittings = {"count": 2, "gap_hours": 24, "within_hours": 72}
+    once = study_with(tmp_path / "once", COMPLETE | {"sittings": sittings, "recruiter": {"service": "prolific"}})
+    assert "only the last one gives a completion code" in missing(once)
+    each = study_with(tmp_path / "each", COMPLETE | {"sittings": {**sittings, "codes": ["A"]}})
+    assert missing(each) == ""
+    said = [point.text for point in list_points(each, ADDRESS, ("password",), 2)]
+    assert any(text.startswith("2 sittings, 24 to 72 hours apart: try the later ones in a preview") for text in said)
+
+
 def test_what_the_server_lacks_is_said(tmp_path: Path) -> None:
     study = study_with(tmp_path, COMPLETE)
     assert "have no password" in missing(study, ways=())

@@ -16,8 +16,11 @@ from dashboard.server.api import MOST_BYTES, routes
 from dashboard.shared import service as door
 from study.locales import CATALOGUES
 from study.participation.arrival import CODES
+from study.participation.payloads import Recruit, SessionCredentials
 from study.participation.refusals import Says
 from study.service import Service
+from tests.conftest import write_bundle
+from tests.study.sitting_studies import end_first
 
 MakeBundle = Callable[..., Path]
 GERMAN, ENGLISH = CATALOGUES["de"], CATALOGUES["en"]
@@ -118,6 +121,17 @@ def earlier(client: TestClient) -> Reply:
     return post(client, "begin", {"study": "next", "recruit": {"person": "7"}}, **{"X-Study": "next"})
 
 
+def not_open(client: TestClient) -> Reply:
+    """The second sitting right after the first."""
+    service, config = door.get_service(), {"language": "de", "sittings": {"count": 2}}
+    folder = write_bundle(service.workspace.home / "two", name="two", trials=6, practice=0, seed=8, config=config)
+    study = service.researcher.open_study(folder, 1)
+    end_first(service, study, recruit=Recruit(person="7"), proof=SessionCredentials(browser="b" * 40))
+    sent = {"study": study, "recruit": {"person": "7"}, "proof": {"browser": "b" * 40}}
+    client.headers["X-Session-Token"] = post(client, "begin", sent).json()["token"]
+    return post(client, "sitting", {"number": 2}, **{"X-Study": study})
+
+
 def guessed(client: TestClient) -> Reply:
     for _ in range(CODES):
         assert post(client, *WITHDRAW).status_code == 404
@@ -140,6 +154,7 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("a check that is not open", 425, "refused_moved", after(then="check", body={"attempt": 1, "answers": [0]})),
     ("a questionnaire too early", 425, "refused_moved", after(then="questionnaire", body={"answers": {}})),
     ("a decision that was taken", 425, "refused_moved", after(then="consent", body={"agreed": False})),
+    ("a sitting that is not open", 425, "refused_early", not_open),
     ("no private code", 404, "refused_code", lambda client: post(client, *WITHDRAW)),
     ("another's id", 403, "refused_known", known),
     ("an id whose session is finished", 403, "refused_finished", finished),

@@ -294,6 +294,7 @@ def test_a_study_file_plans_the_difficulty(bundle: MakeBundle) -> None:
         ({"adaptive": {**STAIRCASE, "trials": 500}}, "leave little to choose from"),
         ({"adaptive": {**STAIRCASE, "by": "stratum"}}, "[trials.strata], which is missing"),
         ({"blocks": {"training": 2, "test": 2}}, "Remove one of the two sections"),
+        ({"sittings": {"count": 2}}, "trials of [sittings] are drawn before the first response"),
         ({"allocation": {"within": True}}, "Leave within out"),
         (
             {"study": {"name": "x", "title": "x", "task": "rating"}},

@@ -23,6 +23,7 @@ OF_OPTIONS = ("options.js", "options.css")
 OF_UNITS = ("units.js", "units.css")
 OF_NAMES = ("name.js", "name.css")
 OF_ATTRIBUTES = ("attributes.js", "attributes.css")
+OF_SITTINGS = ("sittings.js", "sittings.css")
 ELSEWHERE = (
     "next.js",
     "login.html",
@@ -36,6 +37,7 @@ ELSEWHERE = (
     *OF_UNITS,
     *OF_NAMES,
     *OF_ATTRIBUTES,
+    *OF_SITTINGS,
 )
 """Files that only researchers' browsers load."""
 
@@ -107,6 +109,7 @@ def test_the_page_is_small() -> None:
     assert (RUNNER / "next.js").stat().st_size < 300
     assert sum((RUNNER / name).stat().st_size for name in OF_NAMES) < 6_000
     assert sum((RUNNER / name).stat().st_size for name in OF_ATTRIBUTES) < 8_000
+    assert sum((RUNNER / name).stat().st_size for name in OF_SITTINGS) < 6_000
     assert sum(path.stat().st_size for path in RUNNER.iterdir() if path.name not in ELSEWHERE) < 72_000
 
 

@@ -56,6 +56,8 @@ EXPLORATORY = Registry(
         "adaptive_participants": "study.analysis.exploratory.thresholds:PARTICIPANTS",
         "adaptive": "study.analysis.exploratory.thresholds:BY_CONDITION",
         "adaptive_differences": "study.analysis.exploratory.thresholds:DIFFERENCES",
+        "sittings": "study.analysis.exploratory.sittings:ACCURACY",
+        "attrition": "study.analysis.exploratory.sittings:ATTRITION",
         "utility": "study.analysis.exploratory.utility:ANALYSIS",
         "reliance": "study.analysis.exploratory.reliance:ANALYSIS",
         "team": "study.analysis.exploratory.team:ANALYSIS",

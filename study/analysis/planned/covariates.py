@@ -14,8 +14,10 @@ import pandas as pd
 from core.errors import ForetellError
 from study.analysis.responses.reading import Responses
 from study.analysis.words.cells import write_rounded
-from study.plan.covariates import COVARIATES, POSITION
+from study.plan.covariates import COVARIATES, POSITION, SITTING
 
+COLUMNS = {POSITION: "trial", SITTING: SITTING}
+"""The columns of covariates of the responses, which differ between the rows of an image."""
 REMEDY = (
     "Analyse the study itself or a file that this version exported, which have it; or leave it out of the plan's "
     "models."
@@ -31,7 +33,8 @@ def attach(data: Responses, names: Sequence[str]) -> Responses:
         The responses do not have it, it is no number, differs between rows of an image, or is missing for some.
     """
     for name in names:
-        values = data.every["trial"] if name == POSITION and "trial" in data.every else _by_item(data, name)
+        column = COLUMNS.get(name, "")
+        values = data.every[column] if column in data.every else _by_item(data, name)
         data = _assign(data, name, _read_numbers(values, name))
     return data
 
@@ -61,7 +64,7 @@ def standardise(data: Responses, names: Sequence[str]) -> Responses:
 def _by_item(data: Responses, name: str) -> pd.Series[float]:
     """Return a covariate of the trials for each response."""
     if name not in data.covariates or "item" not in data.every:
-        column = "trial" if name == POSITION else name
+        column = COLUMNS.get(name, name)
         raise ForetellError(f"The plan's models name {name}, but the responses have no column {column!r}. {REMEDY}")
     known = data.covariates[["item", name]].drop_duplicates()
     if known["item"].duplicated().any():

@@ -20,7 +20,7 @@ from study.analysis.planned import nested
 from study.analysis.planned.contrasts import FACTORS
 from study.analysis.responses.outcome import choose_outcome
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.covariates import POSITION, TRIAL_COVARIATES
+from study.plan.covariates import OF_RESPONSES, POSITION, TRIAL_COVARIATES
 from study.plan.simulated_participants import PARTICIPANT_SD, compute_expected_accuracy, sample_mixture
 from study.tasks.predict import TASK as PREDICT
 from study.tasks.scale import RatingScale, make_even_scale
@@ -170,7 +170,7 @@ class Theories:
     """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`).
 
     ``task`` is what they are asked, ``covariates`` what the planned models name of the trials
-    (`study.plan.covariates`).
+    (`study.plan.covariates`), ``sittings`` among how many the trials are divided.
     """
 
     mixture: Mapping[str, float]
@@ -178,6 +178,7 @@ class Theories:
     conditions: Sequence[str] = tuple(FACTORS)
     task: Task = PREDICT
     covariates: Sequence[str] = ()
+    sittings: int = 1
 
     @property
     def levels(self) -> RatingScale | None:
@@ -209,9 +210,10 @@ class Theories:
         trials = self._list_trials()
         table = tabulate_responses(given, seen, self.conditions, *trials, self.levels, self.task.types)
         for name in self.covariates:
-            if name == POSITION:
+            if name in OF_RESPONSES:
+                parts = 0 if name == POSITION else self.sittings
                 values = table.groupby("participant", observed=True)["item"].transform(
-                    lambda own: rng.permutation(len(own))
+                    lambda own, parts=parts: rng.permutation(len(own)) * (parts or len(own)) // len(own)
                 )
             else:
                 values = table["item"].cat.codes.map(dict(enumerate(map(TRIAL_COVARIATES[name].read, self.trials))))

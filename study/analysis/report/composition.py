@@ -24,6 +24,7 @@ from study.bundle import Manifest
 from study.conditions import format_condition
 from study.plan.adaptive import adaptive_of, describe_policy
 from study.plan.orders import is_within
+from study.plan.sittings import describe_times
 from study.tasks import DEFAULT_TASK
 from study.tasks.task import Task
 
@@ -50,6 +51,8 @@ def list_facts(data: Responses, plan: PlannedAnalysis | None, manifest: Manifest
         facts["Design"] = "Conditions within participants, in the orders of a balanced Latin square"
     if adaptive := None if manifest is None else adaptive_of(manifest):
         facts["Choice of trials"] = describe_policy(adaptive)
+    if manifest is not None and (times := describe_times(manifest)):
+        facts["Sittings"] = times
     if training := describe_training(data.messages):
         facts["Training"] = training
     facts |= {"Participants": _count_participants(data), "Responses": _count_responses(data)}

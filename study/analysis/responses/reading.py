@@ -30,6 +30,7 @@ from study.analysis.responses.levels import find_wrong_levels, list_required, re
 from study.analysis.responses.notices import describe_missing_words, find_dates, list_notices, strip_names
 from study.analysis.responses.periods import list_period_columns
 from study.analysis.responses.places import list_place_columns
+from study.analysis.responses.sittings import list_sitting_columns
 from study.bundle import EVERY_TYPE, TRIAL_TYPES
 from study.conditions import list_separate_conditions
 from study.tasks.task import Task
@@ -38,7 +39,7 @@ from study.workspace.tables import Comma, is_numeric, mark_missing, parse_number
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = (
     "condition", "trial", "mode", "item", "truth", "choice", "first_choice", "task", "n_classes",
-    "block", "n_training", "period", "level", "n_levels", "rt_ms", "confidence",
+    "block", "n_training", "period", "sitting", "level", "n_levels", "rt_ms", "confidence",
 )  # fmt: skip
 NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
@@ -63,7 +64,8 @@ class Responses:
         those that have responses), saliency, examples and correct (0/1 integers; where no response is right or wrong, a
         whole number level instead of correct), condition (text); where given: trial, mode (``"live"``, ``"sim"`` or
         ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing); task and n_classes, if
-        not the default ones; first_choice, in tasks of two steps; n_training with blocks (tests alone); period.
+        not the default ones; first_choice, in tasks of two steps; n_training with blocks (tests alone); period; and
+        sitting.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -336,7 +338,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("trial", "mode", "item", "truth", "choice", *list_first_columns(frame), *list_task_columns(frame)):
         if name in frame:
             tidy[name] = frame[name]
-    for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame)):
+    for name in (*NUMBERS, *list_seen_columns(frame), *list_period_columns(frame), *list_sitting_columns(frame)):
         if name in frame:
             tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy.assign(**list_place_columns(frame), **list_code_columns(frame), **list_choice_columns(frame))

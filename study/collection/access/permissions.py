@@ -120,6 +120,7 @@ DOOR: Mapping[str, AccessRule] = {
     "collect_subject_data": AccessRule(P.MANAGE_PARTICIPANTS),
     "send_message": AccessRule(P.MANAGE_PARTICIPANTS),
     "list_messages": AccessRule(P.MANAGE_PARTICIPANTS),
+    "list_sitting_links": AccessRule(P.MANAGE_PARTICIPANTS),
     "exclude": AccessRule(P.MANAGE_PARTICIPANTS),
     "exclusions": AccessRule(P.MANAGE_PARTICIPANTS),
     "bonus": AccessRule(P.MANAGE_PARTICIPANTS),

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
 import pandas as pd
+
+WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
+"""Whole numbers and texts, all of which may be missing."""
 
 
 class Record(Protocol):

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.tables.adapted import trace_responses
-from study.collection.tables.columns import Column, tabulate
+from study.collection.tables.adaptive_columns import ADAPTED
+from study.collection.tables.columns import TEXT, WHOLE, Column, tabulate
 from study.collection.tables.places import SCORES, Score, open_permutation
 from study.collection.tables.stored import NO_CODES, Codes, StoredResponse, format_time, list_judgements
 from study.conditions import CONDITIONS
@@ -25,8 +25,6 @@ from study.tasks import find_task
 
 LATER, LAST = ("unit_gap",), ("difficulty",)
 """Covariates whose columns come later, after those that exports had before."""
-WHOLE, TEXT = pd.Int64Dtype(), pd.StringDtype(na_value=np.nan)
-"""Whole numbers and texts, all of which may be missing."""
 
 
 def pseudonym(row: Mapping[str, Any]) -> str:
@@ -274,42 +272,14 @@ COLUMNS: tuple[Column[StoredResponse], ...] = (
         dtype=WHOLE,
     ),
     *(_read_covariate(name, TRIAL_COVARIATES[name]) for name in LAST),
+    *ADAPTED,
     Column(
-        "difficulty_level",
-        "of a study with a staircase, the level of the trial, within its type; empty elsewhere, as the next two",
-        lambda one: one.mark and one.mark.level,
-        unit="1 is the easiest",
+        "sitting",
+        "of a study with several sittings, the one in which the trial was; empty in other studies",
+        unit="1 is the first",
+        read=lambda one: one.sitting,
         dtype=WHOLE,
     ),
-    Column(
-        "aimed_level",
-        "level that the staircase aimed at: another one than difficulty_level where that had no trials left",
-        lambda one: one.mark and one.mark.aimed,
-        unit="1 is the easiest",
-        dtype=WHOLE,
-    ),
-    Column(
-        "target_share",
-        "share of correct responses at which the staircase is in balance",
-        lambda one: one.adapted and one.adapted.target,
-        dtype=float,
-    ),
-    Column(
-        "chosen_by",
-        "of a study that chooses trials by responses, why this one: the first; the staircase went up, stayed or went "
-        "down; or it was informative. Empty in other studies, as the next two",
-        lambda one: one.mark and one.mark.chosen_by,
-        values="start; harder, same, easier; information",
-        dtype=TEXT,
-    ),
-    Column(
-        "ability",
-        "of such a study, the participant's ability after the response: mean of its posterior in the Rasch model",
-        lambda one: one.adapted and one.adapted.ability,
-        unit="log-odds",
-        dtype=float,
-    ),
-    Column("ability_sd", "SD of that posterior", lambda one: one.adapted and one.adapted.ability_sd, dtype=float),
 )
 
 

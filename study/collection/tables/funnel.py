@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
-from study.store.rows import Row, SessionRow
+from study.store.rows import Row, SessionRow, SittingRow
 
 STEPS: dict[str, Callable[[SessionRow], bool]] = {
     "Opened the study": lambda _: True,
@@ -18,8 +20,10 @@ STEPS: dict[str, Callable[[SessionRow], bool]] = {
     "Completed": lambda row: row["stage"] == "done",
 }
 """The steps of a participation, in order, and whether a participant took each."""
+NO_PAUSES: Mapping[str, int] = MappingProxyType({})
 QUANTILES = {"10%": 0.1, "Median": 0.5, "90%": 0.9}
-PARTS = ("Consent", "Instructions and comprehension check", "Practice", "Trials", "Questionnaire and last page")
+TRIALS = "Trials"
+PARTS = ("Consent", "Instructions and comprehension check", "Practice", TRIALS, "Questionnaire and last page")
 """The parts of a study. In a study without a comprehension check, the instructions count as part of what follows."""
 
 
@@ -38,18 +42,29 @@ def tabulate_funnel(sessions: Sequence[SessionRow]) -> pd.DataFrame:
     return pd.DataFrame({"step": list(STEPS), "participants": counts, "share": shares})
 
 
-def list_minutes(sessions: Sequence[SessionRow]) -> pd.Series[float]:
-    """List the minutes from consent to completion of the participants who completed; none across a clock set back."""
+def measure_pauses(sittings: Sequence[SittingRow]) -> int:
+    """Measure the time between a participant's sittings, in nanoseconds."""
+    pairs = pairwise(sittings)
+    return sum((after["started_at"] or 0) - (before["ended_at"] or 0) for before, after in pairs if after["started_at"])
+
+
+def list_minutes(sessions: Sequence[SessionRow], pauses: Mapping[str, int] = NO_PAUSES) -> pd.Series[float]:
+    """List the minutes from consent to completion of the participants who completed; none across a clock set back.
+
+    Without those between sittings, ``pauses`` by session.
+    """
     times = [
-        (row["completed_at"] - row["agreed_at"]) / 60e9
+        (row["completed_at"] - row["agreed_at"] - pauses.get(row["session_id"], 0)) / 60e9
         for row in sessions
         if row["stage"] == "done" and row["completed_at"] and row["agreed_at"]
     ]
     return pd.Series([minutes for minutes in times if minutes >= 0], dtype=float, name="minutes")
 
 
-def tabulate_page_times(sessions: Sequence[SessionRow], milestones: Sequence[Row]) -> pd.DataFrame:
-    """Tabulate how long participants took for each part of the study, by the server's clock.
+def tabulate_page_times(
+    sessions: Sequence[SessionRow], milestones: Sequence[Row], pauses: Mapping[str, int] = NO_PAUSES
+) -> pd.DataFrame:
+    """Tabulate how long participants took for each part of the study, by the server's clock, without ``pauses``.
 
     A part ends when the server receives what ends it: the consent, the passed check, the last practice response, the
     last response, the completion. Whoever left in a part, or withdrew, is not counted in it.
@@ -67,8 +82,9 @@ def tabulate_page_times(sessions: Sequence[SessionRow], milestones: Sequence[Row
         last = session["started_at"]
         for part, ended in zip(PARTS, _find_ends(session, reached[session["session_id"]]), strict=True):
             if ended is not None:
-                if ended >= last:  # else the clock was set back meanwhile
-                    times[part].append((ended - last) / 60e9)
+                took = ended - last - (pauses.get(session["session_id"], 0) if part == TRIALS else 0)
+                if took >= 0:  # else the clock was set back meanwhile
+                    times[part].append(took / 60e9)
                 last = ended
     rows = [(part, len(took), *np.quantile(took, list(QUANTILES.values()))) for part, took in times.items() if took]
     return pd.DataFrame(rows, columns=["part", "participants", *QUANTILES])

@@ -6,18 +6,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from study.bundle import Manifest
-from study.collection.tables.columns import Column, tabulate
+from study.collection.tables.columns import TEXT, WHOLE, Column, tabulate
 from study.collection.tables.frames import pseudonym
+from study.collection.tables.funnel import measure_pauses
+from study.collection.tables.stored import format_time
 from study.participation.messages import SHOWN, list_seen
 from study.plan.procedure import procedure_of
-from study.store import Connection, repository, responses
+from study.store import Connection, repository, responses, sittings
 from study.store.guests import exclusions
-from study.store.rows import ResponseRow, SessionRow
+from study.store.rows import ResponseRow, SessionRow, SittingRow
 
 LEAST_JUMP = 30.0
 """Minutes by which the clocks must have moved apart to be a jump."""
@@ -56,12 +59,29 @@ class StoredParticipation:
             return "researcher"
         return "catch" if self.catch_missed > procedure_of(self.manifest).pacing.catch_allowed else ""
 
+    @cached_property
+    def sittings(self) -> Sequence[SittingRow]:
+        """The sittings of a study with several, as far as they were started."""
+        rows = sittings.list_sittings(self.db, self.row["session_id"])
+        return [row for row in rows if row["started_at"] is not None]
+
+    @property
+    def sitting_times(self) -> str | None:
+        """When each sitting was started and ended, as JSON; None in a study of one."""
+        times = ((row["number"], row["started_at"], row["ended_at"]) for row in self.sittings)
+        told = [
+            {"sitting": number, "started_at": start and format_time(start), "ended_at": end and format_time(end)}
+            for number, start, end in times
+        ]
+        return json.dumps(told) if told else None
+
     @property
     def minutes(self) -> float | None:
-        """Minutes from the consent to the end, if both are known, without what the server's clock jumped meanwhile."""
+        """Minutes from the consent to the end, without those between sittings and what the server's clock jumped."""
         if not (self.row["completed_at"] and self.row["agreed_at"]):
             return None
-        took = round((self.row["completed_at"] - self.row["agreed_at"]) / 60e9 - self.clock_jump, 2)
+        between = measure_pauses(self.sittings)
+        took = round((self.row["completed_at"] - self.row["agreed_at"] - between) / 60e9 - self.clock_jump, 2)
         return float(took) if took >= 0 else None
 
     @cached_property
@@ -69,18 +89,12 @@ class StoredParticipation:
         """Minutes by which the server's clock jumped between the first and the last response, ahead or back (< 0).
 
         A browser's clock runs on meanwhile. Below `LEAST_JUMP` it is none: responses of a browser that was offline
-        arrive late.
+        arrive late. Of several sittings, it is the sum of those within each: the next may be on another device.
         """
-        times = [
-            (row["received_at"] / 60e9, (row["time_origin_ms"] + row["event_ms"]) / 60e3)
-            for row in self.responses
-            if row["time_origin_ms"] is not None and row["event_ms"] is not None
-        ]
-        if len(times) < 2:
-            return 0.0
-        ours, theirs = (last - first for first, last in zip(times[0], times[-1], strict=True))
-        apart = ours - theirs
-        return round(apart, 2) if LEAST_JUMP <= abs(apart) < MOST_MS else 0.0
+        starts = [0, *(row["ends"] for row in self.sittings)]
+        parts = [[row for row in self.responses if row["trial_index"] >= start] for start in starts]
+        inside = (part[: len(part) - len(rest)] for part, rest in pairwise([*parts, []]))
+        return round(sum(map(_measure_jump, inside)), 2)
 
     @cached_property
     def clock(self) -> Any:
@@ -94,6 +108,20 @@ class StoredParticipation:
         rows = repository.questionnaire_of(self.db, self.row["session_id"])
         filled = {row["item"]: json.loads(row["answer_json"]) for row in rows}
         return json.dumps(filled, ensure_ascii=False, sort_keys=True)
+
+
+def _measure_jump(rows: Sequence[ResponseRow]) -> float:
+    """Measure by how many minutes the server's clock and the browser's moved apart from the first to the last row."""
+    times = [
+        (row["received_at"] / 60e9, (row["time_origin_ms"] + row["event_ms"]) / 60e3)
+        for row in rows
+        if row["time_origin_ms"] is not None and row["event_ms"] is not None
+    ]
+    if len(times) < 2:
+        return 0.0
+    ours, theirs = (last - first for first, last in zip(times[0], times[-1], strict=True))
+    apart = ours - theirs
+    return apart if LEAST_JUMP <= abs(apart) < MOST_MS else 0.0
 
 
 def _number(payload: Any, key: str) -> float | None:
@@ -138,7 +166,8 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
     Column("over_quota", "whether the participant finished after their place was reallocated", values="0, 1"),
     Column(
         "minutes",
-        "time from the consent to the end, by the browser's clock where the server's jumped; empty where neither tells",
+        "time from the consent to the end, without that between sittings, by the browser's clock where the server's "
+        "jumped; empty where neither tells",
         lambda one: one.minutes,
         unit="min",
     ),
@@ -180,6 +209,18 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
         "how far the server's clock jumped during the responses, against the browser's; 0 below half an hour",
         lambda one: one.clock_jump,
         unit="min",
+    ),
+    Column(
+        "sittings_ended",
+        "of a study with several sittings, how many the participant has ended; empty in other studies, as the next",
+        lambda one: sum(row["ended_at"] is not None for row in one.sittings) if one.sittings else None,
+        dtype=WHOLE,
+    ),
+    Column(
+        "sitting_times",
+        "when each sitting was started and ended, by the server's clock in ISO 8601 (UTC), as JSON",
+        lambda one: one.sitting_times,
+        dtype=TEXT,
     ),
 )
 

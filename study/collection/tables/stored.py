@@ -10,7 +10,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from study.adaptive.policy import MARK, ChoiceMark
+from study.adaptive.policy import MARK as ADAPTIVE
+from study.adaptive.policy import ChoiceMark
 from study.attributes.rows import CHOICES, ask_each
 from study.attributes.sets import LETTERS, read_set
 from study.bundle import Trial
@@ -18,6 +19,7 @@ from study.collection.tables.adapted import AbilityAfter, ResponseKey
 from study.collection.tables.places import read_scores
 from study.participation.blocks import BlockPlace, read_place
 from study.participation.periods import Period, read_period
+from study.participation.sittings.division import MARK, read_sitting
 from study.places.chance import Permutation
 from study.plan.coding import Coding
 from study.plan.orders import read_order
@@ -83,7 +85,14 @@ class StoredResponse:
         """How the trial was chosen by the responses before it; None where its place was drawn."""
         if self.adapted is None:
             return None
-        return ChoiceMark(**json.loads(self.row["screen_json"])[MARK])
+        return ChoiceMark(**json.loads(self.row["screen_json"])[ADAPTIVE])
+
+    @property
+    def sitting(self) -> int | None:
+        """The number of the sitting in which the trial was; None in a study of one."""
+        screen = self.row["screen_json"]
+        known = read_sitting(json.loads(screen)) if f'"{MARK}"' in screen else None
+        return None if known is None else known.number
 
     @property
     def condition(self) -> str:

@@ -23,6 +23,7 @@ from study.store.migrations import (
     v0009_scales,
     v0010_places,
     v0011_texts,
+    v0012_sittings,
 )
 from study.store.migrations.translation import Migrations, Statements, translate
 
@@ -40,6 +41,7 @@ _VERSIONS = (
     v0009_scales,
     v0010_places,
     v0011_texts,
+    v0012_sittings,
 )
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),

@@ -108,6 +108,7 @@ def test_a_run_sends_no_value_that_the_page_has(open_page: Open, mine: Path, sec
         ("Trials", "strata", True, {"trials.strata": {"measure": "entropy"}}),
         ("Trials", "blocks", True, {"blocks": {"training": 1, "test": 2}}),
         ("Trials", "method", "gradient", {"saliency.method": "gradient", "saliency.parameters": {"noise": 0.1}}),
+        ("Procedure", "sittings", True, {"sittings": {"count": 3}}),
         ("Plan", "contrasts", "Contrasts of your own", {"analysis.contrasts": [{"more": "both", "less": "saliency"}]}),
         ("Plan", "stopping", True, {"analysis.stopping": {"looks": [7, 40], "contrast": {"more": "both"}}}),
     ],

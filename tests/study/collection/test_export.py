@@ -30,12 +30,12 @@ def test_exported_columns_keep_their_names_and_places() -> None:
         "p_learner gain insertion deletion relevance effective_samples ai_probability x y cells region_area distance "
         "peak_distance object_hit brushed pointing iou rank_correlation chance permuted_iou n_levels unit_gap "
         "text code_1 code_2 attribute attribute_position selected exact "
-        "difficulty difficulty_level aimed_level target_share chosen_by ability ability_sd"
+        "difficulty difficulty_level aimed_level target_share chosen_by ability ability_sd sitting"
     )
     assert " ".join(PARTICIPANTS) == (
         "participant mode condition stage check_tries catch_missed excluded reason resumes anticipations slow "
         "blur_ms over_quota minutes clock_offset_ms round_trip_ms questionnaire device study_hash messages responses "
-        "other_keys translated clock_jump"
+        "other_keys translated clock_jump sittings_ended sitting_times"
     )
 
 

@@ -16,17 +16,19 @@ from dashboard.cli import main as cli
 from study.participation.payloads import CheckResponses, ClientEvent, QuestionnaireResponses, Recruit
 from study.participation.refusals import Refusal
 from study.participation.responding import session_of_token
+from study.participation.sittings.course import HOUR_NS
 from study.service import Service
 from study.store import audit, coding, subject
 from study.store.coding import TextKey
 from study.store.tables import METADATA
 from study.workspace.workspace import VARIABLE
-from tests.study.participants import MakeBundle, answer
+from tests.study.participants import MakeBundle, answer, query
 
 PERSON, OTHER = "held-4711", "other-0815"
 ASKED = "E-mail of 3 May"
 CONFIG: dict[str, Any] = {
     "study": {"task": "reliance"},
+    "sittings": {"count": 2},
     "pay": {"per_right": 5, "most": 40},
     "questionnaire": [{"id": "how", "kind": "text", "text": "How?", "required": False}],
     "check": {"questions": [{"text": "Which?", "options": ["this", "that"], "answer": "this"}]},
@@ -38,7 +40,7 @@ OF_NOBODY = {"study_version", "study_member", "time_mark", "key_check"}
 
 @pytest.fixture
 def study(service: Service, bundle: MakeBundle) -> str:
-    study = service.researcher.open_study(bundle(trials=2, practice=1, config=CONFIG), per_condition=2)
+    study = service.researcher.open_study(bundle(trials=6, practice=1, config=CONFIG), per_condition=2)
     for role in ("owner", "editor", "viewer", "manager"):
         service.researcher.set_member(study, f"{role}@example.org", role)
     service.researcher.set_access(study, "list", [PERSON, OTHER])
@@ -54,7 +56,10 @@ def take_part(service: Service, study: str, person: str) -> str:
     state = participant.check(token, CheckResponses(attempt=1, answers=[0]))
     if state["stage"] == "example":
         state = participant.ready(token, "example")
-    while state["stage"] in ("practice", "main"):
+    while state["stage"] in ("practice", "main", "between"):
+        if state["stage"] == "between":
+            query(service, f"UPDATE sitting SET ended_at = ended_at - {25 * HOUR_NS} WHERE ended_at IS NOT NULL")
+            state = participant.start_sitting(token, 2)
         index, step = state["trial"]["index"], state["trial"]["step"]
         state = participant.record(token, answer(index, attempt_id=f"{person}-first-{index:02}{step}", step=step)).state
         participant.record(token, answer(index, attempt_id=f"{person}-second-{index:02}{step}", step=step))

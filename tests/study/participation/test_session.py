@@ -57,7 +57,7 @@ def test_a_study_without_practice_begins_with_the_main_trials() -> None:
 
 
 def test_everything_else_is_refused() -> None:
-    """Catches a move added by mistake: twelve moves onward, and the ways out."""
+    """Catches a move added by mistake: thirteen moves onward, and the ways out."""
     allowed = set()
     for stage, event in itertools.product(get_args(Stage), get_args(Event)):
         try:
@@ -65,7 +65,7 @@ def test_everything_else_is_refused() -> None:
         except IllegalStep:
             continue
         allowed.add((stage, event))
-    under_way = ("instructions", "check", "example", "practice", "main", "questionnaire", "debrief")
+    under_way = ("instructions", "check", "example", "practice", "main", "between", "questionnaire", "debrief")
     assert allowed == {
         ("consent", "agree"),
         ("consent", "decline"),
@@ -77,6 +77,7 @@ def test_everything_else_is_refused() -> None:
         ("example", "seen"),
         ("practice", "respond"),
         ("main", "respond"),
+        ("between", "return"),
         ("questionnaire", "fill"),
         ("debrief", "finish"),
         *((stage, "expire") for stage in under_way),

@@ -89,7 +89,12 @@ def _describe_study(data: Responses, manifest: Manifest) -> dict[str, str]:
     config, network = manifest.config, manifest.classifier
     return {
         "Design and materials": " ".join(
-            [*_describe_network(network, manifest.sets), *_count_trials(manifest), *_describe_conditions(manifest)]
+            [
+                *_describe_network(network, manifest.sets),
+                *_count_trials(manifest),
+                *_describe_sittings(manifest),
+                *_describe_conditions(manifest),
+            ]
         ),
         "Explanations": describe_references(manifest)
         if data.task.of_units
@@ -141,6 +146,20 @@ def _count_trials(manifest: Manifest) -> list[str]:
         return [f"Each participant responded to {len(trials)} trials of {categories} categories ({kinds}){before}."]
     drawn = f"drawn for each participant from {len(trials)} of {categories} categories ({kinds})"
     return [f"Each participant responded to {blocks.total} trials, {drawn}{before}.", *_describe_blocks(blocks)]
+
+
+def _describe_sittings(manifest: Manifest) -> list[str]:
+    """Describe several sittings: how many, when, and how trials were divided among them."""
+    sittings = procedure_of(manifest).sittings
+    if sittings is None:
+        return []
+    divided = "whole conditions" if is_within(manifest) else "as many of each type, or one more,"
+    return [
+        f"They took part in {sittings.count} sittings; each could be started {sittings.gap_hours} to "
+        f"{sittings.within_hours} hours after the end of the one before, by a personal link. The trials were divided "
+        f"at random for each participant, with {divided} in each sitting. Responses of participants who did not "
+        "return are included.",
+    ]
 
 
 def _describe_blocks(blocks: Blocks) -> list[str]:

@@ -61,6 +61,7 @@ ALLOWED: dict[str, frozenset[Role]] = {
     "collect_subject_data": RECRUITERS,
     "send_message": RECRUITERS,
     "list_messages": RECRUITERS,
+    "list_sitting_links": RECRUITERS,
     "exclude": RECRUITERS,
     "exclusions": RECRUITERS,
     "bonus": RECRUITERS,
