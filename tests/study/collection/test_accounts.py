@@ -259,7 +259,7 @@ def test_a_database_of_the_last_version_has_no_members_and_keeps_its_logins(tmp_
         service.access.set_password(PASSWORD)
         token = service.access.login(PASSWORD, "a")
     for name, version, tables in (
-        ("foretell", 6, ["study_member", "key_check", "earlier_response", "response_code"]),
+        ("foretell", 6, ["study_member", "key_check", "earlier_response", "response_code", "sitting"]),
         ("identity", 5, ["account"]),
     ):
         with sqlite3.connect(tmp_path / f"{name}.db") as db:
