@@ -163,7 +163,9 @@ _READING = (
 )
 _READING_DIFFERENCES = (
     "Differences in d' and criterion from the first condition, with 95% intervals; p by Holm's method is corrected for "
-    "the number of rows. A change of the criterion alone is no change of sensitivity."
+    "the number of rows. A change of the criterion alone is no change of sensitivity. Of 150 simulated studies of 160 "
+    "participants who differ between trial types, with no effect on average, 12% had a significant row: large studies "
+    "whose participants differ much need more than p here."
 )
 
 
