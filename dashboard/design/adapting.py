@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.names import format_name
+from core.names import upper_first
 from dashboard.design.editor import Editor, change, read_now
 from dashboard.design.fields import Setting, follow, show_all, show_faults
 from study.plan.adaptive import MEASURES
+from study.plan.covariates import COVARIATES
 from study.plan.draft import MISSING
 
 DRAWN = "drawn"
@@ -27,7 +28,7 @@ OF_BOTH = (
         "adaptive.by",
         "Difficulty by",
         "A measure of each trial that is frozen with the study. Trials are ranked by it within each type.",
-        names={name: format_name(name) for name in MEASURES},
+        names={name: upper_first(COVARIATES.get(name, "the measure of the strata")) for name in MEASURES},
         options=MEASURES,
     ),
     Setting("adaptive.harder", "Harder where it is", names={"low": "low", "high": "high"}),
