@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_expit, softmax
 
 from study.bundle import Trial, significant
 from study.plan.adaptive import OF_POLICY, Adaptive
@@ -45,9 +44,10 @@ def trace_ability(adaptive: Adaptive, history: Sequence[PastTrial]) -> list[tupl
     ability = mean + (adaptive.prior_sd or default["prior_sd"]) * z
     difficulty = np.array([read_score(adaptive, one.trial) for one in history])
     signs = np.array([1.0 if one.right else -1.0 for one in history])
-    each = log_expit(signs * (ability[:, None] - difficulty))
+    each = -np.logaddexp(0.0, -signs * (ability[:, None] - difficulty))  # without SciPy: the server starts sooner
     logs = np.column_stack([-(z**2) / 2, each]).cumsum(axis=1)
-    weights = softmax(logs, axis=0)
+    weights = np.exp(logs - logs.max(axis=0))
+    weights /= weights.sum(axis=0)
     centres = ability @ weights
     spreads = np.sqrt(((ability[:, None] - centres) ** 2 * weights).sum(axis=0))
     return [(significant(a), significant(b)) for a, b in zip(centres, spreads, strict=True)]

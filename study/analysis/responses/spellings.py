@@ -24,6 +24,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "block": (),
     "n_training": ("trainingimages", "ntrainingimages"),
     "period": (),
+    "sitting": ("day", "visit"),
     "level": ("rating", "likert"),
     "n_levels": ("nlevels",),
     "rt_ms": ("rtms", "responsetimems", "reactiontimems"),

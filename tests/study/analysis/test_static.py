@@ -78,7 +78,7 @@ def test_contrasts_are_named_from_the_top_and_zero_is_a_line() -> None:
     ticks = dict(zip(panel.get_yticks(), panel.get_yticklabels(), strict=True))
     mark = next(line for line in panel.lines if line.get_marker() == "o")
     shown = {ticks[y].get_text(): x for x, y in zip(mark.get_xdata(), mark.get_ydata(), strict=True)}
-    assert shown == {"Saliency maps\nvs no explanation": 10.0, "Both explanations\nvs no explanation": -5.0}
+    assert shown == {"Saliency maps": 10.0, "Both explanations": -5.0}
     assert [one.get_text() for one in ticks.values() if one.get_fontweight() == "bold"] == [
         "AI wrong\n(adversarial)",
         "AI right",
