@@ -181,9 +181,8 @@ def test_a_region_is_replaced_and_the_new_prediction_shown(tab: Page, explorer: 
 @on_phone
 def test_two_networks_are_compared_where_they_disagree(tab: Page, explorer: Server) -> None:
     """Catches an order that begins with an image on which both networks agree, and a difference that is not drawn."""
-    page = open_explore(tab, f"{explorer.url}/explore?method=Gradient")
+    page = open_explore(tab, f"{explorer.url}/explore?method=Gradient&view=Compare+models")
     hand = make_hand(page)
-    hand.click(page.get_by_role("radio", name="Compare models", exact=True))
     open_controls(page)
     hand.choose(page.get_by_role("combobox", name="Compared with"), "scenes:coarse")
     place = page.get_by_role("status").filter(has_text=re.compile("^Image"))

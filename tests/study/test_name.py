@@ -189,7 +189,8 @@ def test_a_response_is_correct_once_both_raters_coded_a_match(service: Service, 
     frame = researcher.responses(study)
     assert frame["correct"].tolist() == [int(text != "spots") for text in frame["text"]]
     assert frame["choice"].tolist() == ["correct" if one else "incorrect" for one in frame["correct"]]
-    assert [*frame][-7:-4] == ["text", "code_1", "code_2"]
+    first = [*frame].index("text")  # later columns come after these
+    assert [*frame][first : first + 4] == ["text", "code_1", "code_2", "attribute"]
     agreement, differences = researcher.open_agreement(study)
     assert (agreement.kappa, agreement.share) == (0.0, 8 / 12)  # one rater's codes say nothing of the other's
     assert differences["text"].tolist() == ["spots"] * 4

@@ -13,6 +13,7 @@ from study.service import Service
 from tests.browser.participation import agree, keep_traffic, newest, query, wait_for_trial
 from tests.browser.runner.conftest import DESKTOP
 from tests.browser.runner.test_scale import PHONE, TABLET, assert_fits
+from tests.browser.stillness import wait_until_still
 from tests.browser.test_accessibility import grave
 from tests.server import Server, serving
 from tests.study.names import write_names
@@ -125,6 +126,7 @@ def rate(page: Page, rater: str, keys: str) -> None:
     page.get_by_role("button", name="Start coding").click()
     for number, key in enumerate(keys):
         expect(page.get_by_text(f"You have coded {number}.")).to_be_visible()
+        wait_until_still(page)  # a key pressed while the page is drawn has no button yet
         page.keyboard.press(key)
     expect(page.get_by_text(f"You have coded {len(keys)}.")).to_be_visible()
 
