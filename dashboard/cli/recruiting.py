@@ -29,7 +29,7 @@ def links(
 ) -> None:
     """Sign a personal link for each id of a list. A link lets its holder take part once, and resume.
 
-    With --sittings, the links to the next sitting of the participants who have ended one, by their id at the
+    With --sittings, a link to the next sitting for each participant between two sittings, by their id at the
     recruitment service, with the times (UTC) at which it opens and closes.
 
     Example: python foretell.py links demo ids.txt --address https://study.example.org --out links.csv

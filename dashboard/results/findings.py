@@ -104,9 +104,9 @@ def _draw_result(result: AnalysisResult, compared: pd.DataFrame | None = None, a
 def _draw_tests(result: AnalysisResult, compared: pd.DataFrame | None) -> None:
     """Draw what each test says, next to the same test as in the paper, from the table of `slopes`."""
     said = verdicts.tabulate_verdicts(result.analysis, result.data, compared, result.level)
-    lines = [said.cells.columns, ["---"] * said.cells.shape[1], *said.cells.itertuples(index=False)]
-    first, rule, *rows = (" | ".join(cells if cells[0] == "---" else map(_write, cells)) for cells in lines)
-    st.markdown("\n".join(f"| {line} |" for line in (first, rule, *rows)))
+    rows = (said.cells.columns, *said.cells.itertuples(index=False))
+    heading, *lines = (f"| {' | '.join(map(_write, cells))} |" for cells in rows)
+    st.markdown("\n".join([heading, "|---" * said.cells.shape[1] + "|", *lines]))
     for note in said.notes:
         st.caption(_write(note))
 

@@ -16,7 +16,7 @@ _TOOK = (sitting.c.ended_at - sitting.c.started_at).label("took")
 
 
 def add(db: Connection, session_id: str, ends: Sequence[int], started_at: int) -> None:
-    """Add the sittings of a participant, who is in the first; ``ends`` are the indices after the last trial of each."""
+    """Add the sittings of a participant, now in the first; ``ends`` are the indices after the last trial of each."""
     rows = [
         {"session_id": session_id, "number": number, "ends": end, "started_at": started_at if number == 1 else None}
         for number, end in enumerate(ends, 1)
@@ -59,7 +59,7 @@ def list_durations(db: Connection, study_hash: str) -> list[int]:
 
 
 def hold_slot(db: Connection, session_id: str, until: int) -> None:
-    """Hold the slot of a participant who is to return until then, if it is still theirs."""
+    """Hold the slot of a participant for their return until then, if it is still theirs."""
     slot = allocation_slot.c
     held = and_(slot.session_id == session_id, slot.state == "held")
     db.execute(update(allocation_slot).where(held).values(held_until=until))

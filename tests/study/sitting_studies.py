@@ -13,18 +13,13 @@ from study.participation.refusals import Refusal
 from study.participation.sittings.course import HOUR_NS
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, to_trials
+from tests.study.test_clock import Clock as SetClock
 
 TWO = {"sittings": {"count": 2, "gap_hours": 24, "within_hours": 72}}
 
 
-class Clock:
+class Clock(SetClock):
     """A server's clock that is put forward; what a running server does meanwhile happens on the way."""
-
-    def __init__(self) -> None:
-        self.now = 10**18
-
-    def __call__(self) -> int:
-        return self.now
 
     def wait(self, service: Service, hours: float) -> None:
         until = self.now + int(hours * HOUR_NS)
@@ -47,7 +42,7 @@ def answer_all(service: Service, token: str, state: dict[str, Any]) -> dict[str,
 
 
 def end_first(service: Service, study: str, **begin: Any) -> tuple[str, dict[str, Any]]:
-    """A participant who has ended the first sitting: token and state."""
+    """Bring a participant to the end of the first sitting; return token and state."""
     token = service.participant.begin(study, **begin)
     return token, answer_all(service, token, to_trials(service, token))
 
@@ -68,6 +63,6 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def opened(tmp_path: Path, clock: Clock) -> Iterator[Service]:
+def timed_service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
     with Service(tmp_path / "home", clock=clock) as service:
         yield service

@@ -133,7 +133,7 @@ def test_difficulty_is_ranked_within_each_type(bundle: MakeBundle) -> None:
 @pytest.mark.parametrize("section", [STAIRCASE, INFORMATION])
 @pytest.mark.parametrize("task", ["predict", "accept_reject", "agreement", "reliance_one_step"])
 def test_types_and_sides_do_not_depend_on_responses(bundle: MakeBundle, section: dict[str, Any], task: str) -> None:
-    """Compares a participant who is always right with one who is always wrong, and attention checks.
+    """Compares a participant whose responses are all correct with one whose are all wrong, and attention checks.
 
     Catches a policy that gives the AI's errors to participants who are wrong, a side that follows from responses, long
     runs of one side, a trial that comes twice, and a plan that is not the beginning of the next.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -82,12 +83,16 @@ def list_contrasts(table: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates("result", keep="first").rename(columns={"result": "contrast"}).reset_index(drop=True)
 
 
-def count_contrasts(table: pd.DataFrame, level: float) -> tuple[str, str] | None:
-    """Count the contrasts with p below `level`, with random slopes and without; None where there is none.
+class SignificantContrasts(NamedTuple):
+    """The contrasts with p below a level: how many of how many with random slopes, their names if few; and without."""
 
-    With random slopes they are named, where they are few: ``("1 of 9: saliency maps vs no explanation, AI right", "4 of
-    9")``.
-    """
+    with_slopes: str
+    names: str
+    without: str
+
+
+def count_contrasts(table: pd.DataFrame, level: float) -> SignificantContrasts | None:
+    """Count the contrasts with p below `level`, with random slopes and without; None where there is none."""
     rows = table[table["points"].notna()]
     with_slopes, without = (
         rows.drop_duplicates("result", keep=which).set_index("result")["p_holm"] < level for which in ("first", "last")
@@ -95,8 +100,8 @@ def count_contrasts(table: pd.DataFrame, level: float) -> tuple[str, str] | None
     if not (without | with_slopes).any():
         return None
     left = with_slopes.index[with_slopes]
-    named = f": {'; '.join(map(write_whole_contrast, left))}" if 0 < len(left) <= MOST_NAMED else ""
-    return f"{len(left)} of {len(with_slopes)}{named}", f"{without.sum()} of {len(without)}"
+    names = "; ".join(map(write_whole_contrast, left)) if len(left) <= MOST_NAMED else ""
+    return SignificantContrasts(f"{len(left)} of {len(with_slopes)}", names, f"{without.sum()} of {len(without)}")
 
 
 def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
@@ -104,11 +109,10 @@ def describe_contrasts(table: pd.DataFrame, level: float) -> str | None:
     counted = count_contrasts(table, level)
     if counted is None:
         return None
-    with_slopes, without = counted
-    number, _, named = with_slopes.partition(": ")
     return (
-        f"Contrasts with p (Holm) below {alpha_text(level)}: {number} with random slopes"
-        f"{f' ({named})' if named else ''}; with random intercepts only, as in the paper, {without}."
+        f"Contrasts with p (Holm) below {alpha_text(level)}: {counted.with_slopes} with random slopes"
+        f"{f' ({counted.names})' if counted.names else ''}; with random intercepts only, as in the paper, "
+        f"{counted.without}."
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from core.names import lower_first
 from study.analysis.exploratory import slopes
 from study.analysis.models.sentences import LEVEL, alpha_text, describe_hypothesis, describe_p, name_test
 from study.analysis.planned.nested import NestedAnalysis, RatioTest
@@ -117,13 +118,14 @@ def tabulate_verdicts(
     """Tabulate what `list_verdicts` says in sentences."""
     against = [] if level == LEVEL else [f"Tested at alpha = {alpha_text(level)}."]
     if compared is None:
-        heading = f"As planned: {PAPER[0].lower()}{PAPER[1:]}" if slopes.are_left_out(data, analysis) else "Verdict"
+        heading = f"As planned: {lower_first(PAPER)}" if slopes.are_left_out(data, analysis) else "Verdict"
         rows = [(name_test(test.smaller, test.larger), _conclude(test, level)) for test in analysis.tests]
         return VerdictTable(pd.DataFrame(rows, columns=["Test", heading]), against)
     pairs = list(zip(slopes.list_tests(compared, with_slopes=True), slopes.list_tests(compared), strict=True))
     both = [(name_test(main.smaller, main.larger), _conclude(main, level), _number(paper)) for main, paper in pairs]
     if (counted := slopes.count_contrasts(compared, level)) is not None:
-        both.append((f"Contrasts with p (Holm) below {alpha_text(level)}", *counted))
+        named = ": ".join(filter(None, [counted.with_slopes, counted.names]))
+        both.append((f"Contrasts with p (Holm) below {alpha_text(level)}", named, counted.without))
     cells = pd.DataFrame(both, columns=["Test", *_head_columns(data, analysis)])
     return VerdictTable(cells, against + [note for pair in pairs if (note := _note_difference(*pair, level))])
 

@@ -35,8 +35,8 @@ def test_the_last_reversals_are_averaged() -> None:
 def test_thresholds_are_those_of_a_logistic_regression() -> None:
     """Compares with statsmodels' GLM with an intercept for each participant, and with planted thresholds.
 
-    Catches a threshold at half correct instead of the target, standard errors of intercepts, and one participant whose
-    responses are all alike who takes the fit with them.
+    Catches a threshold at half correct instead of the target, standard errors of intercepts, and an infinite
+    estimate of one participant with equal responses that spoils the fit of the others.
     """
     rng = np.random.default_rng(4)
     people = np.repeat(np.arange(30), 60)

@@ -20,35 +20,35 @@ from study.store.database import engine
 from study.store.migrations import MIGRATIONS, migrate
 from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, query, to_trials
-from tests.study.sitting_studies import TWO, Clock, answer_all, clock, end_first, opened
+from tests.study.sitting_studies import TWO, Clock, answer_all, clock, end_first, timed_service
 
-__all__ = ["clock", "opened"]
+__all__ = ["clock", "timed_service"]
 CODES = {"sittings": {**TWO["sittings"], "codes": ["PART1"]}, "recruiter": {"complete": "PART2"}}
 
 
 @pytest.fixture
-def study(opened: Service, clock: Clock, bundle: MakeBundle) -> str:
+def study(timed_service: Service, clock: Clock, bundle: MakeBundle) -> str:
     """Five participants: finished, in the second sitting, waiting, not returned, and in the first sitting."""
-    study = opened.researcher.open_study(bundle(config=CODES, trials=12, practice=1), per_condition=2)
-    end_first(opened, study, recruit=Recruit(person="gone"))
-    clock.wait(opened, 60)
+    study = timed_service.researcher.open_study(bundle(config=CODES, trials=12, practice=1), per_condition=2)
+    end_first(timed_service, study, recruit=Recruit(person="gone"))
+    clock.wait(timed_service, 60)
     tokens = []
     for name in ("done", "second"):
-        tokens.append(end_first(opened, study, recruit=Recruit(person=name))[0])
-        clock.wait(opened, 0.1)
-    clock.wait(opened, 25)
-    states = [opened.participant.start_sitting(token, 2) for token in tokens]
-    answer_all(opened, tokens[0], states[0])
-    opened.participant.finish(tokens[0])
-    end_first(opened, study, recruit=Recruit(person="waits"))
-    clock.wait(opened, 0.1)
-    to_trials(opened, opened.participant.begin(study, recruit=Recruit(person="first")))
+        tokens.append(end_first(timed_service, study, recruit=Recruit(person=name))[0])
+        clock.wait(timed_service, 0.1)
+    clock.wait(timed_service, 25)
+    states = [timed_service.participant.start_sitting(token, 2) for token in tokens]
+    answer_all(timed_service, tokens[0], states[0])
+    timed_service.participant.finish(tokens[0])
+    end_first(timed_service, study, recruit=Recruit(person="waits"))
+    clock.wait(timed_service, 0.1)
+    to_trials(timed_service, timed_service.participant.begin(study, recruit=Recruit(person="first")))
     return study
 
 
-def test_monitor_counts_the_sittings(opened: Service, study: str) -> None:
-    """Catches a participant who is in no sitting or in two, and gaps in the time that the study takes."""
-    seen = opened.researcher.monitor(study)
+def test_monitor_counts_the_sittings(timed_service: Service, study: str) -> None:
+    """Catches a participant in no sitting or in two, and gaps in the time that the study takes."""
+    seen = timed_service.researcher.monitor(study)
     assert seen.sittings.to_dict("records") == [
         {"sitting": 1, "started": 5, "ended": 4, "waiting": 0, "missed": 0},
         {"sitting": 2, "started": 2, "ended": 1, "waiting": 1, "missed": 1},
@@ -57,7 +57,7 @@ def test_monitor_counts_the_sittings(opened: Service, study: str) -> None:
     assert seen.count("finished") == 1
     assert seen.minutes.max() < 1
     assert seen.page_times[["10%", "Median", "90%"]].max().max() < 1
-    people = opened.researcher.load_participants(study, ("live",))
+    people = timed_service.researcher.load_participants(study, ("live",))
     assert people["sittings_ended"].tolist() == [1, 2, 1, 1, 0]
     times = [json.loads(text) for text in people["sitting_times"]]
     assert [[one["sitting"] for one in own] for own in times] == [[1], [1, 2], [1, 2], [1], [1]]
@@ -65,20 +65,22 @@ def test_monitor_counts_the_sittings(opened: Service, study: str) -> None:
     assert people["minutes"].max() < 1
 
 
-def test_links_are_of_participants_who_may_return(opened: Service, study: str) -> None:
+def test_links_are_of_participants_who_may_return(timed_service: Service, study: str) -> None:
     """Catches a link for others, one next to a pseudonym, one that does not open, and a list that nobody logged."""
-    table = opened.researcher.list_sitting_links(study)
+    table = timed_service.researcher.list_sitting_links(study)
     assert table.columns.tolist() == ["pid", "sitting", "opens_at", "closes_at", "link"]
     assert table[["pid", "sitting"]].to_numpy().tolist() == [["waits", 2]]
     path, _, link = table["link"].iloc[0].partition("#back-")
     assert path == f"/run/{study}"
-    assert opened.participant.state(opened.participant.come_back(study, link))["stage"] == "between"
-    assert any("listed links of sittings" in str(row) for row in query(opened, "SELECT act FROM audit"))
+    assert timed_service.participant.state(timed_service.participant.come_back(study, link))["stage"] == "between"
+    assert any("listed links of sittings" in str(row) for row in query(timed_service, "SELECT act FROM audit"))
 
 
-def test_the_command_writes_them(opened: Service, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_them(
+    timed_service: Service, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Catches a file that others can read, a link without an address, and an empty one after the closing."""
-    monkeypatch.setenv(VARIABLE, str(opened.workspace.home))
+    monkeypatch.setenv(VARIABLE, str(timed_service.workspace.home))
     out = tmp_path / "links.csv"
     given = ["links", study, "--sittings", "--address", "https://study.example.org/", "--out", str(out)]
     told = CliRunner().invoke(cli.build_app(), given)
@@ -91,16 +93,16 @@ def test_the_command_writes_them(opened: Service, study: str, tmp_path: Path, mo
     assert "Leave out ids and --count" in str(refused.exception)
 
 
-def test_each_sitting_is_settled_with_its_code(opened: Service, study: str) -> None:
+def test_each_sitting_is_settled_with_its_code(timed_service: Service, study: str) -> None:
     """Catches a paid first sitting that is called unfinished, and a code of a sitting that was not finished."""
     columns = ["Participant id", "Status", "Completion code"]
     rows = [(name, "APPROVED", "PART1") for name in ("done", "waits", "first")]
-    table = opened.researcher.reconcile(study, pd.DataFrame(rows, columns=columns)).set_index("person")["matter"]
+    table = timed_service.researcher.reconcile(study, pd.DataFrame(rows, columns=columns)).set_index("person")["matter"]
     assert table.get("done") is None
     assert table.get("waits") is None
     assert table["first"] == "handed in the code of sitting 1, but not finished it here"
     rows = [(name, "APPROVED", "PART2") for name in ("done", "waits")]
-    table = opened.researcher.reconcile(study, pd.DataFrame(rows, columns=columns)).set_index("person")["matter"]
+    table = timed_service.researcher.reconcile(study, pd.DataFrame(rows, columns=columns)).set_index("person")["matter"]
     assert table.get("done") is None
     assert table["waits"] == "handed in, but not finished here"
 
